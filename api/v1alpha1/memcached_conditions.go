@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types of a Memcached. All four are always present.
+const (
+	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
+	ConditionReady = "Ready"
+	// ConditionAvailable is True while enough nodes are ready to serve: at least size less maxUnavailable.
+	ConditionAvailable = "Available"
+	// ConditionProgressing is True while a change is being carried out.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded is True while something prevents the desired state. What runs keeps running.
+	ConditionDegraded = "Degraded"
+)
+
+// Reasons of Ready. When it is False for another cause, it has the reason of that cause.
+const (
+	// ReasonAllNodesReady says that every node is ready and up to date.
+	ReasonAllNodesReady = "AllNodesReady"
+)
+
+// Reasons of Available.
+const (
+	// ReasonMinimumNodesReady says that enough nodes are ready to serve.
+	ReasonMinimumNodesReady = "MinimumNodesReady"
+	// ReasonNodesUnavailable says that too few nodes are ready; as the reason of Ready, that at least one is missing.
+	ReasonNodesUnavailable = "NodesUnavailable"
+)
+
+// Reasons of Progressing.
+const (
+	// ReasonCreating says that the nodes are being started for the first time. As the reason of Available it says that the
+	// cluster has not reported on them yet.
+	ReasonCreating = "Creating"
+	// ReasonRollingOut says that nodes are being replaced by updated ones.
+	ReasonRollingOut = "RollingOut"
+	// ReasonScaling says that nodes are being added or removed.
+	ReasonScaling = "Scaling"
+	// ReasonWaitingForDeletion says that an object of the same name, or the Memcached itself, must be gone first.
+	ReasonWaitingForDeletion = "WaitingForDeletion"
+	// ReasonComplete says that no change is under way.
+	ReasonComplete = "Complete"
+	// ReasonNewerImageAvailable says the same as Complete, and that the operator has a newer default image, which the
+	// next rollout will adopt.
+	ReasonNewerImageAvailable = "NewerImageAvailable"
+	// ReasonPaused says that the pause annotation holds changes back.
+	ReasonPaused = "Paused"
+	// ReasonStuck says that a change cannot go on; the message says why.
+	ReasonStuck = "Stuck"
+)
+
+// Reasons of Degraded.
+const (
+	// ReasonAsExpected says that nothing is wrong.
+	ReasonAsExpected = "AsExpected"
+	// ReasonConflict says that an object of the same name exists and does not belong to the Memcached.
+	ReasonConflict = "Conflict"
+	// ReasonInvalidResources says that the memory limit is too small for the configuration.
+	ReasonInvalidResources = "InvalidResources"
+	// ReasonInvalidSpec says that the spec cannot be carried out.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonQuotaExceeded says that a ResourceQuota refuses an object or a pod.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonAdmissionDenied says that Pod Security, a policy or a webhook refuses an object or a pod.
+	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonImagePullFailed says that the image cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonUnschedulable says that no cluster node has room for a pod or matches it.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonNodesCrashing says that memcached does not start or exits again and again.
+	ReasonNodesCrashing = "NodesCrashing"
+	// ReasonApplyFailed says that the API server refuses an object for another cause.
+	ReasonApplyFailed = "ApplyFailed"
+)

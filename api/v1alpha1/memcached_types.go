@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Annotations that users set on a Memcached.
+const (
+	// PausedAnnotation, set to "true", stops every write to the objects that belong to the Memcached. Its status is still
+	// observed, and deletion is not stopped.
+	PausedAnnotation = "cache.example.com/paused"
+)
+
+// MemcachedSpec is the desired state of a Memcached.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
+type MemcachedSpec struct {
+	// size is the number of memcached nodes. Servers do not know each other: clients spread the keys over the nodes, so a
+	// change of size remaps keys (with consistent hashing about one in size). 0 runs no node and keeps the Service and the
+	// PodDisruptionBudget. kubectl scale changes this field.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Size int32 `json:"size"`
+
+	// image is the memcached image (1.6.45 or newer). It needs memcached on its PATH and must run as any user. Without it
+	// the default image of the operator is used; a newer default that comes with an upgrade of the operator is adopted by the
+	// next rollout that a change of this resource causes, never by the upgrade itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9:]+\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
+	Image string `json:"image,omitempty"`
+
+	// imagePullPolicy says when the image is pulled.
+	// +optional
+	// +kubebuilder:default=IfNotPresent
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+
+	// imagePullSecrets name Secrets of the same namespace that hold the credentials of the image's registry.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
+
+	// config is the configuration of memcached itself. A change restarts the nodes one after the other.
+	// +optional
+	// +kubebuilder:default={}
+	Config MemcachedConfig `json:"config,omitzero"`
+
+	// resources are the compute resources of each node. Without a memory limit it is computed from config (item memory, hash
+	// table, connections, threads) so that memcached is not killed for using what it was given; the request equals the limit,
+	// since a killed or evicted node loses its share of the cache. If only a memory request is given it is also the limit.
+	// CPU has no default.
+	// +optional
+	Resources MemcachedResources `json:"resources,omitzero"`
+
+	// scheduling says where the nodes may run.
+	// +optional
+	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
+
+	// podMetadata is added to the pods. A change of it restarts the nodes one after the other.
+	// +optional
+	PodMetadata Metadata `json:"podMetadata,omitzero"`
+
+	// service configures the headless Service through which clients find the nodes.
+	// +optional
+	Service MemcachedService `json:"service,omitzero"`
+
+	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction may take away at once.
+	// +optional
+	// +kubebuilder:default={}
+	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
+
+	// updateStrategy says how nodes are replaced when their pods must change.
+	// +optional
+	// +kubebuilder:default={}
+	UpdateStrategy MemcachedUpdateStrategy `json:"updateStrategy,omitzero"`
+
+	// gracefulShutdown says how a node leaves.
+	// +optional
+	// +kubebuilder:default={}
+	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
+}
+
+// ImagePullSecret names a Secret in the namespace of the Memcached.
+type ImagePullSecret struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	Name string `json:"name"`
+}
+
+// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given: each option that is safe to change
+// has a typed field.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.maxItemSize) || !has(self.memory) || !isQuantity(string(self.maxItemSize)) || !isQuantity(string(self.memory)) || quantity(string(self.maxItemSize)).asApproximateFloat() * 2.0 <= quantity(string(self.memory)).asApproximateFloat()",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower maxItemSize or raise memory"
+type MemcachedConfig struct {
+	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The memory limit of the
+	// container is larger: see resources. Sizes just below a doubling of the hash table (72Mi, 144Mi, 288Mi, 576Mi, 1152Mi and
+	// so on) waste least.
+	// +optional
+	// +kubebuilder:default="64Mi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// maxConnections is the number of connections that clients can have open to each node at once. What memcached needs for
+	// itself is added to its -c option. A client beyond the limit is told so and disconnected.
+	// +optional
+	// +kubebuilder:default=1024
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	MaxConnections int32 `json:"maxConnections,omitempty"`
+
+	// threads is the number of worker threads (memcached -t). Default: the CPU limit rounded up, or 4 without a CPU limit.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Threads int32 `json:"threads,omitempty"`
+
+	// maxItemSize is the size of the largest item (memcached -I): a multiple of 512Ki, at most half of memory and at most 1Gi.
+	// +optional
+	// +kubebuilder:default="1Mi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('512Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 524288 == 0",message="spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
+	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
+
+	// idleTimeout closes connections that were idle for so long, in whole seconds from 1s to 720h, such as 10m. Off by default.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && self.size() > 0 && duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.config.idleTimeout must be whole seconds, minutes and hours from 1s to 720h, such as 30s, 10m or 1h30m"
+	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
+
+	// verbosity 1 logs errors and warnings (memcached -v). Higher levels would write keys to the log and are not offered.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	Verbosity int32 `json:"verbosity,omitempty"`
+
+	// flushAll says whether clients may empty a node with flush_all.
+	// +optional
+	// +kubebuilder:default=true
+	FlushAll *bool `json:"flushAll,omitempty"`
+
+	// dump says whether clients may list the keys of a node (stats cachedump, lru_crawler metadump).
+	// +optional
+	// +kubebuilder:default=false
+	Dump *bool `json:"dump,omitempty"`
+}
+
+// MemcachedResources are the compute resources of each node.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('cpu' in self.limits) || !('cpu' in self.requests) || !isQuantity(string(self.limits['cpu'])) || !isQuantity(string(self.requests['cpu'])) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !isQuantity(string(self.limits['memory'])) || !isQuantity(string(self.requests['memory'])) || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !isQuantity(string(self.limits['ephemeral-storage'])) || !isQuantity(string(self.requests['ephemeral-storage'])) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
+type MemcachedResources struct {
+	// limits are the most that a node may use: cpu, memory and ephemeral-storage.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+
+	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.requests must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+}
+
+// MemcachedScheduling says where the nodes may run.
+type MemcachedScheduling struct {
+	// nodeSelector selects the cluster nodes by their labels.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations allow cluster nodes with matching taints.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity is the affinity and anti-affinity of the pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones.
+	// +optional
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +listMapKey=whenUnsatisfiable
+	// +kubebuilder:validation:MaxItems=16
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// priorityClassName is the PriorityClass of the pods.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Metadata are labels and annotations that are added to an object.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by', 'pod-template-hash']) && !k.startsWith('cache.example.com/'))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+type Metadata struct {
+	// labels to add.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+
+	// annotations to add.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// LabelValue is the value of a label: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or
+// a digit, or empty.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+type LabelValue string
+
+// MemcachedService configures the headless Service. It bears the name of the Memcached and has one port, named memcached.
+type MemcachedService struct {
+	Metadata `json:",inline"`
+
+	// ipFamilyPolicy is the IP family policy of the Service. Default: the cluster's.
+	// +optional
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+}
+
+// MemcachedPodDisruptionBudget configures the PodDisruptionBudget.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxUnavailable) && has(self.minAvailable))",message="spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"
+type MemcachedPodDisruptionBudget struct {
+	// enabled says whether there is a PodDisruptionBudget.
+	// +optional
+	// +kubebuilder:default=true
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// maxUnavailable is how many nodes, or which percentage of size rounded up, may be missing after an eviction.
+	// Default 1, unless minAvailable is given. 0 blocks every drain of a cluster node that runs a memcached node.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// minAvailable is how many nodes, or which percentage of size rounded up, must remain after an eviction. A value that
+	// reaches size blocks every drain of a cluster node that runs a memcached node.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
+}
+
+// MemcachedUpdateStrategy says how nodes are replaced. The default replaces one node at a time without a surge, since
+// every additional member of a sharded cache remaps keys twice; a single node is replaced by starting the new one first.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
+type MemcachedUpdateStrategy struct {
+	// maxUnavailable is how many nodes, or which percentage of size rounded down, may be missing during a rollout.
+	// Default 1; 0 for a single node or with a maxSurge above 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// maxSurge is how many nodes, or which percentage of size rounded up, may be started above size during a rollout.
+	// Default 0; 1 for a single node or with a maxUnavailable of 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+
+	// minReadySeconds is how long a new node must be ready before the next one is replaced, so that it can fill.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+}
+
+// MemcachedGracefulShutdown says how a node leaves.
+type MemcachedGracefulShutdown struct {
+	// preStopDelaySeconds is how long a node that leaves goes on serving, so that clients and DNS learn of it first. The
+	// termination grace period is 30 seconds longer.
+	// +optional
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=300
+	PreStopDelaySeconds *int32 `json:"preStopDelaySeconds,omitempty"`
+}
+
+// MemcachedStatus is the observed state of a Memcached.
+type MemcachedStatus struct {
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of nodes that exist and are not terminating.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of those nodes that are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// updatedReplicas is the number of nodes that run the current configuration.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// selector selects the pods of the nodes, for the scale subresource.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// nodes are the names of the pods, sorted: those of this Memcached that are not terminating.
+	// +optional
+	// +listType=set
+	Nodes []string `json:"nodes,omitempty"`
+
+	// image is the image that the nodes run, or are being rolled to.
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+
+	// conditions: Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (the
+	// operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
+	// says what). All four are present once the operator has seen the Memcached.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Memcached is a cache of memcached nodes, reconciled as a Deployment with a headless Service and a PodDisruptionBudget
+// of the same name.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:shortName=mc
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
+// +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+type Memcached struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is the desired state.
+	// +required
+	Spec MemcachedSpec `json:"spec"`
+
+	// status is the observed state.
+	// +optional
+	Status MemcachedStatus `json:"status,omitzero"`
+}
+
+// MemcachedList is a list of Memcached.
+//
+// +kubebuilder:object:root=true
+type MemcachedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+	Items           []Memcached `json:"items"`
+}
