@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// conditions are the four conditions, each computed from the facts by its own function.
+func conditions(mc *cachev1alpha1.Memcached, f facts, now time.Time) []metav1.Condition {
+	degraded := degradedCondition(f)
+	var conditions []metav1.Condition
+	for _, condition := range []metav1.Condition{
+		readyCondition(mc, f, degraded),
+		availableCondition(f),
+		progressingCondition(mc, f),
+		degraded,
+	} {
+		condition.ObservedGeneration = mc.Generation
+		condition.Message = clean(condition.Message)
+		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		if old := meta.FindStatusCondition(mc.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
+
+func availableCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionAvailable,
+		Status:  metav1.ConditionTrue,
+		Reason:  cachev1alpha1.ReasonMinimumNodesReady,
+		Message: fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size),
+	}
+	if f.ready >= f.required {
+		return condition
+	}
+	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable
+	condition.Message += fmt.Sprintf(", %d are needed", f.required)
+	if f.deployment != nil && f.deployment.Status.ObservedGeneration == 0 && len(f.pods) == 0 && f.trouble == nil {
+		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
+		condition.Message = "The cluster has not reported on the nodes yet"
+	}
+	return condition
+}
+
+func degradedCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionDegraded,
+		Status:  metav1.ConditionFalse,
+		Reason:  cachev1alpha1.ReasonAsExpected,
+		Message: "Nothing prevents the desired state",
+	}
+	if problem := f.problem(); problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
+	}
+	return condition
+}
+
+// problem is what the user should hear of first: what was refused, else what is wrong with the pods.
+func (f facts) problem() *Problem {
+	if f.Problem != nil {
+		return f.Problem
+	}
+	return f.trouble
+}
+
+func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	stuck := f.stuck()
+	switch {
+	case mc.DeletionTimestamp != nil:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The Memcached is being deleted"
+		return condition
+	case Paused(mc):
+		condition.Reason = cachev1alpha1.ReasonPaused
+		condition.Message = "Changes are held back by the annotation " + cachev1alpha1.PausedAnnotation
+	case f.Waiting != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
+		return condition
+	case stuck != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonStuck, stuck
+	case f.work.reason != "":
+		condition.Reason, condition.Message = f.work.reason, f.work.message
+		return condition
+	case f.newerImage != "":
+		condition.Reason = cachev1alpha1.ReasonNewerImageAvailable
+		condition.Message = fmt.Sprintf("The operator's default image is now %s; the next rollout adopts it, as does "+
+			"setting spec.image", f.newerImage)
+	default:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
+	}
+	condition.Status = metav1.ConditionFalse
+	return condition
+}
+
+// stuck says why a change cannot go on; empty if it can, or if there is none. A Deployment that moves is not stuck
+// because another object was refused.
+func (f facts) stuck() string {
+	moving := f.work.reason != "" && f.deployment != nil
+	switch {
+	case moving && f.trouble != nil:
+		return f.trouble.Message
+	case moving:
+		return f.work.overdue
+	case f.Problem != nil:
+		return f.Problem.Message
+	default:
+		return ""
+	}
+}
+
+// readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
+func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	progressing := progressingCondition(mc, f)
+	switch {
+	case degraded.Status == metav1.ConditionTrue:
+		condition.Reason, condition.Message = degraded.Reason, degraded.Message
+	case Paused(mc) && f.Pending:
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = cachev1alpha1.ReasonPaused
+		condition.Message = "There are changes that the annotation " + cachev1alpha1.PausedAnnotation + " holds back"
+	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
+		condition.Reason, condition.Message = progressing.Reason, progressing.Message
+	case f.work.reason != "":
+		condition.Reason, condition.Message = f.work.reason, f.work.message
+	case f.ready != f.size || len(f.pods) != int(f.size):
+		condition.Reason = cachev1alpha1.ReasonNodesUnavailable
+		condition.Message = fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size)
+	default:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = cachev1alpha1.ReasonAllNodesReady
+		condition.Message = fmt.Sprintf("All %d nodes are ready", f.size)
+	}
+	return condition
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// InvalidError says that a spec cannot be carried out. Only its author can mend that.
+type InvalidError struct {
+	// Reason is a reason of the Degraded condition.
+	Reason string
+	// Message names the field and the fix.
+	Message string
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string { return e.Message }
+
+// Desired returns the objects that a Memcached must have, in the order in which they are written: the Service and the
+// PodDisruptionBudget are there before the first pod. What exists and is not among them is to be deleted. The error is an
+// *InvalidError.
+func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
+	deployment, err := Deployment(mc, observed, opts)
+	if err != nil {
+		return nil, err
+	}
+	objects := []client.Object{Service(mc)}
+	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
+		objects = append(objects, PodDisruptionBudget(mc))
+	}
+	return append(objects, deployment), nil
+}

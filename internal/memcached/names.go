@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"maps"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// ManagedByLabel and ManagedBy mark every object of the operator; its caches hold only what bears them.
+const (
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	ManagedBy      = "memcached-operator"
+)
+
+// InstanceLabel holds the name of the Memcached.
+const InstanceLabel = "app.kubernetes.io/instance"
+
+const nameLabel = "app.kubernetes.io/name"
+
+// Annotations of the Deployment with which a later version of the operator recognizes what an earlier one decided.
+const (
+	// templateHashAnnotation is the hash of the pod template that the spec alone determines, without computed defaults.
+	templateHashAnnotation = "cache.example.com/template-hash"
+	// defaultImageAnnotation is the default image that the pods run.
+	defaultImageAnnotation = "cache.example.com/default-image"
+	// defaultMemoryLimitAnnotation is the computed memory limit of the pods.
+	defaultMemoryLimitAnnotation = "cache.example.com/default-memory-limit"
+)
+
+// selectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.
+func selectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
+	return map[string]string{
+		nameLabel:      "memcached",
+		InstanceLabel:  mc.Name,
+		ManagedByLabel: ManagedBy,
+	}
+}
+
+// labelsWith are the labels of an object: those that the user wants, and ours.
+func labelsWith(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
+	labels := make(map[string]string, len(wanted)+3)
+	for key, value := range wanted {
+		labels[key] = string(value)
+	}
+	maps.Copy(labels, selectorLabels(mc))
+	return labels
+}

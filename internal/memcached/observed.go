@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Observed is what was read of the cluster for one Memcached, in a single pass. It holds facts, no decisions: the
+// objects bear the name of the Memcached, and may belong to somebody else.
+type Observed struct {
+	// Deployment, Service and PodDisruptionBudget are nil if there is none.
+	Deployment          *appsv1.Deployment
+	Service             *corev1.Service
+	PodDisruptionBudget *policyv1.PodDisruptionBudget
+	// Pods have the instance label of the Memcached and have neither succeeded nor failed. They are reduced to what Status
+	// reads: see the cache options of the controllers.
+	Pods []corev1.Pod
+}
+
+// Objects are the objects that exist, in the order of Desired.
+func (o Observed) Objects() []client.Object {
+	objects := []client.Object{}
+	if o.Service != nil {
+		objects = append(objects, o.Service)
+	}
+	if o.PodDisruptionBudget != nil {
+		objects = append(objects, o.PodDisruptionBudget)
+	}
+	if o.Deployment != nil {
+		objects = append(objects, o.Deployment)
+	}
+	return objects
+}
+
+// With returns the observation with the given objects in the place of those of the same kind.
+func (o Observed) With(objects []client.Object) Observed {
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *appsv1.Deployment:
+			o.Deployment = object
+		case *corev1.Service:
+			o.Service = object
+		case *policyv1.PodDisruptionBudget:
+			o.PodDisruptionBudget = object
+		}
+	}
+	return o
+}
+
+// deploymentOf returns the Deployment that belongs to the Memcached, or nil.
+func (o Observed) deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
+	if o.Deployment == nil || !metav1.IsControlledBy(o.Deployment, mc) {
+		return nil
+	}
+	return o.Deployment
+}

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Service is the headless Service whose DNS name lists the ready nodes. Pods that are not ready are not published: with a
+// Deployment they would be the starting and the stopping ones, and a rollout would announce more nodes than there are.
+func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        mc.Name,
+			Namespace:   mc.Namespace,
+			Labels:      labelsWith(mc, mc.Spec.Service.Labels),
+			Annotations: mc.Spec.Service.Annotations,
+		},
+		Spec: corev1.ServiceSpec{
+			Type:           corev1.ServiceTypeClusterIP,
+			ClusterIP:      corev1.ClusterIPNone,
+			IPFamilyPolicy: mc.Spec.Service.IPFamilyPolicy,
+			Selector:       selectorLabels(mc),
+			Ports: []corev1.ServicePort{{
+				Name:       portName,
+				Protocol:   corev1.ProtocolTCP,
+				Port:       port,
+				TargetPort: intstr.FromString(portName),
+			}},
+		},
+	}
+}

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// troubleOf says why the nodes are not there or not ready: the first check that finds something. The words are those of
+// the cluster, without the parts that change at every retry, since a message that changes is a status that is written.
+func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) *Problem {
+	if deployment == nil {
+		return nil
+	}
+	if problem := creationRefused(deployment); problem != nil {
+		return problem
+	}
+	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, crashing, unschedulable} {
+		for i := range pods {
+			if problem := check(&pods[i]); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+// creationRefused reports the error with which the API server refuses the pods.
+func creationRefused(deployment *appsv1.Deployment) *Problem {
+	failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
+	if failure == nil || failure.Status != corev1.ConditionTrue {
+		return nil
+	}
+	return &Problem{Reason: RefusalReason(failure.Message), Message: failure.Message}
+}
+
+// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
+func RefusalReason(message string) string {
+	switch {
+	case strings.Contains(message, "exceeded quota") || strings.Contains(message, "failed quota"):
+		return cachev1alpha1.ReasonQuotaExceeded
+	case strings.Contains(message, "violates PodSecurity"),
+		strings.Contains(message, "admission webhook"),
+		strings.Contains(message, "failed calling webhook"),
+		strings.Contains(message, "ValidatingAdmissionPolicy"),
+		strings.Contains(message, "unable to validate against any security context constraint"),
+		strings.Contains(message, "per Container"), // LimitRange, its only mark
+		strings.Contains(message, "per Pod"):
+		return cachev1alpha1.ReasonAdmissionDenied
+	default:
+		return cachev1alpha1.ReasonApplyFailed
+	}
+}
+
+func imagePullFailed(pod *corev1.Pod) *Problem {
+	for _, container := range pod.Status.ContainerStatuses {
+		if container.State.Waiting == nil {
+			continue
+		}
+		switch container.State.Waiting.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
+			return &Problem{
+				Reason:  cachev1alpha1.ReasonImagePullFailed,
+				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)),
+			}
+		}
+	}
+	return nil
+}
+
+// pullError is the same text while the kubelet pulls and while it backs off.
+func pullError(waiting *corev1.ContainerStateWaiting) string {
+	if _, cause, found := strings.Cut(waiting.Message, "ErrImagePull: "); found {
+		return cause
+	}
+	if waiting.Message == "" {
+		return waiting.Reason
+	}
+	return waiting.Message
+}
+
+// crashing finds containers that cannot be started, or that have exited and are not ready again.
+func crashing(pod *corev1.Pod) *Problem {
+	for _, container := range pod.Status.ContainerStatuses {
+		if problem := crashOf(pod, container); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
+	waiting, exit := container.State.Waiting, container.State.Terminated
+	if exit == nil {
+		exit = container.LastTerminationState.Terminated
+	}
+	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
+	switch {
+	case waiting != nil && strings.HasPrefix(waiting.Reason, "Create") || waiting != nil && waiting.Reason == "RunContainerError":
+		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
+	case exit != nil && !podReady(pod):
+		problem.Message = fmt.Sprintf("memcached in pod %s exited with code %d (%s)", pod.Name, exit.ExitCode, exit.Reason)
+		if exit.Message != "" {
+			problem.Message += ": " + exit.Message
+		}
+	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
+		problem.Message = fmt.Sprintf("memcached in pod %s exits again and again", pod.Name)
+	default:
+		return nil
+	}
+	return problem
+}
+
+func unschedulable(pod *corev1.Pod) *Problem {
+	scheduled := podCondition(pod, corev1.PodScheduled)
+	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
+		return nil
+	}
+	return &Problem{
+		Reason:  cachev1alpha1.ReasonUnschedulable,
+		Message: fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message),
+	}
+}
+
+var generatedName = regexp.MustCompile(`pods "[^"]*"`)
+
+// clean makes a message of the cluster fit for a condition: without the generated pod names that are other ones at every
+// retry, and not longer than a reader reads.
+func clean(message string) string {
+	const longest = 1024
+	message = generatedName.ReplaceAllString(message, "pods")
+	if runes := []rune(message); len(runes) > longest {
+		message = string(runes[:longest-1]) + "…"
+	}
+	return message
+}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// work is what the Deployment controller is doing.
+type work struct {
+	// reason is a reason of the Progressing condition, empty if there is nothing to do.
+	reason, message string
+	// overdue holds the Deployment's own words once it has waited longer than its progress deadline.
+	overdue string
+}
+
+// The Deployment controller's annotation and reasons (k8s.io/kubernetes/pkg/controller/deployment/util).
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	rolloutComplete    = "NewReplicaSetAvailable"
+	rolloutOverdue     = "ProgressDeadlineExceeded"
+)
+
+func workOf(deployment *appsv1.Deployment, size int32) work {
+	if deployment == nil || deployment.Status.ObservedGeneration == 0 {
+		return work{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
+	}
+	status := deployment.Status
+	scaling := work{
+		reason:  cachev1alpha1.ReasonScaling,
+		message: fmt.Sprintf("Scaling from %d to %d nodes", status.Replicas, size),
+	}
+	rollingOut := work{
+		reason:  cachev1alpha1.ReasonRollingOut,
+		message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedReplicas, size),
+	}
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	complete := progressing != nil && progressing.Reason == rolloutComplete
+	switch {
+	case deployment.Generation > status.ObservedGeneration && status.Replicas != size:
+		return scaling
+	case deployment.Generation > status.ObservedGeneration:
+		return rollingOut
+	case complete && status.Replicas != size:
+		return scaling
+	case complete && status.UpdatedReplicas == size:
+		return work{}
+	}
+	if progressing != nil && progressing.Reason == rolloutOverdue {
+		rollingOut.overdue = progressing.Message
+	}
+	if deployment.Annotations[revisionAnnotation] == "1" {
+		rollingOut.reason = cachev1alpha1.ReasonCreating
+		rollingOut.message = fmt.Sprintf("%d of %d nodes are started", status.ReadyReplicas, size)
+	}
+	return rollingOut
+}
+
+func deploymentCondition(
+	deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType,
+) *appsv1.DeploymentCondition {
+	for i := range deployment.Status.Conditions {
+		if deployment.Status.Conditions[i].Type == conditionType {
+			return &deployment.Status.Conditions[i]
+		}
+	}
+	return nil
+}
