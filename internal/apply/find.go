@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// find returns the object of the same type and name, or nil.
+func find(objects []client.Object, wanted client.Object) client.Object {
+	for _, object := range objects {
+		if reflect.TypeOf(object) == reflect.TypeOf(wanted) && object.GetName() == wanted.GetName() &&
+			object.GetNamespace() == wanted.GetNamespace() {
+			return object
+		}
+	}
+	return nil
+}
+
+// undesired returns the objects that the owner controls, that are not desired and not being deleted already.
+func undesired(owner client.Object, desired, observed []client.Object) []client.Object {
+	var left []client.Object
+	for _, object := range observed {
+		if find(desired, object) == nil && metav1.IsControlledBy(object, owner) && object.GetDeletionTimestamp() == nil {
+			left = append(left, object)
+		}
+	}
+	return left
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Zero is a field whose zero value matters. Go types leave zero values out, so nobody would notice that somebody else has
+// set the field.
+type Zero struct {
+	// Kind of the objects that have the field.
+	Kind schema.GroupVersionKind
+	// Path of the field.
+	Path []string
+	// Value of the field that nobody has set: false, or int64(0).
+	Value any
+}
+
+// gate renders desired objects for server-side apply and compares them with live ones.
+type gate struct {
+	scheme         *runtime.Scheme
+	converter      managedfields.TypeConverter
+	hashAnnotation string
+	zeros          []Zero
+}
+
+// render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
+// this as an annotation. The hash tells when a field was applied once and is no longer desired.
+func (g gate) render(owner, desired client.Object) (*unstructured.Unstructured, error) {
+	object := desired.DeepCopyObject().(client.Object)
+	if err := controllerutil.SetControllerReference(owner, object, g.scheme); err != nil {
+		return nil, fmt.Errorf("set the owner of %s: %w", desired.GetName(), err)
+	}
+	rendered, err := g.fields(object)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(rendered)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", desired.GetName(), err)
+	}
+	sum := sha256.Sum256(text)
+	annotations := rendered.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[g.hashAnnotation] = hex.EncodeToString(sum[:8])
+	rendered.SetAnnotations(annotations)
+	return rendered, nil
+}
+
+// fields are the fields of an object that can be applied and compared: without status, with the zero values that matter.
+func (g gate) fields(object client.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", object.GetName(), err)
+	}
+	delete(content, "status")
+	fields := &unstructured.Unstructured{Object: content}
+	kind, err := apiutil.GVKForObject(object, g.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
+	}
+	fields.SetGroupVersionKind(kind)
+	for _, zero := range g.zeros {
+		if zero.Kind != kind {
+			continue
+		}
+		if _, found, _ := unstructured.NestedFieldNoCopy(content, zero.Path...); !found {
+			if err := unstructured.SetNestedField(content, zero.Value, zero.Path...); err != nil {
+				return nil, fmt.Errorf("set %v of %s: %w", zero.Path, object.GetName(), err)
+			}
+		}
+	}
+	return fields, nil
+}
+
+// holds says whether a live object holds all that was rendered, and nothing that was applied once and is no longer
+// desired. Lists and maps mean what the schema of Kubernetes says: what others add to them is not compared.
+func (g gate) holds(live client.Object, rendered *unstructured.Unstructured) (bool, error) {
+	if live.GetAnnotations()[g.hashAnnotation] != rendered.GetAnnotations()[g.hashAnnotation] {
+		return false, nil
+	}
+	fields, err := g.fields(live)
+	if err != nil {
+		return false, err
+	}
+	liveValue, err := g.converter.ObjectToTyped(fields)
+	if err != nil {
+		return false, fmt.Errorf("type the live %s: %w", live.GetName(), err)
+	}
+	wanted, err := g.converter.ObjectToTyped(rendered)
+	if err != nil {
+		return false, fmt.Errorf("type the desired %s: %w", rendered.GetName(), err)
+	}
+	set, err := wanted.ToFieldSet()
+	if err != nil {
+		return false, fmt.Errorf("list the fields of %s: %w", rendered.GetName(), err)
+	}
+	difference, err := wanted.Compare(liveValue.ExtractItems(set.Leaves(), typed.WithAppendKeyFields()))
+	if err != nil {
+		return false, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
+	}
+	return difference.IsSame(), nil
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// creationGrace is how long a created object may be missing from the cache before it is taken for deleted. A watch
+// usually brings it within milliseconds; after this time it was probably deleted while the watch was interrupted.
+const creationGrace = 30 * time.Second
+
+// Memory holds what this process wrote until the cache has caught up with it: a cached copy that is older than our own
+// write never counts. It is safe for concurrent use.
+type Memory struct {
+	clock  clock.PassiveClock
+	mutex  sync.Mutex
+	writes map[key]write
+}
+
+type key struct {
+	objectType reflect.Type
+	name       types.NamespacedName
+}
+
+type write struct {
+	// object is what the API server answered; for a deletion the object that was deleted.
+	object  client.Object
+	deleted bool
+	at      time.Time
+}
+
+// NewMemory returns an empty memory.
+func NewMemory(clock clock.PassiveClock) *Memory {
+	return &Memory{clock: clock, writes: map[key]write{}}
+}
+
+func keyOf(object client.Object) key {
+	return key{objectType: reflect.TypeOf(object), name: client.ObjectKeyFromObject(object)}
+}
+
+// Written remembers the answer to a write.
+func (m *Memory) Written(object client.Object) {
+	m.remember(write{object: object.DeepCopyObject().(client.Object)})
+}
+
+// Deleted remembers that the object was deleted, or is being deleted.
+func (m *Memory) Deleted(object client.Object) {
+	m.remember(write{object: object, deleted: true})
+}
+
+func (m *Memory) remember(w write) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	w.at = m.clock.Now()
+	m.writes[keyOf(w.object)] = w
+}
+
+// Latest returns the newer of what the cache holds and what was written, or nil if the object does not exist. The cached
+// object has its name and namespace also when found is false.
+func (m *Memory) Latest(cached client.Object, found bool) client.Object {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := keyOf(cached)
+	w, written := m.writes[known]
+	switch {
+	case !found && !written, !found && w.deleted, !found && m.clock.Since(w.at) > creationGrace:
+		delete(m.writes, known)
+		return nil
+	case !found:
+		return w.object.DeepCopyObject().(client.Object)
+	case !written:
+		return cached
+	case w.deleted && w.object.GetUID() == cached.GetUID():
+		return nil
+	case !w.deleted && newer(w.object, cached):
+		return w.object.DeepCopyObject().(client.Object)
+	default:
+		delete(m.writes, known)
+		return cached
+	}
+}
+
+// Confirm takes an object that the cache has received. It says whether that is what this process wrote last, so that
+// there is nothing in it to react to.
+func (m *Memory) Confirm(received client.Object) (own bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := keyOf(received)
+	w, written := m.writes[known]
+	if !written || w.deleted || newer(w.object, received) {
+		return false
+	}
+	delete(m.writes, known)
+	return w.object.GetResourceVersion() == received.GetResourceVersion()
+}
+
+// Gone takes an object whose deletion the cache has received.
+func (m *Memory) Gone(received client.Object) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := keyOf(received)
+	if w, written := m.writes[known]; written && w.object.GetUID() == received.GetUID() {
+		delete(m.writes, known)
+	}
+}
+
+// newer says whether the first is a later version than the second. Versions that cannot be compared come from an API
+// server that does not follow Kubernetes 1.35; then the cache is believed.
+func newer(first, second client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(first.GetResourceVersion(), second.GetResourceVersion())
+	return err == nil && order > 0
+}
