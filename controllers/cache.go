@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// CacheOptions say exactly what the operator keeps in memory: every Memcached, the objects that bear its label, and of
+// the pods that run what the status is computed from. Nothing else can be read from the cache. Namespaces is the value of
+// WATCH_NAMESPACE: empty for all, one, or a list separated by commas.
+func CacheOptions(namespaces string) cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
+	options := cache.Options{
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&cachev1alpha1.Memcached{}:      {},
+			&appsv1.Deployment{}:            {Label: ours},
+			&corev1.Service{}:               {Label: ours},
+			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&corev1.Pod{}: {
+				Label: ours,
+				Field: fields.AndSelectors(
+					fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+					fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+				),
+				Transform: reducePod,
+			},
+		},
+	}
+	for namespace := range strings.SplitSeq(namespaces, ",") {
+		if namespace = strings.TrimSpace(namespace); namespace != "" {
+			if options.DefaultNamespaces == nil {
+				options.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return options
+}
+
+// Synced returns an error that names the first kind of which the cache has not received what exists. Before that, the
+// operator can do nothing. It does not wait.
+func Synced(ctx context.Context, c cache.Cache) error {
+	for _, object := range []client.Object{
+		&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}, &corev1.Pod{},
+	} {
+		informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+		if !informer.HasSynced() {
+			return fmt.Errorf("the watch of %T has not delivered what exists", object)
+		}
+	}
+	return nil
+}
+
+// reducePod keeps what Status reads of a pod: a tenth of it.
+func reducePod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	reduced := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name:              pod.Name,
+		Namespace:         pod.Namespace,
+		UID:               pod.UID,
+		ResourceVersion:   pod.ResourceVersion,
+		Labels:            pod.Labels,
+		OwnerReferences:   pod.OwnerReferences,
+		DeletionTimestamp: pod.DeletionTimestamp,
+	}}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled || condition.Type == corev1.PodReady {
+			reduced.Status.Conditions = append(reduced.Status.Conditions, corev1.PodCondition{
+				Type: condition.Type, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
+			})
+		}
+	}
+	for _, container := range pod.Status.ContainerStatuses {
+		reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name:                 container.Name,
+			State:                reduceState(container.State),
+			LastTerminationState: reduceState(container.LastTerminationState),
+		})
+	}
+	return reduced, nil
+}
+
+func reduceState(state corev1.ContainerState) corev1.ContainerState {
+	reduced := corev1.ContainerState{Waiting: state.Waiting}
+	if exit := state.Terminated; exit != nil {
+		reduced.Terminated = &corev1.ContainerStateTerminated{
+			ExitCode: exit.ExitCode, Reason: exit.Reason, Message: exit.Message,
+		}
+	}
+	return reduced
+}

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers reconciles Memcached resources. It does the reading and the writing; what to write is decided by
+// internal/memcached, and how it is written by internal/apply.
+//
+// An event enqueues a Memcached (watches.go). Reconcile observes it and its objects from the cache (observe.go), asks
+// memcached.Desired what they should be, lets the Applier write the difference (outcome.go turns what was refused into
+// words), asks memcached.Status what to tell, writes that if it changed, and sends an event for each condition that
+// changed (status.go, events.go). There is no finalizer: the garbage collector deletes what a Memcached owned. Nothing is
+// polled: what the operator waits for wakes it, and what cannot is retried with a backoff of at most a minute.
+package controllers

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// notice is an event to be sent about a Memcached.
+type notice struct {
+	// kind is Normal or Warning; action says what the operator was doing.
+	kind, reason, action, note string
+}
+
+// transitions are the events for the conditions that changed. A new number in a message is not a change.
+func transitions(before, after []metav1.Condition) []notice {
+	var notices []notice
+	for _, condition := range after {
+		old := meta.FindStatusCondition(before, condition.Type)
+		if old == nil {
+			old = &metav1.Condition{Type: condition.Type}
+		}
+		if old.Status == condition.Status && old.Reason == condition.Reason {
+			continue
+		}
+		if told := transition(*old, condition); told != nil {
+			told.note = condition.Message
+			notices = append(notices, *told)
+		}
+	}
+	return notices
+}
+
+// transition is the event for one condition that changed, nil if another condition's event says the same.
+func transition(before, after metav1.Condition) *notice {
+	switch after.Type {
+	case cachev1alpha1.ConditionReady:
+		if after.Status == metav1.ConditionTrue {
+			return &notice{kind: corev1.EventTypeNormal, reason: cachev1alpha1.ConditionReady, action: "Observe"}
+		}
+	case cachev1alpha1.ConditionAvailable:
+		if before.Status == metav1.ConditionTrue {
+			return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
+		}
+	case cachev1alpha1.ConditionProgressing:
+		return progressEvent(before, after)
+	case cachev1alpha1.ConditionDegraded:
+		if after.Status == metav1.ConditionTrue {
+			return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
+		}
+		if before.Status == metav1.ConditionTrue {
+			return &notice{kind: corev1.EventTypeNormal, reason: "Recovered", action: "Reconcile"}
+		}
+	}
+	return nil
+}
+
+func progressEvent(before, after metav1.Condition) *notice {
+	switch {
+	case after.Reason == cachev1alpha1.ReasonStuck:
+		return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
+	case after.Reason != cachev1alpha1.ReasonComplete:
+		return &notice{kind: corev1.EventTypeNormal, reason: after.Reason, action: "Reconcile"}
+	case before.Reason == cachev1alpha1.ReasonPaused:
+		return &notice{kind: corev1.EventTypeNormal, reason: "Resumed", action: "Reconcile"}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/metrics"
+)
+
+// Backoff of a Memcached whose reconciliation failed: what recovers is noticed within a minute.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = time.Minute
+)
+
+// Options of the controller.
+type Options struct {
+	// Memcached are the decisions of who installs the operator.
+	Memcached memcached.Options
+	// MaxConcurrentReconciles is the number of workers.
+	MaxConcurrentReconciles int
+}
+
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler reconciles Memcached resources.
+type Reconciler struct {
+	client   client.Client
+	memory   *apply.Memory
+	applier  *apply.Applier
+	recorder events.EventRecorder
+	metrics  *metrics.Metrics
+	clock    clock.PassiveClock
+	options  memcached.Options
+}
+
+// NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
+func NewReconciler(
+	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
+	options memcached.Options,
+) *Reconciler {
+	memory := apply.NewMemory(clock)
+	return &Reconciler{
+		client: c,
+		memory: memory,
+		applier: apply.New(c, live, memory, apply.Options{
+			FieldOwner:     fieldOwner,
+			HashAnnotation: "cache.example.com/applied-hash",
+			Zeros:          zeros,
+		}),
+		recorder: recorder,
+		metrics:  m,
+		clock:    clock,
+		options:  options,
+	}
+}
+
+// zeros are the fields that are desired to be unset and that would, if somebody else set them, change what clients see or
+// stop the rollout.
+var zeros = []apply.Zero{
+	{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
+	{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
+	{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
+}
+
+// fieldOwner is also the name under which the operator reports events.
+const fieldOwner = "memcached-operator"
+
+// Reconcile makes the objects of a Memcached be as its spec says, and its status say how that went.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	mc, err := r.get(ctx, request)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if mc == nil {
+		r.metrics.Forget(request.Namespace, request.Name)
+		return reconcile.Result{}, nil
+	}
+	observed, err := r.observe(ctx, mc)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	done := r.apply(ctx, mc, observed)
+	r.metrics.Reconciled(done.reason())
+	if done.transient {
+		return reconcile.Result{}, done.err
+	}
+	status := memcached.Status(mc, observed.With(done.objects), done.Outcome, r.options, r.clock.Now())
+	r.metrics.Observe(instance(mc, status))
+	if equality.Semantic.DeepEqual(mc.Status, status) {
+		return reconcile.Result{RequeueAfter: done.wakeUp}, done.err
+	}
+	if err := r.writeStatus(ctx, mc, status); err != nil {
+		return reconcile.Result{}, errors.Join(done.err, err)
+	}
+	r.tell(mc, status)
+	return reconcile.Result{RequeueAfter: done.wakeUp}, done.err
+}
+
+// SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner), m, clock.RealClock{},
+		options.Memcached)
+	if err := indexPods(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
+		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
+		// The caches of a standby are warm when it takes over.
+		EnableWarmup:          ptr.To(true),
+		ReconciliationTimeout: time.Minute,
+		RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	})
+	for _, source := range r.sources(mgr.GetCache()) {
+		builder = builder.WatchesRawSource(source)
+	}
+	return builder.Complete(r)
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/metrics"
+)
+
+// writeStatus is the only writer of status. The patch holds the UID, so that it never reaches another Memcached of the
+// same name, and no resource version, since only we write the status.
+func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
+	base, updated := mc.DeepCopy(), mc.DeepCopy()
+	base.UID = ""
+	updated.Status = status
+	data, err := client.MergeFrom(base).Data(updated)
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
+	}
+	answer := &cachev1alpha1.Memcached{}
+	answer.Namespace, answer.Name = mc.Namespace, mc.Name
+	err = r.client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	if err == nil {
+		r.memory.Written(answer)
+	}
+	return nil
+}
+
+// tell sends an event for each condition that changed. It follows the write: what is not in the status did not happen.
+func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
+	for _, notice := range transitions(mc.Status.Conditions, status.Conditions) {
+		r.recorder.Eventf(mc, nil, notice.kind, notice.reason, notice.action, "%s", notice.note)
+	}
+}
+
+// instance is what the metrics say of a Memcached.
+func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
+	conditions := map[string]string{}
+	for _, condition := range status.Conditions {
+		conditions[condition.Type] = string(condition.Status)
+	}
+	return metrics.Instance{
+		Namespace:  mc.Namespace,
+		Name:       mc.Name,
+		Desired:    mc.Spec.Size,
+		Ready:      status.ReadyReplicas,
+		Conditions: conditions,
+	}
+}

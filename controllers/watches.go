@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// debounce is how long the controller waits after an event of a pod or of a Deployment's status: a rollout has many of
+// them, and the user needs one status.
+const debounce = 500 * time.Millisecond
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// urgency is when an event is to be looked at: -1 for never, 0 for at once.
+type urgency = time.Duration
+
+const never urgency = -1
+
+// sources are what wakes the controller.
+func (r *Reconciler) sources(c cache.Cache) []source.Source {
+	return []source.Source{
+		source.Kind(c, &cachev1alpha1.Memcached{}, watch(r, nameOf, memcachedChange)),
+		source.Kind(c, &appsv1.Deployment{}, watch(r, nameOf, deploymentChange)),
+		source.Kind(c, &corev1.Service{}, watch(r, nameOf, serviceChange)),
+		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, nameOf, budgetChange)),
+		source.Kind(c, &corev1.Pod{}, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
+				enqueue(q, instanceOf(e.Object), debounce)
+			},
+			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+				enqueue(q, instanceOf(e.ObjectNew), podChange(e.ObjectOld, e.ObjectNew))
+			},
+			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+				enqueue(q, instanceOf(e.Object), debounce)
+			},
+		}),
+	}
+}
+
+// watch enqueues the Memcached of an object that this process writes: not for what it wrote itself, for changes with the
+// given urgency, and for creations and deletions at once.
+func watch[T client.Object](
+	r *Reconciler, owner func(client.Object) types.NamespacedName, change func(before, after T) urgency,
+) handler.TypedFuncs[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
+			if !r.memory.Confirm(e.Object) {
+				enqueue(q, owner(e.Object), 0)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
+			switch {
+			case r.memory.Confirm(e.ObjectNew):
+			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
+				enqueue(q, owner(e.ObjectNew), 0) // a resync: whatever was missed is mended
+			default:
+				enqueue(q, owner(e.ObjectNew), change(e.ObjectOld, e.ObjectNew))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
+			r.memory.Gone(e.Object)
+			enqueue(q, owner(e.Object), 0)
+		},
+	}
+}
+
+func enqueue(q queue, name types.NamespacedName, when urgency) {
+	switch request := (reconcile.Request{NamespacedName: name}); when {
+	case never:
+	case 0:
+		q.Add(request)
+	default:
+		q.AddAfter(request, when)
+	}
+}
+
+// nameOf is right for the children too: they bear the name of their Memcached, and one that bears the name and belongs to
+// somebody else is in its way.
+func nameOf(object client.Object) types.NamespacedName {
+	return client.ObjectKeyFromObject(object)
+}
+
+func instanceOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel]}
+}
+
+// memcachedChange reacts to a new spec, to the pause annotation, and to a status that somebody else has written.
+func memcachedChange(before, after *cachev1alpha1.Memcached) urgency {
+	if before.Generation != after.Generation || memcached.Paused(before) != memcached.Paused(after) ||
+		!equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return 0
+	}
+	return never
+}
+
+func deploymentChange(before, after *appsv1.Deployment) urgency {
+	if before.Generation != after.Generation || metadataChanged(before, after) {
+		return 0
+	}
+	return debounce
+}
+
+func serviceChange(before, after *corev1.Service) urgency {
+	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
+		return 0
+	}
+	return never
+}
+
+func budgetChange(before, after *policyv1.PodDisruptionBudget) urgency {
+	if before.Generation != after.Generation || metadataChanged(before, after) {
+		return 0
+	}
+	return never
+}
+
+// podChange compares what the cache keeps of a pod.
+func podChange(before, after *corev1.Pod) urgency {
+	same := before.DeepCopy()
+	same.ResourceVersion = after.ResourceVersion
+	if equality.Semantic.DeepEqual(same, after) {
+		return never
+	}
+	return debounce
+}
+
+func metadataChanged(before, after metav1.Object) bool {
+	return !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
+		!equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
+		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
+		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The Memcached operator.
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/distribution/reference"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers, for make run
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/metrics"
+)
+
+// Environment variables, as OLM sets them.
+const (
+	imageVariable     = "RELATED_IMAGE_MEMCACHED"
+	namespaceVariable = "WATCH_NAMESPACE"
+)
+
+func main() {
+	if err := run(ctrl.SetupSignalHandler(), flag.CommandLine, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "memcached-operator:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	controller controllers.Options
+
+	metricsAddress, metricsCertPath, metricsCertName, metricsKeyName string
+	probeAddress, leaderElectionNamespace                            string
+	leaderElection                                                   bool
+	zap                                                              zap.Options
+}
+
+func (o *options) bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", "0",
+		"Address of the metrics, such as :8443; 0 serves none. They are served over TLS to clients whom the cluster "+
+			"authenticates and authorizes to get /metrics, which needs cluster-scoped permissions.")
+	flags.StringVar(&o.metricsCertPath, "metrics-cert-path", "",
+		"Directory of the certificate of the metrics; it is reloaded when it changes. Default: self-signed.")
+	flags.StringVar(&o.metricsCertName, "metrics-cert-name", "tls.crt", "File of the certificate in --metrics-cert-path.")
+	flags.StringVar(&o.metricsKeyName, "metrics-cert-key", "tls.key", "File of the key in --metrics-cert-path.")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 serves none.")
+	flags.BoolVar(&o.leaderElection, "leader-elect", false, "Let one of several replicas work and the others stand by.")
+	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
+		"Namespace of the lease. Default: that of the operator's pod.")
+	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", 8,
+		"How many Memcached resources are reconciled at the same time.")
+	flags.BoolVar(&o.controller.Memcached.OmitRunAsUser, "omit-run-as-user", false,
+		"Leave the user of the memcached pods to the cluster, as OpenShift requires.")
+	o.zap.BindFlags(flags)
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
+			"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
+			"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
+			"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n", imageVariable, namespaceVariable)
+		flags.PrintDefaults()
+	}
+}
+
+func run(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	var opts options
+	opts.bind(flags)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts.zap)))
+	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
+	if err := opts.validate(); err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	mgr, err := newManager(config, opts)
+	if err != nil {
+		return err
+	}
+	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
+		return fmt.Errorf("set up the controller: %w", err)
+	}
+	ctrl.Log.Info("Starting", "defaultImage", opts.controller.Memcached.DefaultImage,
+		"watchNamespace", os.Getenv(namespaceVariable))
+	return mgr.Start(ctx)
+}
+
+func (o *options) validate() error {
+	image := o.controller.Memcached.DefaultImage
+	if image == "" {
+		return fmt.Errorf("the environment variable %s must hold the default memcached image, such as "+
+			"docker.io/library/memcached:1.6.45", imageVariable)
+	}
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return fmt.Errorf("the environment variable %s holds %q, which is no image: %w", imageVariable, image, err)
+	}
+	if o.controller.MaxConcurrentReconciles < 1 {
+		return fmt.Errorf("--max-concurrent-reconciles is %d, but must be at least 1", o.controller.MaxConcurrentReconciles)
+	}
+	return nil
+}
+
+func newManager(config *rest.Config, opts options) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme,
+		Cache:  controllers.CacheOptions(os.Getenv(namespaceVariable)),
+		Metrics: metricsserver.Options{
+			BindAddress:    opts.metricsAddress,
+			SecureServing:  true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			CertDir:        opts.metricsCertPath,
+			CertName:       opts.metricsCertName,
+			KeyName:        opts.metricsKeyName,
+			// HTTP/2 lets a client tie up a server with few packets (CVE-2023-44487, CVE-2023-39325); metrics gain nothing by it.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+		},
+		HealthProbeBindAddress:        opts.probeAddress,
+		LeaderElection:                opts.leaderElection,
+		LeaderElectionID:              "memcached-operator.cache.example.com",
+		LeaderElectionNamespace:       opts.leaderElectionNamespace,
+		LeaseDuration:                 ptr.To(15 * time.Second),
+		RenewDeadline:                 ptr.To(10 * time.Second),
+		RetryPeriod:                   ptr.To(time.Second),
+		LeaderElectionReleaseOnCancel: true, // the process exits right after Start returns
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add the health check: %w", err)
+	}
+	// A standby's caches are warm, so it is ready too.
+	synced := func(request *http.Request) error { return controllers.Synced(request.Context(), mgr.GetCache()) }
+	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
+		return nil, fmt.Errorf("add the readiness check: %w", err)
+	}
+	return mgr, nil
+}
