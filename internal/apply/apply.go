@@ -66,7 +66,8 @@ type Result struct {
 
 // Apply makes the objects of an owner be as desired. Observed are the live objects that may belong to it; those that do
 // and are not desired are deleted. Every object is tried; the errors are joined. They are *ConflictError, *WaitingError
-// or those of the API server.
+// or those of the API server. Desired objects have their apiVersion and kind, and those fields set that Go writes even if
+// they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, desired, observed []client.Object) (Result, error) {
 	var result Result
 	var errs []error

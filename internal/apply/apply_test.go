@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply"
+)
+
+var _ = Describe("Apply", func() {
+	var (
+		applier *apply.Applier
+		owner   client.Object
+	)
+
+	// applied applies the desired objects over the live ones, and expects the given writes.
+	applied := func(ctx context.Context, desired, observed []client.Object, writes ...string) apply.Result {
+		GinkgoHelper()
+		requests.Reset()
+		result, err := applier.Apply(ctx, owner, desired, observed)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests.Writes()).To(ConsistOf(writes))
+		Expect(requests.Gets()).To(BeEmpty())
+		return result
+	}
+	objects := func(list ...client.Object) []client.Object { return list }
+
+	BeforeEach(func(ctx SpecContext) {
+		applier = newApplier()
+		owner = newOwner(ctx)
+	})
+
+	Describe("an object that is absent", func() {
+		It("is created with one request, and then nothing is sent any more", func(ctx SpecContext) {
+			desired := objects(deployment(owner), service(owner), budget(owner))
+			result := applied(ctx, desired, nil, "patch deployments", "patch services", "patch poddisruptionbudgets")
+			Expect(result.Created).To(BeTrue())
+
+			By("comparing with what the API server answered")
+			again := applied(ctx, desired, result.Objects)
+			Expect(again.Written).To(BeFalse())
+			Expect(again.Objects).To(HaveLen(3))
+
+			By("comparing with what it stored, in a new process")
+			applier = newApplier()
+			applied(ctx, desired, objects(
+				read(ctx, deployment(owner)), read(ctx, service(owner)), read(ctx, budget(owner))))
+		})
+
+		It("is not sent any more when the API server spells it differently", func(ctx SpecContext) {
+			wanted := deployment(owner)
+			wanted.Spec.Template.Spec.Containers[0].Resources = requirements("cpu", "0.5", "memory", "1024Mi")
+			wanted.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
+			applied(ctx, objects(wanted), nil, "patch deployments")
+			applied(ctx, objects(wanted), objects(read(ctx, deployment(owner))))
+		})
+
+		It("is created by a patch that carries the resource version 1, which is refused if the object exists", func(ctx SpecContext) {
+			// Undocumented, so it is pinned here: everything in this package stands on it.
+			body := func() client.Patch {
+				object := service(owner)
+				object.ResourceVersion = "1"
+				return applyPatch(object)
+			}
+			Expect(direct.Patch(ctx, service(owner), body(), client.ForceOwnership, client.FieldOwner("pin"))).To(Succeed())
+			before := read(ctx, service(owner)).ResourceVersion
+			err := direct.Patch(ctx, service(owner), body(), client.ForceOwnership, client.FieldOwner("pin"))
+			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+			Expect(read(ctx, service(owner)).ResourceVersion).To(Equal(before))
+		})
+	})
+
+	Describe("an object that somebody else has changed", func() {
+		It("gets back what is desired", func(ctx SpecContext) {
+			applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Replicas = ptr.To(int32(7))
+				d.Spec.Template.Spec.Containers[0].Image = "other:1"
+				d.Spec.Template.Spec.Containers[0].Args = []string{"-vv"}
+				d.Labels["app"] = "other"
+			})
+			applied(ctx, objects(deployment(owner)), objects(live), "patch deployments")
+			healed := read(ctx, deployment(owner))
+			Expect(*healed.Spec.Replicas).To(Equal(int32(3)))
+			Expect(healed.Spec.Template.Spec.Containers[0].Image).To(Equal("main:1"))
+			Expect(healed.Spec.Template.Spec.Containers[0].Args).To(Equal([]string{"-m", "64"}))
+			Expect(healed.Labels).To(HaveKeyWithValue("app", owner.GetName()))
+		})
+
+		It("gets back zero values that matter", func(ctx SpecContext) {
+			desired := objects(service(owner), deployment(owner))
+			result := applied(ctx, desired, nil, "patch services", "patch deployments")
+			applied(ctx, desired, result.Objects)
+			liveService := foreign(ctx, service(owner), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			result = applied(ctx, desired, objects(liveService, liveDeployment), "patch services", "patch deployments")
+			Expect(read(ctx, service(owner)).Spec.PublishNotReadyAddresses).To(BeFalse())
+			Expect(read(ctx, deployment(owner)).Spec.Paused).To(BeFalse())
+			applied(ctx, desired, result.Objects)
+		})
+
+		It("keeps what others have added, without a write", func(ctx SpecContext) {
+			applied(ctx, objects(deployment(owner), service(owner)), nil, "patch deployments", "patch services")
+			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Annotations["user"] = "note"
+				d.Labels["team"] = "cache"
+				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
+					corev1.Container{Name: "sidecar", Image: "sidecar:1"})
+				d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
+			})
+			liveService := foreign(ctx, service(owner), func(s *corev1.Service) {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "extra", Port: 9150, Protocol: corev1.ProtocolTCP})
+			})
+			applied(ctx, objects(deployment(owner), service(owner)), objects(liveDeployment, liveService))
+
+			By("keeping them also when we have something to write")
+			wanted := deployment(owner)
+			wanted.Spec.Replicas = ptr.To(int32(5))
+			applied(ctx, objects(wanted), objects(liveDeployment), "patch deployments")
+			live := read(ctx, deployment(owner))
+			Expect(live.Annotations).To(HaveKeyWithValue("user", "note"))
+			Expect(live.Spec.Template.Spec.Containers).To(HaveLen(2))
+			Expect(live.Spec.Template.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"))
+		})
+
+		It("loses what we applied once and no longer want", func(ctx SpecContext) {
+			result := applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+			wanted := deployment(owner)
+			wanted.Annotations = nil
+			wanted.Spec.Template.Spec.Containers[0].Args = nil
+			applied(ctx, objects(wanted), result.Objects, "patch deployments")
+			live := read(ctx, deployment(owner))
+			Expect(live.Annotations).NotTo(HaveKey("wanted"))
+			Expect(live.Spec.Template.Spec.Containers[0].Args).To(BeEmpty())
+			Expect(live.ManagedFields).To(HaveLen(1), "there must be one field owner, or dropped fields stay for ever")
+		})
+	})
+
+	Describe("an object that is no longer desired", func() {
+		It("is deleted if it is ours, and only then", func(ctx SpecContext) {
+			result := applied(ctx, objects(service(owner), budget(owner)), nil, "patch services", "patch poddisruptionbudgets")
+			stranger := newOwner(ctx)
+			theirs := budget(stranger)
+			Expect(direct.Create(ctx, theirs)).To(Succeed())
+			applied(ctx, objects(service(owner)), append(result.Objects, theirs), "delete poddisruptionbudgets")
+			Expect(apierrors.IsNotFound(direct.Get(ctx, client.ObjectKeyFromObject(owner), budget(owner)))).To(BeTrue())
+			read(ctx, budget(stranger))
+		})
+
+		It("is not deleted if another one has taken its name since", func(ctx SpecContext) {
+			result := applied(ctx, objects(budget(owner)), nil, "patch poddisruptionbudgets")
+			Expect(direct.Delete(ctx, budget(owner))).To(Succeed())
+			Expect(direct.Create(ctx, budget(owner))).To(Succeed())
+			_, err := applier.Apply(ctx, owner, nil, result.Objects)
+			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+			read(ctx, budget(owner))
+		})
+	})
+
+	Describe("Pending", func() {
+		It("says what Apply would do, without a request", func(ctx SpecContext) {
+			pending := func(desired, observed []client.Object) bool {
+				GinkgoHelper()
+				requests.Reset()
+				pending, err := applier.Pending(owner, desired, observed)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(requests.Writes()).To(BeEmpty())
+				Expect(requests.Gets()).To(BeEmpty())
+				return pending
+			}
+			Expect(pending(objects(service(owner)), nil)).To(BeTrue(), "a creation")
+			result := applied(ctx, objects(service(owner), budget(owner)), nil, "patch services", "patch poddisruptionbudgets")
+			Expect(pending(objects(service(owner), budget(owner)), result.Objects)).To(BeFalse())
+			Expect(pending(objects(service(owner)), result.Objects)).To(BeTrue(), "a deletion")
+			changed := service(owner)
+			changed.Labels["more"] = "yes"
+			Expect(pending(objects(changed, budget(owner)), result.Objects)).To(BeTrue(), "a change")
+		})
+	})
+
+	It("tries every object and reports every error", func(ctx SpecContext) {
+		Expect(direct.Create(ctx, service(owner))).To(Succeed())
+		bad := deployment(owner)
+		bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
+		result, err := applier.Apply(ctx, owner, objects(service(owner), bad, budget(owner)), nil)
+		var conflict *apply.ConflictError
+		Expect(errors.As(err, &conflict)).To(BeTrue())
+		Expect(apierrors.IsInvalid(err)).To(BeTrue())
+		Expect(result.Objects).To(HaveLen(1))
+		read(ctx, budget(owner))
+	})
+})

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply"
+)
+
+func version(resourceVersion string, uid types.UID) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Namespace: "n", ResourceVersion: resourceVersion, UID: uid,
+	}}
+}
+
+func TestMemoryLatest(t *testing.T) {
+	written := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Written(object) } }
+	deleted := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Deleted(object) } }
+	for _, test := range []struct {
+		name   string
+		did    func(*apply.Memory)
+		after  time.Duration
+		cached *corev1.Service
+		found  bool
+		// want is the resource version, empty if the object is taken for absent.
+		want string
+	}{
+		{name: "nothing written", cached: version("5", "u"), found: true, want: "5"},
+		{name: "nothing written, nothing there", cached: version("", ""), want: ""},
+		{name: "the cache lags", did: written(version("10", "u")), cached: version("5", "u"), found: true, want: "10"},
+		{name: "the cache lags by digits", did: written(version("10", "u")), cached: version("9", "u"), found: true, want: "10"},
+		{name: "the cache has caught up", did: written(version("10", "u")), cached: version("10", "u"), found: true, want: "10"},
+		{name: "the cache is ahead", did: written(version("10", "u")), cached: version("11", "u"), found: true, want: "11"},
+		{name: "the cache has not seen the creation", did: written(version("10", "u")), cached: version("", ""), want: "10"},
+		{
+			name: "the creation was never seen", did: written(version("10", "u")), after: time.Minute,
+			cached: version("", ""), want: "",
+		},
+		{name: "the cache has not seen the deletion", did: deleted(version("10", "u")), cached: version("10", "u"), found: true, want: ""},
+		{name: "the deletion was seen", did: deleted(version("10", "u")), cached: version("", ""), want: ""},
+		{
+			name: "another one has taken the name", did: deleted(version("10", "u")),
+			cached: version("12", "v"), found: true, want: "12",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			memory := apply.NewMemory(clock)
+			if test.did != nil {
+				test.did(memory)
+			}
+			clock.SetTime(clock.Now().Add(test.after))
+			got := ""
+			if latest := memory.Latest(test.cached, test.found); latest != nil {
+				got = latest.GetResourceVersion()
+			}
+			if got != test.want {
+				t.Errorf("got version %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMemoryConfirm(t *testing.T) {
+	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	if memory.Confirm(version("10", "u")) {
+		t.Error("an object that was never written was taken for our own write")
+	}
+	memory.Written(version("10", "u"))
+	if memory.Confirm(version("9", "u")) {
+		t.Error("an older version was taken for our own write")
+	}
+	if !memory.Confirm(version("10", "u")) {
+		t.Error("our own write was not recognized")
+	}
+	memory.Written(version("12", "u"))
+	if memory.Confirm(version("13", "u")) {
+		t.Error("a later write of somebody else was taken for ours")
+	}
+	if got := memory.Latest(version("11", "u"), true).GetResourceVersion(); got != "11" {
+		t.Errorf("what the cache has received must end the memory, got version %s", got)
+	}
+}
+
+func TestMemoryGone(t *testing.T) {
+	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	memory.Written(version("10", "u"))
+	memory.Gone(version("8", "earlier"))
+	if memory.Latest(version("", ""), false) == nil {
+		t.Error("the deletion of an earlier object of the name ended the memory of the present one")
+	}
+	memory.Gone(version("11", "u"))
+	if latest := memory.Latest(version("", ""), false); latest != nil {
+		t.Error("a deleted object was remembered")
+	}
+}
+
+func TestMemoryIsACopy(t *testing.T) {
+	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	object := version("10", "u")
+	memory.Written(object)
+	object.Labels = map[string]string{"changed": "later"}
+	memory.Latest(version("9", "u"), true).SetAnnotations(map[string]string{"changed": "too"})
+	var latest client.Object = memory.Latest(version("9", "u"), true)
+	if len(latest.GetLabels()) > 0 || len(latest.GetAnnotations()) > 0 {
+		t.Errorf("what was remembered has changed: %v", latest)
+	}
+}

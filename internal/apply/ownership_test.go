@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"encoding/json"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+var _ = Describe("What is not ours", func() {
+	var (
+		applier *apply.Applier
+		owner   client.Object
+	)
+	BeforeEach(func(ctx SpecContext) {
+		applier = newApplier()
+		owner = newOwner(ctx)
+	})
+
+	// untouched applies the desired Service over the observed one and expects it to be left alone, with this error.
+	untouched := func(ctx context.Context, observed *corev1.Service, message string) {
+		GinkgoHelper()
+		before := read(ctx, service(owner))
+		var list []client.Object
+		if observed != nil {
+			list = append(list, observed)
+		}
+		result, err := applier.Apply(ctx, owner, []client.Object{service(owner)}, list)
+		Expect(err).To(MatchError(message))
+		Expect(result.Objects).To(BeEmpty())
+		Expect(read(ctx, service(owner))).To(Equal(before))
+	}
+	create := func(ctx context.Context, controller client.Object) *corev1.Service {
+		GinkgoHelper()
+		theirs := service(owner)
+		theirs.Spec.Ports[0].Port = 80
+		if controller != nil {
+			Expect(controllerutil.SetControllerReference(controller, theirs, testenv.Scheme())).To(Succeed())
+		}
+		Expect(direct.Create(ctx, theirs)).To(Succeed())
+		return theirs
+	}
+
+	It("is a conflict, whether the cache sees it or not", func(ctx SpecContext) {
+		theirs := create(ctx, nil)
+		message := "Service " + owner.GetName() + " exists already and belongs to nobody: delete or rename one of the two"
+		untouched(ctx, nil, message)
+		untouched(ctx, theirs, message)
+	})
+
+	It("is a conflict that names its controller", func(ctx SpecContext) {
+		stranger := newOwner(ctx)
+		theirs := create(ctx, stranger)
+		message := "Service " + owner.GetName() + " exists already and belongs to ConfigMap " + stranger.GetName() +
+			": delete or rename one of the two"
+		untouched(ctx, nil, message)
+		untouched(ctx, theirs, message)
+	})
+
+	It("is a conflict if its owner reference was removed", func(ctx SpecContext) {
+		_, err := applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences = nil })
+		untouched(ctx, live, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two")
+	})
+
+	It("is waited for if it belonged to an earlier owner of the same name", func(ctx SpecContext) {
+		earlier := owner.DeepCopyObject().(client.Object)
+		earlier.SetUID("earlier")
+		theirs := create(ctx, earlier)
+		message := "Service " + owner.GetName() + " is being deleted and must be gone first"
+		untouched(ctx, nil, message)
+		untouched(ctx, theirs, message)
+	})
+
+	It("is waited for if it is being deleted", func(ctx SpecContext) {
+		theirs := create(ctx, owner)
+		controllerutil.AddFinalizer(theirs, "test.example.com/hold")
+		Expect(direct.Update(ctx, theirs)).To(Succeed())
+		Expect(direct.Delete(ctx, theirs)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			foreign(ctx, service(owner), func(s *corev1.Service) { s.Finalizers = nil })
+		})
+		message := "Service " + owner.GetName() + " is being deleted and must be gone first"
+		untouched(ctx, nil, message)
+		untouched(ctx, read(ctx, service(owner)), message)
+	})
+
+	It("does not include an object of ours whose label somebody has removed, so that the cache misses it", func(ctx SpecContext) {
+		_, err := applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
+		_, err = applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))
+	})
+
+	It("is not created or changed by an apply to an object that was deleted since it was observed", func(ctx SpecContext) {
+		result, err := applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(direct.Delete(ctx, service(owner))).To(Succeed())
+		changed := service(owner)
+		changed.Labels["more"] = "yes"
+
+		_, err = applier.Apply(ctx, owner, []client.Object{changed}, result.Objects)
+		Expect(err).To(HaveOccurred())
+		Expect(apierrors.IsNotFound(direct.Get(ctx, client.ObjectKeyFromObject(owner), service(owner)))).To(BeTrue())
+
+		By("not changing another one that has taken its name")
+		create(ctx, nil)
+		before := read(ctx, service(owner))
+		_, err = applier.Apply(ctx, owner, []client.Object{changed}, result.Objects)
+		Expect(err).To(HaveOccurred())
+		Expect(read(ctx, service(owner))).To(Equal(before))
+	})
+})
+
+func applyPatch(object client.Object) client.Patch {
+	text, err := json.Marshal(object)
+	Expect(err).NotTo(HaveOccurred())
+	return client.RawPatch(types.ApplyPatchType, text)
+}
+
+func requirements(list ...string) corev1.ResourceRequirements {
+	limits := corev1.ResourceList{}
+	for i := 0; i < len(list); i += 2 {
+		limits[corev1.ResourceName(list[i])] = resource.MustParse(list[i+1])
+	}
+	return corev1.ResourceRequirements{Limits: limits, Requests: limits}
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+const hashAnnotation = "test.example.com/hash"
+
+var (
+	environment *envtest.Environment
+	// direct is not recorded: it is everybody else.
+	direct   client.Client
+	requests testenv.Requests
+	ours     client.Client
+)
+
+func TestApply(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "apply")
+}
+
+var _ = BeforeSuite(func() {
+	environment = testenv.New()
+	config, err := environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
+	direct, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	ours, err = client.New(requests.Record(config), client.Options{Scheme: testenv.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// newApplier has the zeros that the operator has.
+func newApplier() *apply.Applier {
+	return apply.New(ours, ours, apply.NewMemory(clock.RealClock{}), apply.Options{
+		FieldOwner:     "test",
+		HashAnnotation: hashAnnotation,
+		Zeros: []apply.Zero{
+			{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
+			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
+		},
+	})
+}
+
+var names int
+
+// newOwner creates an owner of a new name. Any kind will do.
+func newOwner(ctx context.Context) client.Object {
+	names++
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("owner-%d", names), Namespace: "default"}}
+	Expect(direct.Create(ctx, owner)).To(Succeed())
+	return owner
+}
+
+func labelsOf(owner client.Object) map[string]string {
+	return map[string]string{"app": owner.GetName()}
+}
+
+func deployment(owner client.Object) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: owner.GetName(), Namespace: "default", Labels: labelsOf(owner),
+			Annotations: map[string]string{"wanted": "yes"},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(3)),
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+			Selector: &metav1.LabelSelector{MatchLabels: labelsOf(owner)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(owner)},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "main", Image: "main:1", Args: []string{"-m", "64"},
+					Ports: []corev1.ContainerPort{{Name: "main", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}},
+				}}},
+			},
+		},
+	}
+}
+
+func service(owner client.Object) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{Name: owner.GetName(), Namespace: "default", Labels: labelsOf(owner)},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Selector: labelsOf(owner),
+			Ports: []corev1.ServicePort{{Name: "main", Port: 11211, TargetPort: intstr.FromInt32(11211), Protocol: corev1.ProtocolTCP}},
+		},
+	}
+}
+
+func budget(owner client.Object) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+		ObjectMeta: metav1.ObjectMeta{Name: owner.GetName(), Namespace: "default", Labels: labelsOf(owner)},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: ptr.To(intstr.FromInt32(1)),
+			Selector:       &metav1.LabelSelector{MatchLabels: labelsOf(owner)},
+		},
+	}
+}
+
+// read returns the live object.
+func read[T client.Object](ctx context.Context, object T) T {
+	GinkgoHelper()
+	Expect(direct.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	return object
+}
+
+// foreign changes an object as somebody else would.
+func foreign[T client.Object](ctx context.Context, object T, change func(T)) T {
+	GinkgoHelper()
+	live := read(ctx, object)
+	change(live)
+	Expect(direct.Update(ctx, live, client.FieldOwner("somebody-else"))).To(Succeed())
+	return live
+}
