@@ -113,8 +113,9 @@ func memcachedChange(before, after *cachev1alpha1.Memcached) urgency {
 	return never
 }
 
+// deploymentChange does not look at the generation: the Deployment controller annotates, and annotations count there.
 func deploymentChange(before, after *appsv1.Deployment) urgency {
-	if before.Generation != after.Generation || metadataChanged(before, after) {
+	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
 		return 0
 	}
 	return debounce
@@ -124,12 +125,20 @@ func serviceChange(before, after *corev1.Service) urgency {
 	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
 		return 0
 	}
-	return never
+	return annotationChange(before, after)
 }
 
 func budgetChange(before, after *policyv1.PodDisruptionBudget) urgency {
 	if before.Generation != after.Generation || metadataChanged(before, after) {
 		return 0
+	}
+	return annotationChange(before, after)
+}
+
+// annotationChange can wait: annotations have no effect that would be ours to keep, but the hash among them may be lost.
+func annotationChange(before, after metav1.Object) urgency {
+	if !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) {
+		return debounce
 	}
 	return never
 }
@@ -146,7 +155,6 @@ func podChange(before, after *corev1.Pod) urgency {
 
 func metadataChanged(before, after metav1.Object) bool {
 	return !equality.Semantic.DeepEqual(before.GetLabels(), after.GetLabels()) ||
-		!equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) ||
 		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
 }

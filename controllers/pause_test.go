@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("A paused Memcached", func() {
+	pause := func(ctx context.Context, mc *cachev1alpha1.Memcached, value string) {
+		GinkgoHelper()
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: value}
+		})
+	}
+
+	It("writes nothing to its children, tells what it observes, and goes on when resumed", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 3)
+
+		By("being Ready while there is nothing to hold back")
+		pause(ctx, mc, "true")
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
+
+		By("not knowing whether it is Ready when there is")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "Unknown/Paused", "False/NodesUnavailable", "False/Paused", "False/AsExpected")
+		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
+
+		By("leaving a deleted child alone, and still observing")
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		removePods(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		Expect(status(ctx, mc).Nodes).To(BeEmpty())
+		o.events()
+
+		By("going on")
+		pause(ctx, mc, "false")
+		o.step(ctx, mc, writeService, writeDeployment, writeStatus)
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("is deleted without a write", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 1)
+		pause(ctx, mc, "true")
+		o.step(ctx, mc, writeStatus)
+		Expect(user.Delete(ctx, mc)).To(Succeed())
+		o.step(ctx, mc)
+	})
+
+	It("creates nothing when it is born paused", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
+		})
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "Unknown/Paused", "False/NodesUnavailable", "False/Paused", "False/AsExpected")
+	})
+})

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// The writes are counted exactly: a reconcile that is quiet is part of the product.
+var _ = Describe("A Memcached", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	It("converges with one write to each child and two status writes, and then there are none", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 3)
+
+		By("creating the children and saying so")
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+		expectConditions(ctx, mc, "False/Creating", "Unknown/Creating", "True/Creating", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Creating Starting 3 nodes"))
+
+		By("having nothing to do while nothing happens")
+		o.step(ctx, mc)
+
+		By("telling when the nodes are ready")
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Ready All 3 nodes are ready"))
+		Expect(status(ctx, mc)).To(And(
+			HaveField("Nodes", Equal([]string{"cache-rev1-0", "cache-rev1-1", "cache-rev1-2"})),
+			HaveField("Replicas", Equal(int32(3))),
+			HaveField("ReadyReplicas", Equal(int32(3))),
+			HaveField("UpdatedReplicas", Equal(int32(3))),
+			HaveField("Image", Equal("memcached:1.6.45")),
+			HaveField("ServiceName", Equal("cache")),
+			HaveField("Selector", Equal("app.kubernetes.io/instance=cache,"+
+				"app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached")),
+		))
+
+		By("having nothing to do any more, also in another process")
+		o.step(ctx, mc)
+		newOperator(defaults).step(ctx, mc)
+		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("is scaled with one write to a child", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		expectConditions(ctx, mc, "False/Scaling", "False/NodesUnavailable", "True/Scaling", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Scaling Scaling from 3 to 5 nodes",
+			"Warning NodesUnavailable 3 of 5 nodes are ready, 4 are needed"))
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("is scaled through the scale subresource, and to nothing", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		scale := &autoscalingv1.Scale{}
+		Expect(user.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())
+		Expect(scale.Status).To(And(HaveField("Replicas", Equal(int32(1))), HaveField("Selector", ContainSubstring("instance=cache"))))
+		scale.Spec.Replicas = 0
+		Expect(user.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale))).To(Succeed())
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		Expect(status(ctx, mc).Nodes).To(BeEmpty())
+		live(ctx, mc, &corev1.Service{})
+		live(ctx, mc, &policyv1.PodDisruptionBudget{})
+	})
+
+	It("gets another image with one write to a child", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "registry.example.com:5000/memcached:1.6.46" })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		expectConditions(ctx, mc, "False/RollingOut", "True/MinimumNodesReady", "True/RollingOut", "False/AsExpected")
+		Expect(status(ctx, mc).Image).To(Equal("registry.example.com:5000/memcached:1.6.46"))
+	})
+
+	It("loses its PodDisruptionBudget when that is disabled, and gets it back", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		o.step(ctx, mc, deleteBudget, writeStatus)
+		o.step(ctx, mc)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(true) })
+		o.step(ctx, mc, writeBudget, writeStatus)
+	})
+
+	It("heals each child that somebody changed with one write", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+		o.step(ctx, mc, writeService)
+		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
+		})
+		o.step(ctx, mc, writeBudget)
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		o.step(ctx, mc, writeService)
+	})
+
+	It("has nothing to do when somebody annotates it or adds to its children", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Annotations = map[string]string{"note": "hello"} })
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Annotations["note"] = "hello" })
+		report(ctx, mc, func(*appsv1.DeploymentStatus) {}) // the API server counts annotations in the generation
+		o.step(ctx, mc)
+	})
+
+	It("is deleted without a write", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		Expect(user.Delete(ctx, mc)).To(Succeed())
+		o.step(ctx, mc)
+	})
+
+	It("tells the truth while it is deleted in the foreground, and creates nothing", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		Expect(user.Delete(ctx, mc, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		removePods(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NodesUnavailable", "True/WaitingForDeletion", "False/AsExpected")
+		o.step(ctx, mc)
+	})
+
+	It("shares no pod with another one in its namespace", func(ctx SpecContext) {
+		first := converged(ctx, o, 2)
+		second := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: "cache-rev1"},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: 1},
+		}
+		Expect(user.Create(ctx, second)).To(Succeed())
+		o.step(ctx, second, writeService, writeBudget, writeDeployment, writeStatus)
+		rollOut(ctx, second)
+		o.step(ctx, second, writeStatus)
+		o.step(ctx, first)
+		Expect(status(ctx, first).Nodes).To(Equal([]string{"cache-rev1-0", "cache-rev1-1"}))
+		Expect(status(ctx, second).Nodes).To(Equal([]string{"cache-rev1-rev1-0"}))
+	})
+
+	It("writes nothing twice because its cache lags", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 3)
+		o.stale = true
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+		o.step(ctx, mc)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		o.step(ctx, mc)
+	})
+
+	It("is not rolled by an upgrade of the operator, and adopts the newer default image with the next rollout", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		before := live(ctx, mc, &appsv1.Deployment{})
+		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
+		o.step(ctx, mc, writeStatus)
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/NewerImageAvailable", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerImageAvailable The operator's default image is now memcached:1.6.46")))
+		o.step(ctx, mc)
+
+		By("scaling, which replaces no pod")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.45"))
+
+		By("changing the configuration, which does")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
+	})
+})

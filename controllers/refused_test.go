@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("What prevents the desired state", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	// foreignService is a Service in the way of a Memcached of the same name.
+	foreignService := func(ctx context.Context, mc *cachev1alpha1.Memcached, labels map[string]string) *corev1.Service {
+		GinkgoHelper()
+		service := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name, Labels: labels},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		Expect(user.Create(ctx, service)).To(Succeed())
+		return live(ctx, mc, &corev1.Service{})
+	}
+
+	It("may be an object of somebody else, which is never touched, and recovers when that goes away", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 3)
+		theirs := foreignService(ctx, mc, nil)
+
+		By("finding it by the refusal of the API server, as the cache does not hold it")
+		Expect(o.try(ctx, mc, writeService+" (409)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal(
+			"Service cache exists already and belongs to nobody: delete or rename one of the two"))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("False/Conflict"))
+		Expect(o.events()).To(ContainElement(HavePrefix("Warning Conflict Service cache exists already")))
+
+		By("changing nothing and repeating nothing")
+		rollOut(ctx, mc)
+		Expect(o.try(ctx, mc, writeService+" (409)", writeStatus)).To(HaveOccurred())
+		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Stuck", "True/Conflict")
+		Expect(o.try(ctx, mc, writeService+" (409)")).To(HaveOccurred())
+		Expect(live(ctx, mc, &corev1.Service{})).To(Equal(theirs))
+		o.events()
+
+		By("recovering by itself")
+		Expect(user.Delete(ctx, theirs)).To(Succeed())
+		o.step(ctx, mc, writeService, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready All 3 nodes are ready"))
+	})
+
+	It("may be somebody else's object that bears our labels, or has lost its owner", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
+			b.OwnerReferences, b.Spec.MaxUnavailable = nil, nil
+		})
+		theirs := live(ctx, mc, &policyv1.PodDisruptionBudget{})
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+
+		By("not deleting it when it is not wanted")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		o.step(ctx, mc, writeStatus)
+		Expect(live(ctx, mc, &policyv1.PodDisruptionBudget{})).To(Equal(theirs))
+	})
+
+	It("may be a Deployment of somebody else, whose pods are not counted", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		before := live(ctx, mc, &appsv1.Deployment{})
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		expectConditions(ctx, mc, "False/Conflict", "False/NodesUnavailable", "False/Stuck", "True/Conflict")
+		Expect(status(ctx, mc).Nodes).To(BeEmpty())
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
+	})
+
+	It("may be the child of an earlier Memcached of the same name, which is waited for", func(ctx SpecContext) {
+		earlier := converged(ctx, o, 1)
+		Expect(user.Delete(ctx, earlier)).To(Succeed())
+		mc := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: 2},
+		}
+		Expect(user.Create(ctx, mc)).To(Succeed())
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NodesUnavailable", "True/WaitingForDeletion", "False/AsExpected")
+		for _, child := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
+			Expect(user.Delete(ctx, live(ctx, mc, child))).To(Succeed())
+		}
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+	})
+
+	It("may be a child that is being deleted, which is waited for", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		service := live(ctx, mc, &corev1.Service{})
+		change(ctx, service, func(s *corev1.Service) { controllerutil.AddFinalizer(s, "test.example.com/hold") })
+		Expect(user.Delete(ctx, service)).To(Succeed())
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
+		change(ctx, service, func(s *corev1.Service) { s.Finalizers = nil })
+		o.step(ctx, mc, writeService, writeStatus)
+	})
+
+	It("may be a quota, whose words are told, and recovers when there is room", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "no-services"}}
+		quota.Spec.Hard = corev1.ResourceList{"count/services": resource.MustParse("0")}
+		Expect(user.Create(ctx, quota)).To(Succeed())
+		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
+		Expect(user.Status().Update(ctx, quota)).To(Succeed())
+		// The API server may not know of the quota yet; the refusal is what the test is about, not its moment.
+		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).Should(HaveOccurred())
+
+		Expect(o.try(ctx, mc, writeService+" (403)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/QuotaExceeded"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("exceeded quota: no-services"))
+		Expect(user.Delete(ctx, quota)).To(Succeed())
+		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).Should(Succeed())
+		o.step(ctx, mc, writeService, writeStatus)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+
+	It("may be a policy of the cluster, whose words are told", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		denyServices(ctx, mc.Namespace)
+		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }, "20s").Should(HaveOccurred())
+		Expect(o.try(ctx, mc, writeService+" (422)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("services are not for everybody"))
+	})
+
+	It("may be a spec that the API server refuses in a child, which only its author can mend", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
+		})
+		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
+		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
+		expectConditions(ctx, mc, "False/InvalidSpec", "False/NodesUnavailable", "False/Stuck", "True/InvalidSpec")
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("spec.nodeSelector"))
+
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+	})
+
+	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		before := live(ctx, mc, &appsv1.Deployment{})
+		// 137Mi passes the lower bound at admission, which cannot know the exact size of the hash table.
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("135Mi")}
+		})
+		err := o.try(ctx, mc, writeStatus)
+		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
+		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
+		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("135Mi"), ContainSubstring("at least 140Mi")))
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
+	})
+
+	It("may be the deletion of the namespace, which is not fought", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		Expect(user.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mc.Namespace}})).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		o.step(ctx, mc, writeService+" (403)", writeStatus)
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
+	})
+
+	DescribeTable("is not a failure of the API server to answer, which changes no condition and is tried again",
+		func(ctx SpecContext, failure error) {
+			mc := converged(ctx, o, 1)
+			before := status(ctx, mc)
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+			o.refuse = func(kind string) error { return failure }
+			Expect(o.try(ctx, mc)).To(MatchError(failure))
+			Expect(status(ctx, mc)).To(Equal(before))
+			Expect(o.events()).To(BeEmpty())
+			o.refuse = nil
+			o.step(ctx, mc, writeDeployment, writeStatus)
+		},
+		Entry("429", apierrors.NewTooManyRequests("slow down", 1)),
+		Entry("500", apierrors.NewInternalError(errors.New("etcdserver: request timed out"))),
+		Entry("503", apierrors.NewServiceUnavailable("starting")),
+		Entry("504", apierrors.NewTimeoutError("timed out", 1)),
+		Entry("409", apierrors.NewConflict(schema.GroupResource{}, "cache", errors.New("changed"))),
+		Entry("a broken connection", http.ErrServerClosed),
+	)
+
+	It("may be a webhook that cannot be called, which somebody must mend", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		o.refuse = func(kind string) error {
+			if kind == "Memcached" {
+				return nil
+			}
+			return apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com": connection refused`))
+		}
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
+	})
+})
+
+// probe is a Service that nothing but a quota or a policy can refuse.
+func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+// denyServices refuses Services in a namespace.
+func denyServices(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
+				},
+			},
+		}},
+	}
+	policy.Spec.Validations = []admissionregistrationv1.Validation{{
+		Expression: "false", Message: "services are not for everybody",
+	}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName:        namespace,
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+		}},
+	}
+	Expect(user.Create(ctx, policy)).To(Succeed())
+	Expect(user.Create(ctx, binding)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(user.Delete(ctx, binding)).To(Succeed())
+		Expect(user.Delete(ctx, policy)).To(Succeed())
+	})
+}

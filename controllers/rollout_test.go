@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// rollOut does what the Deployment controller, the scheduler and the kubelet do, all at once: it replaces the pods by as
+// many new ones as the Deployment says, and reports them as ready.
+func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	deployment := live(ctx, mc, &appsv1.Deployment{})
+	removePods(ctx, mc)
+	for i := range *deployment.Spec.Replicas {
+		newPod(ctx, mc, fmt.Sprintf("%s-%d", revision(deployment), i), corev1.ConditionTrue)
+	}
+	report(ctx, mc, func(status *appsv1.DeploymentStatus) {
+		status.Replicas, status.UpdatedReplicas = *deployment.Spec.Replicas, *deployment.Spec.Replicas
+		status.ReadyReplicas, status.AvailableReplicas = *deployment.Spec.Replicas, *deployment.Spec.Replicas
+		status.Conditions = []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+		}}
+	})
+}
+
+// report writes the status of the Deployment for its present generation.
+func report(ctx context.Context, mc *cachev1alpha1.Memcached, change func(*appsv1.DeploymentStatus)) {
+	GinkgoHelper()
+	deployment := live(ctx, mc, &appsv1.Deployment{})
+	deployment.Status.ObservedGeneration = deployment.Generation
+	change(&deployment.Status)
+	Expect(user.Status().Update(ctx, deployment)).To(Succeed())
+}
+
+func revision(deployment *appsv1.Deployment) string {
+	return fmt.Sprintf("rev%d", deployment.Generation)
+}
+
+// newPod creates a pod of the Deployment's present revision.
+func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, ready corev1.ConditionStatus) *corev1.Pod {
+	GinkgoHelper()
+	deployment := live(ctx, mc, &appsv1.Deployment{})
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: mc.Name + "-" + suffix, Namespace: mc.Namespace,
+			Labels: map[string]string{
+				appsv1.DefaultDeploymentUniqueLabelKey: revision(deployment),
+				memcached.InstanceLabel:                mc.Name, memcached.ManagedByLabel: memcached.ManagedBy,
+				"app.kubernetes.io/name": "memcached",
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment.Name + "-" + revision(deployment),
+				UID: "replicaset", Controller: ptr.To(true),
+			}},
+		},
+		Spec: deployment.Spec.Template.Spec,
+	}
+	Expect(user.Create(ctx, pod)).To(Succeed())
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	Expect(user.Status().Update(ctx, pod)).To(Succeed())
+	return pod
+}
+
+func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	Expect(user.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(mc.Namespace),
+		client.MatchingLabels{memcached.InstanceLabel: mc.Name}, client.GracePeriodSeconds(0))).To(Succeed())
+}
+
+// converged creates a Memcached and takes the steps until it is Ready.
+func converged(
+	ctx context.Context, o *operator, size int32, changes ...func(*cachev1alpha1.Memcached),
+) *cachev1alpha1.Memcached {
+	GinkgoHelper()
+	mc := newMemcached(ctx, size, changes...)
+	Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
+	rollOut(ctx, mc)
+	o.step(ctx, mc, writeStatus)
+	Expect(summary(ctx, mc, cachev1alpha1.ConditionReady)).To(Equal("True/AllNodesReady"))
+	o.events()
+	return mc
+}
