@@ -67,7 +67,7 @@ func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, rea
 				UID: "replicaset", Controller: ptr.To(true),
 			}},
 		},
-		Spec: deployment.Spec.Template.Spec,
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 	Expect(user.Create(ctx, pod)).To(Succeed())
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
