@@ -7,20 +7,26 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/distribution/reference"
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers, for make run
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -38,8 +44,12 @@ const (
 	namespaceVariable = "WATCH_NAMESPACE"
 )
 
+// leaderElectionID is the name of the lease.
+const leaderElectionID = "memcached-operator.cache.example.com"
+
 func main() {
-	if err := run(ctrl.SetupSignalHandler(), flag.CommandLine, os.Args[1:]); err != nil {
+	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "memcached-operator:", err)
 		os.Exit(1)
 	}
@@ -72,31 +82,40 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.controller.Memcached.OmitRunAsUser, "omit-run-as-user", false,
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires.")
 	o.zap.BindFlags(flags)
-	flags.Usage = func() {
-		fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
-			"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-			"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
-			"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n", imageVariable, namespaceVariable)
-		flags.PrintDefaults()
-	}
+	config.RegisterFlags(flags)
+	flags.SetOutput(io.Discard) // a mistake is told in one sentence
+	flags.Usage = func() {}
 }
 
-func run(ctx context.Context, flags *flag.FlagSet, args []string) error {
+func usage(flags *flag.FlagSet) {
+	flags.SetOutput(os.Stdout)
+	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
+		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
+		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
+		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n", imageVariable, namespaceVariable)
+	flags.PrintDefaults()
+}
+
+func run(ctx context.Context, args []string) error {
 	var opts options
+	flags := flag.NewFlagSet("manager", flag.ContinueOnError)
 	opts.bind(flags)
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		usage(flags)
 		return err
+	} else if err != nil {
+		return fmt.Errorf("%w; --help lists the flags", err)
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts.zap)))
+	setLogger(zap.New(zap.UseFlagOptions(&opts.zap)))
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
 	if err := opts.validate(); err != nil {
 		return err
 	}
-	config, err := ctrl.GetConfig()
+	cluster, err := config.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	mgr, err := newManager(config, opts)
+	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
 	}
@@ -106,6 +125,13 @@ func run(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	ctrl.Log.Info("Starting", "defaultImage", opts.controller.Memcached.DefaultImage,
 		"watchNamespace", os.Getenv(namespaceVariable))
 	return mgr.Start(ctx)
+}
+
+// setLogger also takes what client-go and the standard library's servers log: every line is JSON.
+func setLogger(logger logr.Logger) {
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	slog.SetDefault(slog.New(logr.ToSlogHandler(logger)))
 }
 
 func (o *options) validate() error {
@@ -123,11 +149,11 @@ func (o *options) validate() error {
 	return nil
 }
 
-func newManager(config *rest.Config, opts options) (ctrl.Manager, error) {
+func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme: scheme,
 		Cache:  controllers.CacheOptions(os.Getenv(namespaceVariable)),
 		Metrics: metricsserver.Options{
@@ -142,12 +168,14 @@ func newManager(config *rest.Config, opts options) (ctrl.Manager, error) {
 		},
 		HealthProbeBindAddress:        opts.probeAddress,
 		LeaderElection:                opts.leaderElection,
-		LeaderElectionID:              "memcached-operator.cache.example.com",
+		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.leaderElectionNamespace,
 		LeaseDuration:                 ptr.To(15 * time.Second),
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
 		LeaderElectionReleaseOnCancel: true, // the process exits right after Start returns
+		// Less than the grace period of the pod in config/manager.
+		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)

@@ -1,0 +1,325 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// The tests run this test binary as the manager: a process of its own, with its own environment, signals and exit code.
+const asManager = "RUN_AS_MANAGER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asManager) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// manager is a running manager.
+type manager struct {
+	*exec.Cmd
+	mutex sync.Mutex
+	log   bytes.Buffer
+}
+
+// Write collects what the manager prints.
+func (m *manager) Write(p []byte) (int, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.log.Write(p)
+}
+
+// output is what the manager has printed.
+func (m *manager) output() string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.log.String()
+}
+
+// command prepares a manager with nothing in its environment but what is given.
+func command(t *testing.T, env []string, args ...string) *manager {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manager{Cmd: exec.CommandContext(t.Context(), self, args...)}
+	m.Env = append([]string{asManager + "=1", "HOME=" + t.TempDir()}, env...)
+	m.Stdout, m.Stderr = m, m
+	return m
+}
+
+const image = imageVariable + "=docker.io/library/memcached:1.6.45"
+
+func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		env  []string
+		args []string
+		want string
+	}{
+		{name: "no image", want: "RELATED_IMAGE_MEMCACHED must hold the default memcached image, such as docker.io/library/memcached:1.6.45"},
+		{name: "not an image", env: []string{imageVariable + "=Not an image"}, want: `RELATED_IMAGE_MEMCACHED holds "Not an image", which is no image`},
+		{name: "no worker", env: []string{image}, args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles is 0, but must be at least 1"},
+		{name: "unknown flag", env: []string{image}, args: []string{"--nonsense"}, want: "flag provided but not defined: -nonsense"},
+		{name: "no cluster", env: []string{image}, want: "find the cluster"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := command(t, test.env, test.args...)
+			if err := m.Run(); err == nil {
+				t.Error("exited with 0")
+			}
+			if !strings.Contains(m.output(), test.want) {
+				t.Errorf("got:\n%s\nwant a sentence with %q", m.output(), test.want)
+			}
+			if strings.Contains(m.output(), "goroutine") {
+				t.Errorf("panicked:\n%s", m.output())
+			}
+		})
+	}
+}
+
+func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
+	m := command(t, nil, "--help")
+	if err := m.Run(); err != nil {
+		t.Errorf("--help: %v", err)
+	}
+	for _, word := range []string{
+		imageVariable, namespaceVariable, "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
+		"-leader-election-namespace", "-max-concurrent-reconciles", "-omit-run-as-user", "-zap-log-level",
+	} {
+		if !strings.Contains(m.output(), word) {
+			t.Errorf("--help does not mention %s", word)
+		}
+	}
+}
+
+// installation is config/default, installed in an API server.
+type installation struct {
+	config *rest.Config
+	admin  client.Client
+}
+
+const (
+	installed = "memcached-operator-system"
+	account   = "memcached-operator-controller-manager"
+)
+
+// install installs everything in config/default but the Deployment, in whose place the tests run the manager.
+func install(t *testing.T) installation {
+	t.Helper()
+	g := NewWithT(t)
+	environment := &envtest.Environment{Scheme: testenv.Scheme()}
+	config, err := environment.Start()
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	g.Expect(err).NotTo(HaveOccurred())
+	admin, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy
+	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, resource := range rendered.Resources() {
+		content, err := resource.Map()
+		g.Expect(err).NotTo(HaveOccurred())
+		if object := (&unstructured.Unstructured{Object: content}); object.GetKind() != "Deployment" {
+			g.Expect(admin.Create(t.Context(), object)).To(Succeed())
+		}
+	}
+	return installation{config: config, admin: admin}
+}
+
+// token returns a token of a service account in the namespace of the operator, which is created.
+func (i installation) token(t *testing.T, name string) string {
+	t.Helper()
+	g := NewWithT(t)
+	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: installed, Name: name}}
+	g.Expect(client.IgnoreAlreadyExists(i.admin.Create(t.Context(), serviceAccount))).To(Succeed())
+	request := &authenticationv1.TokenRequest{}
+	g.Expect(i.admin.SubResource("token").Create(t.Context(), serviceAccount, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// kubeconfig writes a kubeconfig with the permissions of the installed operator, no more.
+func (i installation) kubeconfig(t *testing.T) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: i.config.Host, CertificateAuthorityData: i.config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: i.token(t, account)}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	file := t.TempDir() + "/kubeconfig"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// insecure speaks HTTP/2 if the server does.
+var insecure = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+	TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the certificate is self-signed
+	ForceAttemptHTTP2: true,
+}}
+
+func get(t *testing.T, url, token string) (int, string, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := insecure.Do(request)
+	if err != nil {
+		return 0, "", err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, response.Proto, string(body)
+}
+
+// TestManager runs the manager with the flags and the permissions of config/default.
+func TestManager(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(20 * time.Second)
+	installation := install(t)
+	metricsAddress, probeAddress := freeAddress(t), freeAddress(t)
+	m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t)},
+		"--leader-elect", "--leader-election-namespace="+installed,
+		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address="+probeAddress)
+	g.Expect(m.Start()).To(Succeed())
+
+	status := func(url string) func() int {
+		return func() int { code, _, _ := get(t, url, ""); return code }
+	}
+	g.Eventually(status("http://"+probeAddress+"/healthz")).Should(Equal(http.StatusOK), m.output)
+	g.Eventually(status("http://"+probeAddress+"/readyz")).Should(Equal(http.StatusOK), m.output)
+
+	t.Run("reconciles with no more permissions than it is given", func(t *testing.T) {
+		g := NewWithT(t)
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache"}}
+		g.Expect(installation.admin.Create(t.Context(), mc)).To(Succeed())
+		g.Eventually(func() []metav1.Condition {
+			_ = installation.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)
+			return mc.Status.Conditions
+		}, "20s").Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
+		mc.Spec.PodDisruptionBudget.Enabled = new(false)
+		g.Expect(installation.admin.Update(t.Context(), mc)).To(Succeed())
+		budget := &unstructured.Unstructured{}
+		budget.SetAPIVersion("policy/v1")
+		budget.SetKind("PodDisruptionBudget")
+		g.Eventually(func() error {
+			return installation.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), budget)
+		}, "20s").ShouldNot(Succeed())
+		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
+	})
+
+	t.Run("serves metrics over TLS to whom the cluster allows it", func(t *testing.T) {
+		g := NewWithT(t)
+		url := "https://" + metricsAddress + "/metrics"
+		anonymous, protocol, _ := get(t, url, "")
+		g.Expect(anonymous).To(Equal(http.StatusUnauthorized))
+		g.Expect(protocol).To(Equal("HTTP/1.1"), "HTTP/2 must be off")
+		stranger, _, _ := get(t, url, installation.token(t, "stranger"))
+		g.Expect(stranger).To(Equal(http.StatusForbidden))
+
+		allowed, _, body := get(t, url, installation.tokenOfMetricsReader(t))
+		g.Expect(allowed).To(Equal(http.StatusOK))
+		g.Expect(body).To(ContainSubstring("memcached_operator_reconciles_total"))
+		g.Expect(body).To(ContainSubstring(`memcached_operator_memcached_condition{condition="Degraded",name="cache",namespace="default",status="False"} 1`))
+		plain, _, _ := get(t, "http://"+metricsAddress+"/metrics", "")
+		g.Expect(plain).NotTo(Equal(http.StatusOK))
+	})
+
+	t.Run("gives the lease back and exits with 0 when it is told to stop", func(t *testing.T) {
+		g := NewWithT(t)
+		lease := &coordinationv1.Lease{}
+		key := client.ObjectKey{Namespace: installed, Name: leaderElectionID}
+		g.Expect(installation.admin.Get(t.Context(), key, lease)).To(Succeed())
+		g.Expect(*lease.Spec.HolderIdentity).NotTo(BeEmpty())
+		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		g.Expect(m.Wait()).To(Succeed(), m.output)
+		g.Expect(installation.admin.Get(context.Background(), key, lease)).To(Succeed())
+		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty())
+	})
+
+	t.Run("logs JSON", func(t *testing.T) {
+		lines := bufio.NewScanner(strings.NewReader(m.output()))
+		count := 0
+		for lines.Scan() {
+			count++
+			if !json.Valid(lines.Bytes()) {
+				t.Errorf("not JSON: %s", lines.Text())
+			}
+		}
+		if count == 0 {
+			t.Error("nothing was logged")
+		}
+	})
+}
+
+// tokenOfMetricsReader binds the role that the installation offers for this.
+func (i installation) tokenOfMetricsReader(t *testing.T) string {
+	t.Helper()
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+		"metadata": map[string]any{"name": "reader"},
+		"roleRef": map[string]any{
+			"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "memcached-operator-metrics-reader",
+		},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "reader", "namespace": installed}},
+	}}
+	if err := i.admin.Create(t.Context(), binding); err != nil {
+		t.Fatal(fmt.Errorf("bind the role: %w", err))
+	}
+	return i.token(t, "reader")
+}
