@@ -47,6 +47,9 @@ const (
 // leaderElectionID is the name of the lease.
 const leaderElectionID = "memcached-operator.cache.example.com"
 
+// version is set by the build.
+var version = "devel"
+
 func main() {
 	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -122,7 +125,7 @@ func run(ctx context.Context, args []string) error {
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	ctrl.Log.Info("Starting", "defaultImage", opts.controller.Memcached.DefaultImage,
+	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"watchNamespace", os.Getenv(namespaceVariable))
 	return mgr.Start(ctx)
 }
