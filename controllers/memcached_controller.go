@@ -98,6 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if mc == nil {
+		r.memory.Forget(request.NamespacedName)
 		r.metrics.Forget(request.Namespace, request.Name)
 		return reconcile.Result{}, nil
 	}

@@ -21,14 +21,10 @@ const creationGrace = 30 * time.Second
 // Memory holds what this process wrote until the cache has caught up with it: a cached copy that is older than our own
 // write never counts. It is safe for concurrent use.
 type Memory struct {
-	clock  clock.PassiveClock
-	mutex  sync.Mutex
-	writes map[key]write
-}
-
-type key struct {
-	objectType reflect.Type
-	name       types.NamespacedName
+	clock clock.PassiveClock
+	mutex sync.Mutex
+	// writes by the name and the type of the objects.
+	writes map[types.NamespacedName]map[reflect.Type]write
 }
 
 type write struct {
@@ -40,11 +36,7 @@ type write struct {
 
 // NewMemory returns an empty memory.
 func NewMemory(clock clock.PassiveClock) *Memory {
-	return &Memory{clock: clock, writes: map[key]write{}}
-}
-
-func keyOf(object client.Object) key {
-	return key{objectType: reflect.TypeOf(object), name: client.ObjectKeyFromObject(object)}
+	return &Memory{clock: clock, writes: map[types.NamespacedName]map[reflect.Type]write{}}
 }
 
 // Written remembers the answer to a write.
@@ -61,7 +53,31 @@ func (m *Memory) remember(w write) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	w.at = m.clock.Now()
-	m.writes[keyOf(w.object)] = w
+	name := client.ObjectKeyFromObject(w.object)
+	if m.writes[name] == nil {
+		m.writes[name] = map[reflect.Type]write{}
+	}
+	m.writes[name][reflect.TypeOf(w.object)] = w
+}
+
+func (m *Memory) recall(object client.Object) (write, bool) {
+	w, written := m.writes[client.ObjectKeyFromObject(object)][reflect.TypeOf(object)]
+	return w, written
+}
+
+func (m *Memory) forget(object client.Object) {
+	name := client.ObjectKeyFromObject(object)
+	delete(m.writes[name], reflect.TypeOf(object))
+	if len(m.writes[name]) == 0 {
+		delete(m.writes, name)
+	}
+}
+
+// Forget ends the memory of all objects of a name.
+func (m *Memory) Forget(name types.NamespacedName) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.writes, name)
 }
 
 // Latest returns the newer of what the cache holds and what was written, or nil if the object does not exist. The cached
@@ -69,11 +85,10 @@ func (m *Memory) remember(w write) {
 func (m *Memory) Latest(cached client.Object, found bool) client.Object {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	known := keyOf(cached)
-	w, written := m.writes[known]
+	w, written := m.recall(cached)
 	switch {
 	case !found && !written, !found && w.deleted, !found && m.clock.Since(w.at) > creationGrace:
-		delete(m.writes, known)
+		m.forget(cached)
 		return nil
 	case !found:
 		return w.object.DeepCopyObject().(client.Object)
@@ -84,7 +99,7 @@ func (m *Memory) Latest(cached client.Object, found bool) client.Object {
 	case !w.deleted && newer(w.object, cached):
 		return w.object.DeepCopyObject().(client.Object)
 	default:
-		delete(m.writes, known)
+		m.forget(cached)
 		return cached
 	}
 }
@@ -94,12 +109,11 @@ func (m *Memory) Latest(cached client.Object, found bool) client.Object {
 func (m *Memory) Confirm(received client.Object) (own bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	known := keyOf(received)
-	w, written := m.writes[known]
+	w, written := m.recall(received)
 	if !written || w.deleted || newer(w.object, received) {
 		return false
 	}
-	delete(m.writes, known)
+	m.forget(received)
 	return w.object.GetResourceVersion() == received.GetResourceVersion()
 }
 
@@ -107,9 +121,8 @@ func (m *Memory) Confirm(received client.Object) (own bool) {
 func (m *Memory) Gone(received client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	known := keyOf(received)
-	if w, written := m.writes[known]; written && w.object.GetUID() == received.GetUID() {
-		delete(m.writes, known)
+	if w, written := m.recall(received); written && w.object.GetUID() == received.GetUID() {
+		m.forget(received)
 	}
 }
 

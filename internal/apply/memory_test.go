@@ -104,6 +104,15 @@ func TestMemoryGone(t *testing.T) {
 	}
 }
 
+func TestMemoryForget(t *testing.T) {
+	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	memory.Written(version("10", "u"))
+	memory.Forget(client.ObjectKeyFromObject(version("", "")))
+	if latest := memory.Latest(version("", ""), false); latest != nil {
+		t.Error("what was forgotten was remembered")
+	}
+}
+
 func TestMemoryIsACopy(t *testing.T) {
 	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	object := version("10", "u")
