@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package await_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/example/memcached-operator/test/simulated/await"
+)
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
+// exists is a check for a pod that tells when it looks.
+func exists(c client.Client, name string, looks chan<- struct{}) await.Check {
+	return func(ctx context.Context) (string, error) {
+		select {
+		case looks <- struct{}{}:
+		default:
+		}
+		return "", c.Get(ctx, client.ObjectKeyFromObject(pod(name)), &corev1.Pod{})
+	}
+}
+
+var kinds = []client.ObjectList{&corev1.PodList{}}
+
+func TestUntilLooksAtOnce(t *testing.T) {
+	c := fake.NewClientBuilder().WithObjects(pod("a")).Build()
+	if err := await.Until(t.Context(), c, exists(c, "a", nil), kinds); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUntilLooksAfterChanges(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	looks := make(chan struct{}, 1)
+	go func() {
+		<-looks
+		_ = c.Create(ctx, pod("a")) // else the wait is in vain
+	}()
+	if err := await.Until(ctx, c, exists(c, "a", looks), kinds); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUntilTellsCauseAndWhatIsMissing(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
+	cause := errors.New("the operator ended")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	looks := make(chan struct{}, 1)
+	go func() {
+		<-looks
+		cancel(cause)
+	}()
+	err := await.Until(ctx, c, func(context.Context) (string, error) {
+		select {
+		case looks <- struct{}{}:
+		default:
+		}
+		return "2 of 3 nodes are ready", nil
+	}, kinds)
+	if !errors.Is(err, cause) || err.Error() != "2 of 3 nodes are ready: the operator ended" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+)
+
+// loopback is where the API server listens. Nothing else listens anywhere.
+const loopback = "127.0.0.1"
+
+// Files in the directory of a cluster that several components share.
+const (
+	caFile                = "ca.crt"
+	serverCertificateFile = "kube-apiserver.crt"
+	serverKeyFile         = "kube-apiserver.key"
+	serviceAccountKeyFile = "service-account.key"
+	kwokFile              = "kwok.yaml"
+)
+
+// The components never wait for their own client: a benchmark must measure the operator.
+const clientQPS, clientBurst = "--kube-api-qps=1000", "--kube-api-burst=2000"
+
+// FreePort returns a TCP port of the loopback interface that nothing listens on.
+func FreePort() (int, error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(loopback)})
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	address, err := net.ResolveTCPAddr("tcp", listener.Addr().String())
+	if err != nil {
+		return 0, errors.Join(err, listener.Close())
+	}
+	return address.Port, listener.Close()
+}
+
+// etcdURL is a socket in the cluster's directory, which nobody else can enter: etcd asks nobody who he is.
+func etcdURL(dir string) string { return "unix://" + filepath.Join(dir, "etcd.sock") }
+
+func etcdArgs(dir string) []string {
+	// A single member still listens for peers, here on a socket in its working directory.
+	const peer = "unix://etcd-peer.sock"
+	return []string{
+		"--name=etcd",
+		"--data-dir=" + filepath.Join(dir, "etcd"),
+		"--listen-client-urls=" + etcdURL(dir),
+		"--advertise-client-urls=" + etcdURL(dir),
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=etcd=" + peer,
+		"--log-level=warn",
+		// Nothing of it is kept.
+		"--unsafe-no-fsync",
+	}
+}
+
+// apiServerArgs leave admission at its defaults, ServiceAccount and PodSecurity among them, as a real cluster has it.
+func apiServerArgs(dir string, port int) []string {
+	return []string{
+		"--etcd-servers=" + etcdURL(dir),
+		"--bind-address=" + loopback,
+		fmt.Sprintf("--secure-port=%d", port),
+		// Without these two it looks for a network interface to announce in the kubernetes Service, which nothing uses.
+		"--advertise-address=" + loopback,
+		"--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + filepath.Join(dir, serverCertificateFile),
+		"--tls-private-key-file=" + filepath.Join(dir, serverKeyFile),
+		"--client-ca-file=" + filepath.Join(dir, caFile),
+		"--authorization-mode=RBAC",
+		"--service-cluster-ip-range=10.0.0.0/16",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
+		"--service-account-signing-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
+	}
+}
+
+func controllerManagerArgs(dir, kubeconfig string) []string {
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--root-ca-file=" + filepath.Join(dir, caFile),
+		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
+		"--leader-elect=false",
+		"--secure-port=0",
+		clientQPS, clientBurst,
+	}
+}
+
+func schedulerArgs(kubeconfig string) []string {
+	return []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", clientQPS, clientBurst}
+}
+
+func kwokArgs(dir, kubeconfig string) []string {
+	return []string{"--kubeconfig=" + kubeconfig, "--config=" + filepath.Join(dir, kwokFile)}
+}

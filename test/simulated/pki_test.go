@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"testing"
+)
+
+func TestAuthority(t *testing.T) {
+	ca, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.certificate)
+	verify := func(id identity, opts x509.VerifyOptions) *x509.Certificate {
+		t.Helper()
+		pair, err := tls.X509KeyPair(id.certificate, id.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Roots = roots
+		if _, err := pair.Leaf.Verify(opts); err != nil {
+			t.Error(err)
+		}
+		return pair.Leaf
+	}
+	server, err := ca.server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"localhost", loopback} {
+		verify(server, x509.VerifyOptions{DNSName: name})
+	}
+	user, err := ca.user("someone", []string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := verify(user, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if leaf.Subject.CommonName != "someone" || len(leaf.Subject.Organization) != 2 {
+		t.Errorf("the subject is %s", leaf.Subject)
+	}
+}

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix && !linux
+
+package process
+
+import "syscall"
+
+// attributes cannot tie the child to its parent here: it outlives a parent that is killed and could not stop it.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

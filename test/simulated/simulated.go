@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulated runs a Kubernetes cluster on this machine without root, containers or a network: a real etcd,
+// kube-apiserver, kube-controller-manager and kube-scheduler, with nodes and pods simulated by kwok. Objects behave as in
+// any cluster (admission, garbage collection, Deployments, scheduling, disruption budgets, endpoints), but no container
+// runs: a scheduled pod is simply said to be Ready.
+//
+// Only the API server listens on a TCP port, of the loopback interface. A cluster keeps its files in one temporary
+// directory and ends with Stop.
+package simulated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/example/memcached-operator/test/simulated/process"
+)
+
+// stopGrace is how long each component may take to end before it is killed.
+const stopGrace = 10 * time.Second
+
+// tailLines is how much of each log is shown after a wait that was in vain.
+const tailLines = 5
+
+// The group that Kubernetes binds to all permissions, and the user that it binds to those of a scheduler.
+const (
+	mastersGroup  = "system:masters"
+	schedulerUser = "system:kube-scheduler"
+)
+
+// fileNameOf makes a file name of a user's name. A colon would separate two files in KUBECONFIG.
+var fileNameOf = strings.NewReplacer("/", "-", ":", "-")
+
+// Options say what kind of cluster to start.
+type Options struct {
+	// BinaryDir holds the commands that hack/controlplane/build.sh builds.
+	BinaryDir string
+	// Nodes is the number of simulated nodes.
+	Nodes int
+	// Prepare, unless nil, is called when the API server is ready and nothing else has started. It is the time to install
+	// CRDs: the garbage collector learns of a kind at its start, but of a later one only after half a minute or more.
+	Prepare func(ctx context.Context, config *rest.Config) error
+}
+
+// Cluster is a running simulated cluster.
+type Cluster struct {
+	// Config reaches the cluster as its administrator, without a client-side rate limit.
+	Config *rest.Config
+
+	dir        string
+	binaries   string
+	ca         *authority
+	components []*process.Process
+	failed     chan error
+	stopping   chan struct{}
+}
+
+// Start starts a cluster and returns when it works: its nodes are Ready and pods can be created. When a step fails, or
+// the context ends before, nothing is left behind and the error shows the end of the log of the component that failed.
+func Start(ctx context.Context, opts Options) (*Cluster, error) {
+	dir, err := os.MkdirTemp("", "simulated-cluster-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, binaries: opts.BinaryDir, failed: make(chan error, 1), stopping: make(chan struct{})}
+	err = c.start(ctx, opts)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%w\n%s", err, c.tails())
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+// start runs the steps in the order of their dependence; a component that ends meanwhile ends the wait for it.
+func (c *Cluster) start(ctx context.Context, opts Options) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case err := <-c.failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	}()
+	if err := c.startAPIServer(ctx); err != nil {
+		return err
+	}
+	if opts.Prepare != nil {
+		if err := opts.Prepare(ctx, c.Config); err != nil {
+			return reasonOf(ctx, err)
+		}
+	}
+	if err := c.startControllers(); err != nil {
+		return err
+	}
+	return c.startNodes(ctx, opts.Nodes)
+}
+
+// Dir is the temporary directory of the cluster, for files that are to go with it.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Failed receives an error when a component ends by itself. It shows the end of the component's log.
+func (c *Cluster) Failed() <-chan error { return c.failed }
+
+// KubeconfigFile writes a kubeconfig file for a user, who has the permissions that the cluster's RBAC gives to that name
+// and to the groups, and returns its path. The file goes with the cluster.
+func (c *Cluster) KubeconfigFile(user string, groups ...string) (string, error) {
+	id, err := c.ca.user(user, groups)
+	if err != nil {
+		return "", fmt.Errorf("issuing the certificate of user %s: %w", user, err)
+	}
+	const cluster = "simulated"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[cluster] = &clientcmdapi.Cluster{
+		Server: c.Config.Host, CertificateAuthorityData: c.ca.pem,
+	}
+	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: id.certificate, ClientKeyData: id.key,
+	}
+	kubeconfig.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
+	kubeconfig.CurrentContext = cluster
+	path := filepath.Join(c.dir, fileNameOf.Replace(user)+".kubeconfig")
+	return path, clientcmd.WriteToFile(*kubeconfig, path)
+}
+
+// Stop ends every component, the last started first, and removes the cluster's directory. It may be called once.
+func (c *Cluster) Stop() error {
+	close(c.stopping)
+	var failures []error
+	for _, component := range slices.Backward(c.components) {
+		failures = append(failures, component.Stop(stopGrace))
+	}
+	return errors.Join(append(failures, os.RemoveAll(c.dir))...)
+}
+
+// run starts a component and reports when it ends too early.
+func (c *Cluster) run(name string, args []string) error {
+	path, err := filepath.Abs(filepath.Join(c.binaries, name))
+	if err != nil {
+		return err
+	}
+	component, err := process.Start(process.Spec{
+		Name: name,
+		Path: path,
+		Args: args,
+		// A home of its own: kwok would read the user's configuration.
+		Env:     []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")},
+		Dir:     c.dir,
+		LogFile: filepath.Join(c.dir, name+".log"),
+	})
+	if err != nil {
+		return err
+	}
+	c.components = append(c.components, component)
+	go func() {
+		<-component.Done()
+		select {
+		case <-c.stopping:
+		case c.failed <- component.Err():
+		}
+	}()
+	return nil
+}
+
+// tails shows what each component printed last, for a failure that none of them is known to have caused.
+func (c *Cluster) tails() string {
+	var tails strings.Builder
+	for _, component := range c.components {
+		fmt.Fprintf(&tails, "%s:\n%s\n", component.Name(), component.Tail(tailLines))
+	}
+	return tails.String()
+}

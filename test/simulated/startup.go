@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulated
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/test/simulated/await"
+)
+
+// startDeadline bounds each of the two waits of a start: for the API server and for the nodes.
+const startDeadline = 2 * time.Minute
+
+//go:embed kwok.yaml
+var kwokConfiguration []byte
+
+// startAPIServer starts etcd and kube-apiserver and waits until the latter is ready to serve.
+func (c *Cluster) startAPIServer(ctx context.Context) error {
+	var err error
+	if c.ca, err = newAuthority(); err != nil {
+		return fmt.Errorf("making the certificate authority: %w", err)
+	}
+	if err := writePKI(c.dir, c.ca); err != nil {
+		return err
+	}
+	port, err := FreePort()
+	if err != nil {
+		return err
+	}
+	admin, err := c.ca.user("admin", []string{mastersGroup})
+	if err != nil {
+		return fmt.Errorf("issuing the certificate of the administrator: %w", err)
+	}
+	c.Config = &rest.Config{
+		Host: "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)),
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: c.ca.pem, CertData: admin.certificate, KeyData: admin.key,
+		},
+		QPS: -1,
+	}
+	if err := c.run("etcd", etcdArgs(c.dir)); err != nil {
+		return err
+	}
+	if err := c.run("kube-apiserver", apiServerArgs(c.dir, port)); err != nil {
+		return err
+	}
+	return c.waitForAPIServer(ctx)
+}
+
+// waitForAPIServer polls, since there is nothing to watch yet.
+func (c *Cluster) waitForAPIServer(ctx context.Context) error {
+	clientset, err := kubernetes.NewForConfig(c.Config)
+	if err != nil {
+		return err
+	}
+	ready := func(ctx context.Context) (bool, error) {
+		return clientset.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startDeadline, true, ready); err != nil {
+		return fmt.Errorf("waiting for kube-apiserver: %w", reasonOf(ctx, err))
+	}
+	return nil
+}
+
+// startControllers starts what needs the API server. None of them is waited for: startNodes waits for what they do.
+func (c *Cluster) startControllers() error {
+	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
+		return err
+	}
+	manager, err := c.KubeconfigFile("kube-controller-manager", mastersGroup)
+	if err != nil {
+		return err
+	}
+	scheduler, err := c.KubeconfigFile(schedulerUser)
+	if err != nil {
+		return err
+	}
+	kwok, err := c.KubeconfigFile("kwok", mastersGroup)
+	if err != nil {
+		return err
+	}
+	for _, component := range []struct {
+		name string
+		args []string
+	}{
+		{"kube-controller-manager", controllerManagerArgs(c.dir, manager)},
+		{"kube-scheduler", schedulerArgs(scheduler)},
+		{"kwok", kwokArgs(c.dir, kwok)},
+	} {
+		if err := c.run(component.name, component.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startNodes creates the nodes and waits until pods can run on them: they are Ready and untainted, and the default
+// service account exists, without which admission refuses every pod.
+func (c *Cluster) startNodes(ctx context.Context, count int) error {
+	k8s, err := client.NewWithWatch(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return err
+	}
+	for i := range count {
+		if err := k8s.Create(ctx, node(i)); err != nil {
+			return fmt.Errorf("creating node %d: %w", i, reasonOf(ctx, err))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	kinds := []client.ObjectList{&corev1.NodeList{}, &corev1.ServiceAccountList{}}
+	err = await.Until(ctx, k8s, func(ctx context.Context) (string, error) { return missingNodes(ctx, k8s, count) }, kinds)
+	if err != nil {
+		return fmt.Errorf("waiting for the nodes: %w", err)
+	}
+	return nil
+}
+
+// node spreads the nodes over three zones, as a cloud does.
+func node(i int) *corev1.Node {
+	name := fmt.Sprintf("node-%d", i)
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		corev1.LabelHostname:     name,
+		corev1.LabelOSStable:     "linux",
+		corev1.LabelTopologyZone: "zone-" + string("abc"[i%3]),
+	}}}
+}
+
+func missingNodes(ctx context.Context, k8s client.Client, count int) (string, error) {
+	var nodes corev1.NodeList
+	if err := k8s.List(ctx, &nodes); err != nil {
+		return "", err
+	}
+	usable := 0
+	for i := range nodes.Items {
+		if isReady(&nodes.Items[i]) && len(nodes.Items[i].Spec.Taints) == 0 {
+			usable++
+		}
+	}
+	if usable < count {
+		return fmt.Sprintf("%d of %d nodes are Ready and untainted", usable, count), nil
+	}
+	account := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"}
+	return "", k8s.Get(ctx, account, &corev1.ServiceAccount{})
+}
+
+func isReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// reasonOf prefers the reason why the context ended, such as a component's failure, to the error that this caused.
+func reasonOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
