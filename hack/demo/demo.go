@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/simulated"
+	"github.com/example/memcached-operator/test/simulated/await"
+	"github.com/example/memcached-operator/test/simulated/process"
+)
+
+const (
+	namespace = "default"
+	// stepDeadline is how long a step may take to come true.
+	stepDeadline = time.Minute
+	// operatorGrace is how long the operator may take to end, as in config/manager.
+	operatorGrace = 10 * time.Second
+)
+
+// errTooLate is why a wait ends that lasts too long.
+var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
+
+// demo is the state of the story. Its fields are filled by the first two steps.
+type demo struct {
+	out      *narrator
+	cluster  *simulated.Cluster
+	k8s      client.WithWatch
+	api      rest.Interface
+	operator *process.Process
+}
+
+// connect makes the clients of the user who tells the story, an administrator.
+func (d *demo) connect(config *rest.Config) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	d.api = clientset.Discovery().RESTClient()
+	d.k8s, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	return err
+}
+
+// stop ends the operator and the cluster.
+func (d *demo) stop() error {
+	var failures []error
+	if d.operator != nil {
+		failures = append(failures, d.operator.Stop(operatorGrace))
+	}
+	if d.cluster != nil {
+		failures = append(failures, d.cluster.Stop())
+	}
+	return errors.Join(failures...)
+}
+
+// until waits for the check to come true among the objects of the story. It does not wait for what cannot come true any
+// more since the operator or the cluster has ended.
+func (d *demo) until(ctx context.Context, check await.Check) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	go func() {
+		select {
+		case <-d.operator.Done():
+			fail(d.operator.Err())
+		case err := <-d.cluster.Failed():
+			fail(err)
+		case <-ctx.Done():
+		}
+	}()
+	kinds := []client.ObjectList{
+		&cachev1alpha1.MemcachedList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{},
+		&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+	}
+	return await.Until(ctx, d.k8s, check, kinds, client.InNamespace(namespace))
+}
+
+// show prints a command and the table that it would print.
+func (d *demo) show(ctx context.Context, command string, what resource) error {
+	table, err := fetchTable(ctx, d.api, what)
+	if err != nil {
+		return err
+	}
+	d.out.command(command)
+	d.out.block(table)
+	return nil
+}
+
+// apply creates an object as its file says and reports it as kubectl does.
+func (d *demo) apply(ctx context.Context, file string, object client.Object, kind string) error {
+	if err := d.create(ctx, file, object); err != nil {
+		return err
+	}
+	d.out.command("kubectl apply -f " + path.Clean(file))
+	d.out.block(kind + "/" + object.GetName() + " created")
+	return nil
+}
+
+// create reads an object from a file, in which nothing may be unknown, and creates it. As kubectl apply does, it notes
+// down what was applied, for the user's own kubectl apply to come.
+func (d *demo) create(ctx context.Context, file string, object client.Object) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := yaml.UnmarshalStrict(content, object); err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	applied, err := yaml.YAMLToJSON(content)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
+	object.SetAnnotations(annotations)
+	if err := d.k8s.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating %s: %w", file, err)
+	}
+	return nil
+}

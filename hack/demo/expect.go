@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// readyWith says what keeps a Memcached from being Ready with so many nodes, or nothing.
+func readyWith(mc *cachev1alpha1.Memcached, size int) string {
+	ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
+	switch {
+	case mc.Status.ObservedGeneration != mc.Generation:
+		return fmt.Sprintf("status.observedGeneration is %d of generation %d", mc.Status.ObservedGeneration, mc.Generation)
+	case ready == nil:
+		return "there is no condition Ready"
+	case ready.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("Ready is %s (%s: %s)", ready.Status, ready.Reason, ready.Message)
+	case len(mc.Status.Nodes) != size:
+		return fmt.Sprintf("status.nodes has %d names instead of %d: %s", len(mc.Status.Nodes), size, mc.Status.Nodes)
+	}
+	return ""
+}
+
+// without says that a name is still in status.nodes, or nothing.
+func without(mc *cachev1alpha1.Memcached, name string) string {
+	if slices.Contains(mc.Status.Nodes, name) {
+		return "status.nodes still has " + name
+	}
+	return ""
+}
+
+// running says which pods do not run the image, or nothing.
+func running(pods []corev1.Pod, image string) string {
+	var others []string
+	for i := range pods {
+		for _, container := range pods[i].Spec.Containers {
+			if container.Image != image {
+				others = append(others, pods[i].Name+" runs "+container.Image)
+			}
+		}
+	}
+	return strings.Join(others, ", ")
+}
+
+// first returns the first of what may be missing.
+func first(missing ...string) string {
+	for _, text := range missing {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// untilReady waits until the sample is Ready with so many nodes and the check has nothing missing either. It returns the
+// sample as it then was.
+func (d *demo) untilReady(
+	ctx context.Context, size int, check func(context.Context, *cachev1alpha1.Memcached) (string, error),
+) (*cachev1alpha1.Memcached, error) {
+	var mc *cachev1alpha1.Memcached
+	err := d.until(ctx, func(ctx context.Context) (string, error) {
+		var err error
+		if mc, err = d.memcached(ctx); err != nil {
+			return "", err
+		}
+		missing, err := check(ctx, mc)
+		return first(readyWith(mc, size), missing), err
+	})
+	return mc, err
+}
+
+// nothingMore is the check of a step for which Ready says it all.
+func nothingMore(context.Context, *cachev1alpha1.Memcached) (string, error) { return "", nil }

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Demo tells in the terminal what the operator does, on a simulated cluster that it starts for the purpose: it does what
+// a user would do with kubectl, waits until the cluster has followed, and shows what kubectl would show. It then leaves
+// the cluster to the user until Ctrl-C. make demo builds what it needs and runs it.
+//
+// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and says why.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// The demo runs in the root of the repository, where make demo puts these.
+const (
+	controlPlaneDir = "bin/controlplane"
+	operatorBinary  = "bin/manager"
+	crdFile         = "config/crd/bases/cache.example.com_memcacheds.yaml"
+	roleFile        = "config/rbac/role.yaml"
+	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
+)
+
+// interrupted is the exit status of a process that was ended by Ctrl-C.
+const interrupted = 130
+
+func main() { os.Exit(status()) }
+
+// status is the exit status of the demo, whose reason it prints.
+func status() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// Whoever reads the story may stop reading; it must still clean up.
+	signal.Ignore(syscall.SIGPIPE)
+	err := run(ctx, newNarrator(os.Stdout), os.Getenv("DEMO_EXIT") == "1")
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "Interrupted: everything is stopped and removed.")
+		return interrupted
+	default:
+		fmt.Fprintln(os.Stderr, "The demo failed:", err)
+		return 1
+	}
+}
+
+// run tells the story and ends everything that it has started.
+func run(ctx context.Context, out *narrator, exit bool) (err error) {
+	if err := checkFiles(); err != nil {
+		return err
+	}
+	d := &demo{out: out}
+	defer func() { err = errors.Join(err, d.stop()) }()
+
+	out.title("The Memcached operator on a simulated cluster. All of it runs on this machine and is gone in the end.")
+	chapters := story()
+	for i, chapter := range chapters {
+		out.chapter(i+1, len(chapters), chapter.title)
+		if err := chapter.tell(ctx, d); err != nil {
+			if ctx.Err() == nil {
+				d.report(ctx)
+			}
+			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
+		}
+	}
+	if exit {
+		return nil
+	}
+	return d.stay(ctx)
+}
+
+func checkFiles() error {
+	for _, file := range []string{controlPlaneDir, operatorBinary, crdFile, roleFile, sampleFile} {
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%w: run make demo in the root of the repository", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/simulated"
+	"github.com/example/memcached-operator/test/simulated/await"
+)
+
+// What the story is about.
+const (
+	sampleName    = "memcached-sample"
+	sampleCommand = "mc/" + sampleName
+	created, more = 3, 5
+	newImage      = "docker.io/library/memcached:1.6.45-alpine"
+)
+
+// chapter is one step of the story: what happens, and that it comes true.
+type chapter struct {
+	title string
+	tell  func(ctx context.Context, d *demo) error
+}
+
+func story() []chapter {
+	return []chapter{
+		{"A Kubernetes cluster starts, with the CRD and three simulated nodes", startCluster},
+		{"The operator starts", startOperator},
+		{"A Memcached with 3 nodes is created", createMemcached},
+		{"It is scaled from 3 to 5", scaleMemcached},
+		{"A pod is deleted and replaced", deletePod},
+		{"The image is changed and rolls", changeImage},
+		{"The Service is deleted and comes back", deleteService},
+		{"The Memcached is deleted, and everything that it owned goes", deleteMemcached},
+	}
+}
+
+func startCluster(ctx context.Context, d *demo) (err error) {
+	d.cluster, err = simulated.Start(ctx, simulated.Options{BinaryDir: controlPlaneDir, Nodes: 3, Prepare: d.installCRD})
+	if err != nil {
+		return err
+	}
+	d.out.outcome("kube-controller-manager, kube-scheduler and kwok run.")
+	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
+}
+
+// installCRD is the first thing that the new API server is asked for.
+func (d *demo) installCRD(ctx context.Context, config *rest.Config) error {
+	if err := d.connect(config); err != nil {
+		return err
+	}
+	d.out.outcome("etcd and kube-apiserver run.")
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := d.apply(ctx, crdFile, crd, "customresourcedefinition.apiextensions.k8s.io"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
+	defer cancel()
+	established := func(ctx context.Context) (string, error) {
+		if err := d.k8s.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return "", err
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return "", nil
+			}
+		}
+		return "the CRD is not established", nil
+	}
+	return await.Until(ctx, d.k8s, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
+}
+
+func startOperator(ctx context.Context, d *demo) error {
+	d.out.command(operatorBinary + " --leader-elect=false &")
+	if err := d.startOperator(ctx); err != nil {
+		return err
+	}
+	d.out.outcome("The operator is ready. It may do what %s permits and nothing else.", roleFile)
+	return nil
+}
+
+func createMemcached(ctx context.Context, d *demo) error {
+	// The sample names no namespace: kubectl adds that of the context.
+	sample := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+	if err := d.apply(ctx, sampleFile, sample, "memcached.cache.example.com"); err != nil {
+		return err
+	}
+	mc, err := d.untilReady(ctx, created, nothingMore)
+	if err != nil {
+		return err
+	}
+	d.out.outcome("Ready with %d nodes.", created)
+	if err := d.showMemcached(ctx); err != nil {
+		return err
+	}
+	if err := d.showNodes(mc); err != nil {
+		return err
+	}
+	return d.showChildren(ctx)
+}
+
+func scaleMemcached(ctx context.Context, d *demo) error {
+	d.out.command(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more))
+	mc, err := d.memcached(ctx)
+	if err != nil {
+		return err
+	}
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: more}}
+	if err := d.k8s.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale)); err != nil {
+		return fmt.Errorf("scaling: %w", err)
+	}
+	if mc, err = d.untilReady(ctx, more, nothingMore); err != nil {
+		return err
+	}
+	d.out.outcome("Ready with %d nodes.", more)
+	if err := d.showMemcached(ctx); err != nil {
+		return err
+	}
+	return d.showNodes(mc)
+}
+
+func deletePod(ctx context.Context, d *demo) error {
+	mc, err := d.memcached(ctx)
+	if err != nil {
+		return err
+	}
+	victim := mc.Status.Nodes[0]
+	d.out.command("kubectl delete pod " + victim)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: victim}}
+	if err := d.k8s.Delete(ctx, pod); err != nil {
+		return fmt.Errorf("deleting pod %s: %w", victim, err)
+	}
+	mc, err = d.untilReady(ctx, more, func(_ context.Context, mc *cachev1alpha1.Memcached) (string, error) {
+		return without(mc, victim), nil
+	})
+	if err != nil {
+		return err
+	}
+	d.out.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim)
+	return d.showNodes(mc)
+}
+
+func changeImage(ctx context.Context, d *demo) error {
+	patch := fmt.Sprintf(`{"spec":{"image":%q}}`, newImage)
+	d.out.command(fmt.Sprintf("kubectl patch %s --type merge -p '%s'", sampleCommand, patch))
+	mc, err := d.memcached(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.k8s.Patch(ctx, mc, client.RawPatch(client.Merge.Type(), []byte(patch))); err != nil {
+		return fmt.Errorf("changing the image: %w", err)
+	}
+	_, err = d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
+		pods, err := d.pods(ctx)
+		return running(pods, newImage), err
+	})
+	if err != nil {
+		return err
+	}
+	d.out.outcome("Ready again, and every pod runs the new image.")
+	if err := d.show(ctx, "kubectl get mc -o wide", resource{path: memcachedsPath, wide: true}); err != nil {
+		return err
+	}
+	return d.showPodImages(ctx)
+}
+
+func deleteService(ctx context.Context, d *demo) error {
+	before := &corev1.Service{}
+	if err := d.k8s.Get(ctx, sampleKey, before); err != nil {
+		return fmt.Errorf("reading the Service: %w", err)
+	}
+	d.out.command("kubectl delete service " + sampleName)
+	if err := d.k8s.Delete(ctx, before); err != nil {
+		return fmt.Errorf("deleting the Service: %w", err)
+	}
+	after := &corev1.Service{}
+	_, err := d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
+		after = &corev1.Service{}
+		err := d.k8s.Get(ctx, sampleKey, after)
+		if apierrors.IsNotFound(err) || err == nil && after.UID == before.UID {
+			return "there is no new Service", nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return err
+	}
+	d.out.outcome("The Service is back: its UID was %s and is %s.", before.UID, after.UID)
+	return d.showOwned(ctx, "service", "/api/v1/namespaces/"+namespace+"/services")
+}
+
+func deleteMemcached(ctx context.Context, d *demo) error {
+	d.out.command("kubectl delete " + sampleCommand)
+	mc, err := d.memcached(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.k8s.Delete(ctx, mc); err != nil {
+		return fmt.Errorf("deleting %s: %w", sampleName, err)
+	}
+	if err := d.until(ctx, d.leftovers); err != nil {
+		return err
+	}
+	d.out.outcome("Deployment, ReplicaSets, Service, PodDisruptionBudget and pods are gone.")
+	return d.showChildren(ctx)
+}
+
+// showNodes prints status.nodes.
+func (d *demo) showNodes(mc *cachev1alpha1.Memcached) error {
+	nodes, err := json.Marshal(mc.Status.Nodes)
+	if err != nil {
+		return err
+	}
+	d.out.command("kubectl get " + sampleCommand + " -o jsonpath='{.status.nodes}'")
+	d.out.block(string(nodes))
+	return nil
+}
