@@ -28,12 +28,20 @@ func transitions(before, after []metav1.Condition) []notice {
 		if old.Status == condition.Status && old.Reason == condition.Reason {
 			continue
 		}
+		if condition.Type == cachev1alpha1.ConditionAvailable && scaling(after) {
+			continue // the nodes that are missing are those that were asked for; Scaling says so
+		}
 		if told := transition(*old, condition); told != nil {
 			told.note = condition.Message
 			notices = append(notices, *told)
 		}
 	}
 	return notices
+}
+
+func scaling(conditions []metav1.Condition) bool {
+	progressing := meta.FindStatusCondition(conditions, cachev1alpha1.ConditionProgressing)
+	return progressing != nil && progressing.Reason == cachev1alpha1.ReasonScaling
 }
 
 // transition is the event for one condition that changed, nil if another condition's event says the same.

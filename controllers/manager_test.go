@@ -96,10 +96,10 @@ var _ = Describe("A running manager", Ordered, func() {
 		first := start(ctx, "", 0)
 		var all []*cachev1alpha1.Memcached
 		for _, golden := range goldens() {
-			By("converging " + golden.name)
-			mc := newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec })
+			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec }))
+		}
+		for _, mc := range all {
 			ready(ctx, mc)
-			all = append(all, mc)
 		}
 		first.stop()
 

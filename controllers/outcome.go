@@ -41,7 +41,7 @@ type done struct {
 }
 
 // reason is the outcome in one word, for the metric.
-func (d done) reason() string {
+func (d *done) reason() string {
 	switch {
 	case d.transient:
 		return "Retried"

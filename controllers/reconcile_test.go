@@ -61,11 +61,18 @@ var _ = Describe("A Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		expectConditions(ctx, mc, "False/Scaling", "False/NodesUnavailable", "True/Scaling", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Scaling Scaling from 3 to 5 nodes",
-			"Warning NodesUnavailable 3 of 5 nodes are ready, 4 are needed"))
+		Expect(o.events()).To(ConsistOf("Normal Scaling Scaling from 3 to 5 nodes"), "a scale-up is no failure")
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("warns when nodes fail", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		removePods(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "False/NodesUnavailable", "False/NodesUnavailable", "False/Complete", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Warning NodesUnavailable 0 of 1 nodes are ready, 1 are needed"))
 	})
 
 	It("is scaled through the scale subresource, and to nothing", func(ctx SpecContext) {

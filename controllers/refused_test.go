@@ -189,7 +189,7 @@ var _ = Describe("What prevents the desired state", func() {
 			mc := converged(ctx, o, 1)
 			before := status(ctx, mc)
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-			o.refuse = func(kind string) error { return failure }
+			o.refuse = func(string) error { return failure }
 			Expect(o.try(ctx, mc)).To(MatchError(failure))
 			Expect(status(ctx, mc)).To(Equal(before))
 			Expect(o.events()).To(BeEmpty())
