@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The version that is being prepared, without a leading v. Image tags and the manifests' labels bear it as v$(VERSION).
+VERSION ?= 0.1.0
+# The images are named after IMAGE_TAG_BASE. Its default is a placeholder: set it, or IMG, to a registry you can push to.
+IMAGE_TAG_BASE ?= example.com/memcached-operator
+# The image of the operator, as config/manager names it too.
+IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+# What builds and pushes images: docker, or podman.
+CONTAINER_TOOL ?= docker
+PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
+# What deploy, undeploy and build-installer render: config/default, or config/namespaced for a restricted installation.
+KUSTOMIZATION ?= config/default
+# The namespace to install into instead of the one that KUSTOMIZATION names.
+DEPLOY_NAMESPACE ?=
+# More arguments for go test, such as TEST_FLAGS="-run Service -v", and for the operator in run.
+TEST_FLAGS ?=
+RUN_ARGS ?=
+export IMG VERSION
+
+# The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 gives 1.37.x.
+ENVTEST_K8S_VERSION ?= $(shell awk '$$1 == "k8s.io/api" { split($$2, v, "."); print "1." v[2] ".x"; exit }' go.mod)
+export ENVTEST_K8S_VERSION
+# The memcached image that the operator runs by default has one home.
+MEMCACHED_IMAGE = $(shell awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $$2; exit }' config/manager/manager.yaml)
+
+# Tools are built once into LOCALBIN, with their version in their name: a new version never meets an old binary.
+LOCALBIN ?= $(CURDIR)/bin
+KUBECTL ?= kubectl
+CONTROLLER_TOOLS_VERSION ?= v0.23.0
+KUSTOMIZE_VERSION ?= v5.8.2
+ENVTEST_VERSION ?= v0.25.1
+GOLANGCI_LINT_VERSION ?= v2.15.0
+CRD_REF_DOCS_VERSION ?= v0.3.0
+CONTROLLER_GEN ?= $(LOCALBIN)/controller-gen-$(CONTROLLER_TOOLS_VERSION)
+KUSTOMIZE ?= $(LOCALBIN)/kustomize-$(KUSTOMIZE_VERSION)
+ENVTEST ?= $(LOCALBIN)/setup-envtest-$(ENVTEST_VERSION)
+GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
+export ENVTEST LOCALBIN
+
+# Every build and test has the same flags (test-race alone differs), so that the operator, its tests, the tools and the
+# control plane of the tests share what is compiled.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -o errexit -o nounset -o pipefail -c
+.DEFAULT_GOAL := help
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m [VARIABLE=value ...]\n" } \
+		/^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-16s\033[0m %s\n", $$1, $$2 } \
+		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## Watch the operator work on an embedded control plane. DEMO_EXIT=1 ends with the story instead of Ctrl-C.
+	@hack/controlplane/build.sh
+	@$(MAKE) --no-print-directory build
+	@go build -o bin/demo ./hack/demo
+	@bin/demo
+
+##@ Generate
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
+	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers of the controllers.
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
+
+.PHONY: api-docs
+api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
+	@mkdir -p docs
+	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
+		--renderer=markdown --output-path=docs/api.md --log-level=ERROR
+
+.PHONY: fmt
+fmt: ## Format the Go code.
+	go fmt ./...
+
+##@ Check
+
+.PHONY: vet
+vet: ## Run go vet.
+	go vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them: some minutes.
+	$(GOLANGCI_LINT) run
+
+.PHONY: lint-fix
+lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
+	$(GOLANGCI_LINT) run --fix
+
+.PHONY: lint-config
+lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs the internet).
+	$(GOLANGCI_LINT) config verify
+
+.PHONY: verify
+verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Prove that everything generated is up to date. Changes nothing.
+	@hack/verify.sh
+
+##@ Test
+
+.PHONY: test
+test: ## Run every unit and envtest suite.
+	@assets=$$(hack/envtest-assets.sh) && set -x && KUBEBUILDER_ASSETS="$$assets" go test $(TEST_FLAGS) ./...
+
+.PHONY: test-race
+test-race: ## Run the same suites with the race detector (needs a C compiler).
+	@assets=$$(hack/envtest-assets.sh) && set -x && \
+		KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...
+
+##@ Build
+
+.PHONY: build
+build: check-version ## Build the operator: bin/manager.
+	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
+
+.PHONY: run
+run: ## Run the operator on this machine, against the cluster of KUBECONFIG. RUN_ARGS are its flags.
+	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" go run . $(RUN_ARGS)
+
+.PHONY: docker-build
+docker-build: check-version check-img check-container-tool ## Build the image IMG.
+	$(CONTAINER_TOOL) build --build-arg VERSION="$$VERSION" -t "$$IMG" .
+
+.PHONY: docker-push
+docker-push: check-img check-container-tool ## Push the image IMG.
+	$(CONTAINER_TOOL) push "$$IMG"
+
+.PHONY: docker-buildx
+docker-buildx: check-version check-img check-container-tool ## Build and push the image IMG for all PLATFORMS.
+ifeq ($(notdir $(CONTAINER_TOOL)),podman)
+	$(CONTAINER_TOOL) build --platform=$(PLATFORMS) --build-arg VERSION="$$VERSION" --manifest "$$IMG" .
+	$(CONTAINER_TOOL) manifest push --all "$$IMG"
+else
+	$(CONTAINER_TOOL) buildx inspect memcached-operator >/dev/null 2>&1 || $(CONTAINER_TOOL) buildx create --name memcached-operator
+	$(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --build-arg VERSION="$$VERSION" --push -t "$$IMG" .
+endif
+
+.PHONY: build-installer
+build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
+	@mkdir -p dist
+	@$(render) >dist/install.yaml
+	@echo "dist/install.yaml installs $$IMG"
+
+##@ Deploy (to the cluster of KUBECONFIG)
+
+# ignore-not-found=true lets uninstall and undeploy pass over what is gone already.
+ignore-not-found ?= false
+
+# render prints KUSTOMIZATION with the image IMG. It edits a copy, so that the checkout stays clean.
+define render
+tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && cp -R config "$$tmp" && \
+(cd "$$tmp/config/manager" && $(KUSTOMIZE) edit set image controller="$$IMG") && \
+$(if $(DEPLOY_NAMESPACE),(cd "$$tmp/$(KUSTOMIZATION)" && $(KUSTOMIZE) edit set namespace "$(DEPLOY_NAMESPACE)") &&) \
+$(KUSTOMIZE) build "$$tmp/$(KUSTOMIZATION)"
+endef
+
+.PHONY: install
+install: check-kubectl $(KUSTOMIZE) ## Install the CRD.
+	@$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
+
+.PHONY: uninstall
+uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memcached.
+	@$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+
+.PHONY: deploy
+deploy: check-kubectl check-img $(KUSTOMIZE) ## Install the CRD and the operator with the image IMG.
+	@$(render) | $(KUBECTL) apply -f -
+
+.PHONY: undeploy
+undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CRD, and with it every Memcached.
+	@$(render) | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+
+##@ Tools (built when they are needed)
+
+.PHONY: controller-gen
+controller-gen: $(CONTROLLER_GEN) ## Build controller-gen.
+$(CONTROLLER_GEN):
+	$(call go-install,sigs.k8s.io/controller-tools/cmd/controller-gen,$(CONTROLLER_TOOLS_VERSION))
+
+.PHONY: kustomize
+kustomize: $(KUSTOMIZE) ## Build kustomize.
+$(KUSTOMIZE):
+	$(call go-install,sigs.k8s.io/kustomize/kustomize/v5,$(KUSTOMIZE_VERSION))
+
+.PHONY: setup-envtest
+setup-envtest: $(ENVTEST) ## Build setup-envtest.
+$(ENVTEST):
+	$(call go-install,sigs.k8s.io/controller-runtime/tools/setup-envtest,$(ENVTEST_VERSION))
+
+.PHONY: golangci-lint
+golangci-lint: $(GOLANGCI_LINT) ## Build golangci-lint.
+$(GOLANGCI_LINT):
+	$(call go-install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
+
+.PHONY: crd-ref-docs
+crd-ref-docs: $(CRD_REF_DOCS) ## Build crd-ref-docs.
+$(CRD_REF_DOCS):
+	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
+
+# go-install builds package $(1) at version $(2) into the file of the rule, which appears only when it is complete.
+define go-install
+@echo "Building $(1)@$(2)" && mkdir -p "$(@D)" && tmp=$$(mktemp -d "$(@D)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
+GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$@"
+endef
+
+# Each check says in one sentence what is wrong and what to do.
+.PHONY: check-version check-img check-container-tool check-kubectl
+check-version:
+	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \
+		echo "VERSION is '$$VERSION', but must be a semantic version without a leading v, such as 1.2.3." >&2; exit 2; }
+check-img:
+	@[[ "$$IMG" =~ ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$$ ]] || { \
+		echo "IMG is '$$IMG', but must name an image, such as registry.example.com/memcached-operator:v1.2.3." >&2; exit 2; }
+check-container-tool:
+	@command -v $(CONTAINER_TOOL) >/dev/null || { \
+		echo "$(CONTAINER_TOOL) is not installed: install it, or name another with CONTAINER_TOOL=podman." >&2; exit 2; }
+check-kubectl:
+	@command -v $(KUBECTL) >/dev/null || { \
+		echo "$(KUBECTL) is not installed: install it, or name it with KUBECTL=/path/to/kubectl." >&2; exit 2; }

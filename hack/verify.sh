@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Proves that everything generated is up to date: regenerates it in a copy of the checkout and compares. The checkout is
+# not touched, and changes that are not committed yet are no obstacle.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+copy="$(mktemp -d)"
+trap 'rm -rf "${copy}"' EXIT
+mkdir "${copy}/before" "${copy}/after"
+
+# What git knows or would add: files that are ignored are not part of the project. A deleted file is still in the index.
+git ls-files -z --cached --others --exclude-standard |
+	while IFS= read -r -d '' file; do
+		if [[ -e "${file}" || -L "${file}" ]]; then printf '%s\0' "${file}"; fi
+	done |
+	tar --null -T - -cf - | tar -xf - -C "${copy}/before"
+cp -R "${copy}/before/." "${copy}/after"
+
+# What is generated must come back by itself, and what nothing generates any more must go.
+rm -rf "${copy}"/after/config/crd/bases "${copy}/after/config/rbac/role.yaml" "${copy}/after/docs/api.md"
+mkdir "${copy}/after/config/crd/bases"
+"${MAKE:-make}" --no-print-directory -C "${copy}/after" LOCALBIN="${LOCALBIN:-${PWD}/bin}" generate manifests api-docs fmt
+for module in . hack/controlplane; do
+	echo "go mod tidy in ${module}"
+	(cd "${copy}/after/${module}" && go mod tidy)
+done
+
+if ! (cd "${copy}" && diff -ruN before after); then
+	{
+		echo
+		echo "These files are not what the generators write:"
+		(cd "${copy}"; diff -rqN before after || true) | sed -e 's|^Files before/|  |' -e 's| and after/.*||'
+		echo "Run: make generate manifests api-docs fmt; for go.mod and go.sum: go mod tidy in their directory."
+	} >&2
+	exit 1
+fi
+echo "Everything generated is up to date."
