@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+const kustomization = "kustomization.yaml"
+
+// Every file of config/ is used by the kustomization.yaml of its folder or of another, and every file that one names
+// exists: what is not rendered would rot unseen.
+func TestEveryFileIsReferenced(t *testing.T) {
+	referenced := map[string]bool{}
+	var files []string
+	err := filepath.WalkDir(config(""), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files = append(files, path)
+		if entry.Name() == kustomization {
+			for _, name := range namedBy(t, path) {
+				referenced[name] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if filepath.Base(file) != kustomization && !referenced[file] {
+			t.Errorf("%s is in no kustomization.yaml", file)
+		}
+	}
+	for name := range referenced {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("a kustomization.yaml names a file that is not there: %v", err)
+		}
+	}
+}
+
+// namedBy returns the files and folders that a kustomization.yaml names.
+func namedBy(t *testing.T, path string) []string {
+	t.Helper()
+	var content types.Kustomization
+	if err := yaml.UnmarshalStrict([]byte(read(t, path)), &content); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	names := slices.Concat(content.Resources, content.Components, content.Configurations)
+	for _, patch := range content.Patches {
+		if patch.Path != "" {
+			names = append(names, patch.Path)
+		}
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(filepath.Dir(path), name)
+	}
+	return names
+}
+
+func TestSamplesDecodeStrictly(t *testing.T) {
+	names := map[string]bool{}
+	for _, file := range namedBy(t, filepath.Join(config("samples"), kustomization)) {
+		var sample cachev1alpha1.Memcached
+		if err := yaml.UnmarshalStrict([]byte(read(t, file)), &sample); err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if sample.GroupVersionKind() != cachev1alpha1.GroupVersion.WithKind("Memcached") {
+			t.Errorf("%s is a %s", file, sample.GroupVersionKind())
+		}
+		if sample.Namespace != "" {
+			t.Errorf("%s names a namespace: the user's choice", file)
+		}
+		names[sample.Name] = true
+	}
+	if len(names) < 3 || !names["memcached-sample"] {
+		t.Errorf("the samples are %v, want memcached-sample and at least two others", names)
+	}
+}
+
+// The sample of the tutorial says the size and nothing else.
+func TestSmallestSampleIsTheTutorials(t *testing.T) {
+	var sample, want map[string]any
+	file := filepath.Join(config("samples"), "cache_v1alpha1_memcached.yaml")
+	if err := yaml.Unmarshal([]byte(read(t, file)), &sample); err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]any{
+		"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
+		"metadata": map[string]any{"name": "memcached-sample"}, "spec": map[string]any{"size": 3.0},
+	}
+	if diff := cmp.Diff(want, sample); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// operator-sdk and kubebuilder read PROJECT; they refuse a layout that they do not know.
+func TestProjectMatchesTheAPI(t *testing.T) {
+	var got map[string]any
+	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "PROJECT"))), &got); err != nil {
+		t.Fatal(err)
+	}
+	module := strings.TrimPrefix(strings.SplitN(read(t, filepath.Join(root, "go.mod")), "\n", 2)[0], "module ")
+	group, domain, _ := strings.Cut(cachev1alpha1.GroupVersion.Group, ".")
+	want := map[string]any{
+		"domain": domain,
+		"layout": []any{"go.kubebuilder.io/v4"},
+		"plugins": map[string]any{
+			"manifests.sdk.operatorframework.io/v2": map[string]any{}, "scorecard.sdk.operatorframework.io/v2": map[string]any{},
+		},
+		"projectName": "memcached-operator",
+		"repo":        module,
+		"resources": []any{map[string]any{
+			"api":        map[string]any{"crdVersion": "v1", "namespaced": true},
+			"controller": true,
+			"domain":     domain,
+			"group":      group,
+			"kind":       "Memcached",
+			"path":       module + "/api/" + cachev1alpha1.GroupVersion.Version,
+			"version":    cachev1alpha1.GroupVersion.Version,
+		}},
+		"version": "3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("PROJECT (-want +got):\n%s", diff)
+	}
+}
+
+// What is shipped names no folder of whoever wrote it.
+func TestNothingIsMachineSpecific(t *testing.T) {
+	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
+	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}
+	for _, dir := range []string{"config", "hack", ".ci"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			relative, err := filepath.Rel(root, path)
+			files = append(files, relative)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range files {
+		if found := personal.FindString(read(t, filepath.Join(root, file))); found != "" {
+			t.Errorf("%s holds %q", file, found)
+		}
+	}
+}

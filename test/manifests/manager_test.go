@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+func TestManagerPassesRestrictedPodSecurity(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, overlay := range []string{"default", "namespaced"} {
+		template := find[appsv1.Deployment](t, render(t, config(overlay)), "Deployment", manager).Spec.Template
+		result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec))
+		if !result.Allowed {
+			t.Errorf("config/%s: %s: %s", overlay, result.ForbiddenReason(), result.ForbiddenDetail())
+		}
+	}
+}
+
+func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
+	manager := container(t, render(t, config("default")))
+	if readOnly := manager.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+		t.Error("the root file system is writable")
+	}
+	if manager.SecurityContext.RunAsUser != nil {
+		t.Error("a fixed user is refused by OpenShift")
+	}
+	if _, limited := manager.Resources.Limits["cpu"]; limited {
+		t.Error("a CPU limit would throttle the renewal of the lease")
+	}
+	if manager.LivenessProbe == nil || manager.ReadinessProbe == nil {
+		t.Error("a probe is missing")
+	}
+}
+
+// Go must begin to save memory before the limit ends the process, but not long before.
+func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
+	all := render(t, config("default"))
+	soft := resource.MustParse(strings.TrimSuffix(env(t, all, "GOMEMLIMIT").Value, "B"))
+	limits := container(t, all).Resources.Limits
+	hard := limits.Memory()
+	if share := soft.AsApproximateFloat64() / hard.AsApproximateFloat64(); share < 0.85 || share > 0.95 {
+		t.Errorf("GOMEMLIMIT is %s, %.0f %% of the memory limit %s; want about 90 %%", soft.String(), share*100, hard)
+	}
+}
+
+func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
+	main := read(t, filepath.Join(root, "main.go"))
+	for _, overlay := range []string{"default", "namespaced"} {
+		for _, arg := range container(t, render(t, config(overlay))).Args {
+			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			if !strings.Contains(main, "\""+name+"\"") {
+				t.Errorf("config/%s passes %s, which main.go does not define", overlay, arg)
+			}
+		}
+	}
+}
+
+func TestImagesArePinned(t *testing.T) {
+	all := render(t, config("default"))
+	tagged := regexp.MustCompile(`^[^@ ]+/[^@ :]+:v?\d+\.\d+\.\d+$`)
+	for _, image := range []string{container(t, all).Image, env(t, all, "RELATED_IMAGE_MEMCACHED").Value} {
+		if !tagged.MatchString(image) {
+			t.Errorf("image %q does not name its registry and an exact version", image)
+		}
+	}
+}
+
+func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
+	makefile := read(t, filepath.Join(root, "Makefile"))
+	variable := func(name string) string {
+		match := regexp.MustCompile(`(?m)^` + name + ` \?= (.*)$`).FindStringSubmatch(makefile)
+		if match == nil {
+			t.Fatalf("the Makefile does not define %s", name)
+		}
+		return match[1]
+	}
+	want := strings.NewReplacer("$(IMAGE_TAG_BASE)", variable("IMAGE_TAG_BASE"), "$(VERSION)", variable("VERSION")).
+		Replace(variable("IMG"))
+	if got := container(t, render(t, config("default"))).Image; got != want {
+		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestDefaultInstallsExactly(t *testing.T) {
+	want := []string{
+		"ClusterRole memcached-operator-manager-role",
+		"ClusterRole memcached-operator-memcached-admin-role",
+		"ClusterRole memcached-operator-memcached-editor-role",
+		"ClusterRole memcached-operator-memcached-viewer-role",
+		"ClusterRole memcached-operator-metrics-auth-role",
+		"ClusterRole memcached-operator-metrics-reader",
+		"ClusterRoleBinding memcached-operator-manager-rolebinding",
+		"ClusterRoleBinding memcached-operator-metrics-auth-rolebinding",
+		"CustomResourceDefinition memcacheds.cache.example.com",
+		"Deployment memcached-operator-controller-manager",
+		"Namespace memcached-operator-system",
+		"Role memcached-operator-leader-election-role",
+		"RoleBinding memcached-operator-leader-election-rolebinding",
+		"Service memcached-operator-controller-manager-metrics-service",
+		"ServiceAccount memcached-operator-controller-manager",
+	}
+	if diff := cmp.Diff(want, render(t, config("default")).names()); diff != "" {
+		t.Errorf("config/default (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamespacedInstallsExactly(t *testing.T) {
+	want := []string{
+		"Deployment memcached-operator-controller-manager",
+		"Role memcached-operator-leader-election-role",
+		"Role memcached-operator-manager-role",
+		"RoleBinding memcached-operator-leader-election-rolebinding",
+		"RoleBinding memcached-operator-manager-rolebinding",
+		"ServiceAccount memcached-operator-controller-manager",
+	}
+	all := render(t, config("namespaced"))
+	if diff := cmp.Diff(want, all.names()); diff != "" {
+		t.Errorf("config/namespaced (-want +got):\n%s", diff)
+	}
+	for _, object := range all {
+		if object.GetNamespace() != namespace {
+			t.Errorf("%s %s is in the namespace %q, want %q", object.GetKind(), object.GetName(), object.GetNamespace(), namespace)
+		}
+	}
+}
+
+func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
+	all := render(t, config("namespaced"))
+	want := corev1.EnvVar{
+		Name:      "WATCH_NAMESPACE",
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
+	}
+	if diff := cmp.Diff(want, env(t, all, "WATCH_NAMESPACE")); diff != "" {
+		t.Errorf("WATCH_NAMESPACE (-want +got):\n%s", diff)
+	}
+	want = corev1.EnvVar{Name: "WATCH_NAMESPACE"}
+	if diff := cmp.Diff(want, env(t, render(t, config("default")), "WATCH_NAMESPACE")); diff != "" {
+		t.Errorf("WATCH_NAMESPACE of config/default (-want +got):\n%s", diff)
+	}
+	if args := container(t, all).Args; !slices.Contains(args, "--metrics-bind-address=0") {
+		t.Errorf("the metrics of config/namespaced are not off: %q", args)
+	}
+}
+
+// Everything that points at something by name or label must find it after prefixes and patches.
+func TestReferencesResolve(t *testing.T) {
+	for name, all := range map[string]objects{
+		"default": render(t, config("default")), "namespaced": render(t, config("namespaced")), "optional": withOptional(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := all.names()
+			for _, object := range all {
+				for _, reference := range references(object) {
+					if !slices.Contains(names, reference) {
+						t.Errorf("%s %s refers to %s, which is not rendered", object.GetKind(), object.GetName(), reference)
+					}
+				}
+			}
+		})
+	}
+}
+
+// references returns kinds and names that an object refers to.
+func references(object *unstructured.Unstructured) []string {
+	var found []string
+	if kind, ok, _ := unstructured.NestedString(object.Object, "roleRef", "kind"); ok {
+		name, _, _ := unstructured.NestedString(object.Object, "roleRef", "name")
+		found = append(found, kind+" "+name)
+	}
+	subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects")
+	for _, subject := range subjects {
+		kind, _, _ := unstructured.NestedString(subject.(map[string]any), "kind")
+		name, _, _ := unstructured.NestedString(subject.(map[string]any), "name")
+		found = append(found, kind+" "+name)
+		if inNamespace, _, _ := unstructured.NestedString(subject.(map[string]any), "namespace"); inNamespace != namespace {
+			found = append(found, "namespace "+inNamespace)
+		}
+	}
+	if account, ok, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName"); ok {
+		found = append(found, "ServiceAccount "+account)
+	}
+	return found
+}
+
+func TestMetricsReachTheOperator(t *testing.T) {
+	all := withOptional(t)
+	template := find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
+	service := find[corev1.Service](t, all, "Service", manager+"-metrics-service")
+	policy := find[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "memcached-operator-allow-metrics-traffic")
+	monitor := find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+
+	selectors := map[string]map[string]string{
+		"Service": service.Spec.Selector, "NetworkPolicy": policy.Spec.PodSelector.MatchLabels,
+	}
+	for kind, selector := range selectors {
+		if !labels.SelectorFromSet(selector).Matches(labels.Set(template.Labels)) {
+			t.Errorf("the %s selects %v, which the pods' labels %v do not match", kind, selector, template.Labels)
+		}
+	}
+	selected, _, _ := unstructured.NestedStringMap(monitor, "spec", "selector", "matchLabels")
+	if !labels.SelectorFromSet(selected).Matches(labels.Set(service.Labels)) {
+		t.Errorf("the ServiceMonitor selects %v, which the Service's labels %v do not match", selected, service.Labels)
+	}
+	endpoints, _, _ := unstructured.NestedSlice(monitor, "spec", "endpoints")
+	if port := endpoints[0].(map[string]any)["port"]; port != service.Spec.Ports[0].Name {
+		t.Errorf("the ServiceMonitor scrapes port %v, the Service has %s", port, service.Spec.Ports[0].Name)
+	}
+
+	ports := map[string]int32{}
+	for _, port := range template.Spec.Containers[0].Ports {
+		ports[port.Name] = port.ContainerPort
+	}
+	target := ports[service.Spec.Ports[0].TargetPort.StrVal]
+	if open := policy.Spec.Ingress[0].Ports[0].Port.IntVal; target == 0 || open != target {
+		t.Errorf("the Service leads to port %d and the NetworkPolicy opens %d", target, open)
+	}
+	if args := template.Spec.Containers[0].Args; !slices.Contains(args, "--metrics-bind-address=:8443") || target != 8443 {
+		t.Errorf("the operator serves its metrics at %q, the Service leads to port %d", args, target)
+	}
+}
+
+func TestNamespaceIsRestricted(t *testing.T) {
+	object := find[metav1.PartialObjectMetadata](t, render(t, config("default")), "Namespace", namespace)
+	if level := object.Labels["pod-security.kubernetes.io/enforce"]; level != "restricted" {
+		t.Errorf("the namespace enforces %q, want restricted", level)
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// permissions are verbs by API group and resource, or by URL.
+type permissions map[string]string
+
+func permissionsOf(t *testing.T, all objects, kind, name string) permissions {
+	t.Helper()
+	role := find[rbacv1.ClusterRole](t, all, kind, name) // a Role has the same rules
+	got := permissions{}
+	add := func(key string, verbs []string) {
+		verbs = append(strings.Fields(got[key]), verbs...)
+		slices.Sort(verbs)
+		got[key] = strings.Join(slices.Compact(verbs), " ")
+	}
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				key := strings.TrimPrefix(group+"/"+resource, "/")
+				if len(rule.ResourceNames) > 0 {
+					key += " named " + strings.Join(rule.ResourceNames, ",")
+				}
+				add(key, rule.Verbs)
+			}
+		}
+		for _, url := range rule.NonResourceURLs {
+			add(url, rule.Verbs)
+		}
+	}
+	return got
+}
+
+// These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets, no Secret is read, and nothing
+// has a wildcard: whoever adds a line here should know why.
+var managerPermissions = permissions{
+	"cache.example.com/memcacheds":            "get list watch",
+	"cache.example.com/memcacheds/status":     "patch",
+	"cache.example.com/memcacheds/finalizers": "update",
+	"apps/deployments":                        "create get list patch watch",
+	"services":                                "create get list patch watch",
+	"policy/poddisruptionbudgets":             "create delete get list patch watch",
+	"pods":                                    "list watch",
+	"events.k8s.io/events":                    "create patch",
+}
+
+func TestPermissions(t *testing.T) {
+	leaderElection := permissions{"coordination.k8s.io/leases": "create get update", "events": "create patch"}
+	user := func(memcacheds, scale string) permissions {
+		return permissions{
+			"cache.example.com/memcacheds":        memcacheds,
+			"cache.example.com/memcacheds/scale":  scale,
+			"cache.example.com/memcacheds/status": "get",
+		}
+	}
+	tests := map[string]map[string]permissions{
+		"default": {
+			"ClusterRole manager-role":  managerPermissions,
+			"Role leader-election-role": leaderElection,
+			"ClusterRole metrics-auth-role": {
+				"authentication.k8s.io/tokenreviews":        "create",
+				"authorization.k8s.io/subjectaccessreviews": "create",
+			},
+			"ClusterRole metrics-reader":        {"/metrics": "get"},
+			"ClusterRole memcached-admin-role":  user("create delete deletecollection get list patch update watch", "get patch update"),
+			"ClusterRole memcached-editor-role": user("create delete get list patch update watch", "get patch update"),
+			"ClusterRole memcached-viewer-role": user("get list watch", "get"),
+		},
+		"namespaced": {
+			"Role manager-role":         managerPermissions,
+			"Role leader-election-role": leaderElection,
+		},
+	}
+	for overlay, roles := range tests {
+		all := render(t, config(overlay))
+		rendered := 0
+		for _, name := range all.names() {
+			if strings.HasPrefix(name, "Role ") || strings.HasPrefix(name, "ClusterRole ") {
+				rendered++
+			}
+		}
+		if rendered != len(roles) {
+			t.Errorf("config/%s has %d roles, want %d", overlay, rendered, len(roles))
+		}
+		for role, want := range roles {
+			kind, name, _ := strings.Cut(role, " ")
+			if diff := cmp.Diff(want, permissionsOf(t, all, kind, "memcached-operator-"+name)); diff != "" {
+				t.Errorf("config/%s, %s (-want +got):\n%s", overlay, role, diff)
+			}
+		}
+	}
+}
+
+// The tables above say it, and this says it in words that do not change with them.
+func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyBudgets(t *testing.T) {
+	for _, role := range []string{"manager-role", "metrics-auth-role"} {
+		for on, verbs := range permissionsOf(t, render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
+			switch {
+			case strings.Contains(on+verbs, "*"):
+				t.Errorf("%s: %q %q has a wildcard", role, on, verbs)
+			case strings.Contains(on, "secrets"):
+				t.Errorf("%s: %q reaches Secrets", role, on)
+			case strings.Contains(verbs, "delete") && on != "policy/poddisruptionbudgets":
+				t.Errorf("%s: may delete %q", role, on)
+			case strings.Contains(on, "events") && strings.Contains(verbs, "get"):
+				t.Errorf("%s: reads events", role)
+			}
+		}
+	}
+}
+
+func TestUserRolesAreAggregated(t *testing.T) {
+	all := render(t, config("default"))
+	for role, into := range map[string]string{"admin": "admin", "editor": "edit", "viewer": "view"} {
+		labels := find[rbacv1.ClusterRole](t, all, "ClusterRole", "memcached-operator-memcached-"+role+"-role").Labels
+		if labels["rbac.authorization.k8s.io/aggregate-to-"+into] != "true" {
+			t.Errorf("the role %s is not aggregated into %s: %v", role, into, labels)
+		}
+	}
+}
