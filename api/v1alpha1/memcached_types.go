@@ -19,8 +19,8 @@ const (
 
 // MemcachedSpec is the desired state of a Memcached.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 13.0 / 12.0 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes. Servers do not know each other: clients spread the keys over the nodes, so a
 	// change of size remaps keys (with consistent hashing about one in size). 0 runs no node and keeps the Service and the
@@ -35,7 +35,9 @@ type MemcachedSpec struct {
 	// next rollout that a change of this resource causes, never by the upgrade itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9:]+\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-f0-9]{64}$')",message="spec.image must name a repository, such as memcached, and not the id of an image"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(localhost|[^/]*[.:A-Z][^/]*)/') ? !self.matches('^[^/]*/[^:@]{248}') : !self.matches('^[^:@]{248}')",message="spec.image must not have a repository of more than 247 characters: use a shorter one"
 	Image string `json:"image,omitempty"`
 
 	// imagePullPolicy says when the image is pulled.
@@ -95,7 +97,6 @@ type MemcachedSpec struct {
 type ImagePullSecret struct {
 	// name of the Secret.
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
 	Name string `json:"name"`
@@ -115,7 +116,8 @@ type MemcachedConfig struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// maxConnections is the number of connections that clients can have open to each node at once. What memcached needs for
-	// itself is added to its -c option. A client beyond the limit is told so and disconnected.
+	// itself is added to its -c option; as it does not start with too few, at least 23 can always connect. A client beyond the
+	// limit is told so and disconnected.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -165,14 +167,15 @@ type MemcachedConfig struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !isQuantity(string(self.limits['memory'])) || !isQuantity(string(self.requests['memory'])) || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
 // +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !isQuantity(string(self.limits['ephemeral-storage'])) || !isQuantity(string(self.requests['ephemeral-storage'])) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are the most that a node may use: cpu, memory and ephemeral-storage.
+	// limits are the most that a node may use: cpu, memory and ephemeral-storage. A fraction is text: "1.5", or 1500m.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits.
+	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits. A fraction is text:
+	// "1.5", or 1500m.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -207,24 +210,25 @@ type MemcachedScheduling struct {
 
 	// priorityClassName is the PriorityClass of the pods.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // Metadata are labels and annotations that are added to an object.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by', 'pod-template-hash']) && !k.startsWith('cache.example.com/'))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
-// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
-// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 type Metadata struct {
-	// labels to add.
+	// labels to add. Those of the operator cannot be set: app.kubernetes.io/name, app.kubernetes.io/instance,
+	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations to add.
+	// annotations to add. Those of the operator cannot be set: keys that start with cache.example.com/.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -234,7 +238,7 @@ type Metadata struct {
 // a digit, or empty.
 //
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or a digit, or empty"
 type LabelValue string
 
 // MemcachedService configures the headless Service. It bears the name of the Memcached and has one port, named memcached.
@@ -350,6 +354,7 @@ type MemcachedStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:items:XValidation:rule="self.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z')",fieldPath=".lastTransitionTime",message="status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -366,7 +371,7 @@ type MemcachedStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`
 

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+)
+
+// What the API server says about a field, where more than one row expects it.
+const (
+	memoryRule      = "spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
+	maxItemSizeRule = "spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
+	idleTimeoutRule = "spec.config.idleTimeout must be whole seconds, minutes and hours from 1s to 720h, such as 30s, 10m or 1h30m"
+	secretNameRule  = "spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	neverBothZero   = "spec.updateStrategy: Invalid value: spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: " +
+		"no node could ever be replaced, raise one"
+	priorityClassRule = "spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, " +
+		"'-' and '.', starting and ending with a letter or a digit"
+)
+
+var _ = DescribeTable("A spec that cannot work is refused with the field and the fix",
+	func(ctx SpecContext, spec string, cause ...string) {
+		_, err := dryRunSpec(ctx, spec)
+		expectRefusal(err, strings.Join(cause, ""))
+	},
+	entryOf,
+	Entry(nil, `{}`, `spec.size: Required value`),
+	Entry(nil, `{size: null}`, `spec.size: Required value`),
+	Entry(nil, `{size: -1}`, `spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0`),
+	Entry(nil, `{size: 1001}`, `spec.size: Invalid value: 1001: spec.size in body should be less than or equal to 1000`),
+	Entry(nil, `{size: 3000000000}`, `spec.size in body should be less than or equal to 1000`),
+	Entry(nil, `{size: 1.5}`, `spec.size in body must be of type int32`),
+	Entry(nil, `{size: "3"}`, `spec.size in body must be of type integer`),
+
+	Entry(nil, `{size: 1, imagePullPolicy: Sometimes}`,
+		`spec.imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`),
+	Entry(nil, `{size: 1, imagePullSecrets: [{}]}`, `spec.imagePullSecrets[0].name: Required value`),
+	Entry(nil, `{size: 1, imagePullSecrets: [{name: ""}]}`, `spec.imagePullSecrets[0].name: Invalid value: "": `, secretNameRule),
+	Entry(nil, `{size: 1, imagePullSecrets: [{name: Secret}]}`,
+		`spec.imagePullSecrets[0].name: Invalid value: "Secret": `, secretNameRule),
+	Entry(nil, `{size: 1, imagePullSecrets: [{name: a}, {name: a}]}`, `spec.imagePullSecrets[1]: Duplicate value: {"name":"a"}`),
+
+	Entry(nil, `{size: 1, config: {memory: 63Mi}}`, `spec.config.memory: Invalid value: "63Mi": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 64.5Mi}}`, `spec.config.memory: Invalid value: "64.5Mi": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 1048577Mi}}`, `spec.config.memory: Invalid value: "1048577Mi": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 67108865}}`, `spec.config.memory: Invalid value: 67108865: `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 0}}`, `spec.config.memory: Invalid value: 0: `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: -64Mi}}`, `spec.config.memory: Invalid value: "-64Mi": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: abc}}`, `spec.config.memory: Invalid value: "abc": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: ""}}`, `spec.config.memory: Invalid value: "": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 64 Mi}}`, `spec.config.memory: Invalid value: "64 Mi": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 1e1.5}}`, `spec.config.memory: Invalid value: "1e1.5": `, memoryRule),
+	Entry(nil, `{size: 1, config: {memory: 1e30}}`, `spec.config.memory in body must be of type integer,string`),
+
+	Entry(nil, `{size: 1, config: {maxItemSize: 33Mi}}`,
+		`spec.config.maxItemSize: Invalid value: spec.config.maxItemSize is 33Mi, more than half of spec.config.memory (64Mi), `,
+		`which memcached refuses: lower maxItemSize or raise memory`),
+	Entry(nil, `{size: 1, config: {maxItemSize: 66Mi, memory: 131Mi}}`,
+		`spec.config.maxItemSize is 66Mi, more than half of spec.config.memory (131Mi)`),
+	Entry(nil, `{size: 1, config: {maxItemSize: 700Ki}}`, `spec.config.maxItemSize: Invalid value: "700Ki": `, maxItemSizeRule),
+	Entry(nil, `{size: 1, config: {maxItemSize: 256Ki}}`, `spec.config.maxItemSize: Invalid value: "256Ki": `, maxItemSizeRule),
+	Entry(nil, `{size: 1, config: {maxItemSize: 0}}`, `spec.config.maxItemSize: Invalid value: 0: `, maxItemSizeRule),
+	Entry(nil, `{size: 1, config: {maxItemSize: -1Mi}}`, `spec.config.maxItemSize: Invalid value: "-1Mi": `, maxItemSizeRule),
+	Entry(nil, `{size: 1, config: {maxItemSize: ""}}`, `spec.config.maxItemSize: Invalid value: "": `, maxItemSizeRule),
+	Entry(nil, `{size: 1, config: {maxItemSize: 1025Mi, memory: 4Gi}}`,
+		`spec.config.maxItemSize: Invalid value: "1025Mi": `, maxItemSizeRule),
+
+	Entry(nil, `{size: 1, config: {maxConnections: 0}}`,
+		`spec.config.maxConnections: Invalid value: 0: spec.config.maxConnections in body should be greater than or equal to 1`),
+	Entry(nil, `{size: 1, config: {maxConnections: 65537}}`,
+		`spec.config.maxConnections: Invalid value: 65537: spec.config.maxConnections in body should be less than or equal to 65536`),
+	Entry(nil, `{size: 1, config: {threads: 0}}`,
+		`spec.config.threads: Invalid value: 0: spec.config.threads in body should be greater than or equal to 1`),
+	Entry(nil, `{size: 1, config: {threads: 65}}`,
+		`spec.config.threads: Invalid value: 65: spec.config.threads in body should be less than or equal to 64`),
+	Entry(nil, `{size: 1, config: {verbosity: 2}}`,
+		`spec.config.verbosity: Invalid value: 2: spec.config.verbosity in body should be less than or equal to 1`),
+	Entry(nil, `{size: 1, config: {verbosity: -1}}`,
+		`spec.config.verbosity: Invalid value: -1: spec.config.verbosity in body should be greater than or equal to 0`),
+
+	Entry(nil, `{size: 1, config: {idleTimeout: 0s}}`, `spec.config.idleTimeout: Invalid value: "0s": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: -1s}}`, `spec.config.idleTimeout: Invalid value: "-1s": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 1.5s}}`, `spec.config.idleTimeout: Invalid value: "1.5s": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 1d}}`, `spec.config.idleTimeout: Invalid value: "1d": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: ""}}`, `spec.config.idleTimeout: Invalid value: "": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 721h}}`, `spec.config.idleTimeout: Invalid value: "721h": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 720h1s}}`, `spec.config.idleTimeout: Invalid value: "720h1s": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 1000ms}}`, `spec.config.idleTimeout: Invalid value: "1000ms": `, idleTimeoutRule),
+	Entry(nil, `{size: 1, config: {idleTimeout: 60}}`, `spec.config.idleTimeout in body must be of type string: "integer"`),
+
+	Entry(nil, `{size: 1, scheduling: {priorityClassName: ""}}`,
+		`spec.scheduling.priorityClassName: Invalid value: "": `, priorityClassRule),
+	Entry(nil, `{size: 1, scheduling: {priorityClassName: High}}`,
+		`spec.scheduling.priorityClassName: Invalid value: "High": `, priorityClassRule),
+	Entry(nil, `{size: 1, service: {ipFamilyPolicy: DualStack}}`, `spec.service.ipFamilyPolicy: Unsupported value: "DualStack": `,
+		`supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`),
+	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
+		{topologyKey: a, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: a, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}}`,
+		`spec.scheduling.topologySpreadConstraints[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`),
+	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3601}}`,
+		`spec.updateStrategy.minReadySeconds in body should be less than or equal to 3600`),
+	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: -1}}`,
+		`spec.gracefulShutdown.preStopDelaySeconds in body should be greater than or equal to 0`),
+	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 301}}`,
+		`spec.gracefulShutdown.preStopDelaySeconds in body should be less than or equal to 300`),
+
+	Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`,
+		`spec.podDisruptionBudget: Invalid value: spec.podDisruptionBudget must have either maxUnavailable or minAvailable, `,
+		`not both: remove one`),
+	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0}}`, neverBothZero),
+	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0%}}`, neverBothZero),
+	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0%, maxUnavailable: 0}}`, neverBothZero),
+	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0%, maxUnavailable: 0%}}`, neverBothZero),
+	numbersAndPercentages(),
+)
+
+// entryOf is the name of a row in the output.
+func entryOf(input string, _ ...string) string { return fmt.Sprintf("%.120s", input) }
+
+// numbersAndPercentages are the bad values of the four fields that are a number of nodes or a percentage of size.
+func numbersAndPercentages() []TableEntry {
+	var entries []TableEntry
+	for _, field := range [][2]string{
+		{"podDisruptionBudget", "maxUnavailable"},
+		{"podDisruptionBudget", "minAvailable"},
+		{"updateStrategy", "maxUnavailable"},
+		{"updateStrategy", "maxSurge"},
+	} {
+		path := "spec." + field[0] + "." + field[1]
+		rule := path + " must be a number from 0 to 1000 or a percentage from 0% to 100%"
+		for _, value := range []string{
+			`-1`, `1001`, `2147483648`, `"101%"`, `"-1%"`, `"1.5%"`, `"abc"`, `""`, `"1"`, `"%"`, `"00%"`, `"1%%"`, `"50 %"`, `"５０%"`,
+		} {
+			entries = append(entries, Entry(nil, fmt.Sprintf(`{size: 1, %s: {%s: %s}}`, field[0], field[1], value),
+				fmt.Sprintf("%s: Invalid value: %s: %s", path, value, rule)))
+		}
+		entries = append(entries, Entry(nil, fmt.Sprintf(`{size: 1, %s: {%s: 1.5}}`, field[0], field[1]),
+			path+" in body must be of type integer,string"))
+	}
+	return entries
+}
+
+var _ = DescribeTable("Resources that cannot work are refused with the field and the fix",
+	func(ctx SpecContext, spec string, cause ...string) {
+		_, err := dryRunSpec(ctx, `{size: 1, `+spec+`}`)
+		expectRefusal(err, strings.Join(cause, ""))
+	},
+	entryOf,
+	Entry(nil, `resources: {limits: {memory: 123Mi}}`,
+		`spec.resources.limits: Invalid value: spec.resources.limits.memory is 123Mi, but memcached with memory 64Mi and 1024 `,
+		`connections needs at least 124Mi: raise it, or lower spec.config.memory or spec.config.maxConnections`),
+	Entry(nil, `config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1157Mi}}`,
+		`spec.resources.limits.memory is 1157Mi, but memcached with memory 1Gi and 1 connections needs at least 1158Mi: raise it`),
+	Entry(nil, `resources: {limits: {memory: 1}}`, `spec.resources.limits.memory is 1, but memcached with memory 64Mi`),
+	Entry(nil, `resources: {limits: {memory: 0}, requests: {memory: 0}}`, `spec.resources.limits.memory is 0, but memcached with`),
+	Entry(nil, `config: {maxConnections: 65536}, resources: {requests: {memory: 256Mi}}`,
+		`spec.resources.requests: Invalid value: spec.resources.requests.memory is 256Mi and is also the limit as no limit is `,
+		`given, but memcached with memory 64Mi and 65536 connections needs at least 502Mi: raise it, or lower spec.config.memory `,
+		`or spec.config.maxConnections`),
+	Entry(nil, `resources: {limits: {cpu: 1}, requests: {memory: 100Mi}}`,
+		`spec.resources.requests.memory is 100Mi and is also the limit as no limit is given`),
+	Entry(nil, `resources: {limits: {cpu: 1}, requests: {cpu: 1001m}}`, `spec.resources.requests: Invalid value: `,
+		`spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit`),
+	Entry(nil, `resources: {limits: {memory: 1Gi}, requests: {memory: 1025Mi}}`, `spec.resources.requests: Invalid value: `,
+		`spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit`),
+	Entry(nil, `resources: {limits: {ephemeral-storage: 1Gi}, requests: {ephemeral-storage: 2Gi}}`,
+		`spec.resources.requests: Invalid value: spec.resources.requests.ephemeral-storage must not be larger than `,
+		`spec.resources.limits.ephemeral-storage: lower the request or raise the limit`),
+	Entry(nil, `resources: {limits: {nvidia.com/gpu: 1}}`, `spec.resources.limits: Invalid value: `,
+		`spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others`),
+	Entry(nil, `resources: {requests: {hugepages-2Mi: 2Mi}}`, `spec.resources.requests: Invalid value: `,
+		`spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others`),
+	Entry(nil, `resources: {limits: {"": 1}}`, `spec.resources.limits may hold cpu, memory and ephemeral-storage only`),
+	Entry(nil, `resources: {limits: {cpu: -1}}`, `spec.resources.limits: Invalid value: `,
+		`spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m`),
+	Entry(nil, `resources: {requests: {ephemeral-storage: -1Gi}}`, `spec.resources.requests: Invalid value: `,
+		`spec.resources.requests must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m`),
+	Entry(nil, `resources: {limits: {memory: 1GB}}`,
+		`spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m`),
+	Entry(nil, `resources: {requests: {cpu: ""}}`, `spec.resources.requests.cpu: Invalid value: ""`),
+	Entry(nil, `resources: {requests: {cpu: 1e1.5}}`, `spec.resources.requests must hold quantities that are not negative`),
+	Entry(nil, `resources: {requests: {cpu: 1.5}}`, `spec.resources.requests.cpu in body must be of type integer,string: "number"`),
+)
+
+var _ = DescribeTable("More than anybody needs is refused with the field and the limit",
+	func(ctx SpecContext, spec string, cause ...string) {
+		_, err := dryRunSpec(ctx, `{size: 1, `+spec+`}`)
+		expectRefusal(err, strings.Join(cause, ""))
+	},
+	entryOf,
+	Entry(nil, `image: `+strings.Repeat("a/", 256)+`b`, `spec.image: Too long: may not be more than 512 bytes`),
+	Entry(nil, `imagePullSecrets: [{name: `+strings.Repeat("a", 254)+`}]`,
+		`spec.imagePullSecrets[0].name: Too long: may not be more than 253 bytes`),
+	Entry(nil, `imagePullSecrets: `+many(17, "{name: a%d}"), `spec.imagePullSecrets: Too many: 17: must have at most 16 items`),
+	Entry(nil, `config: {idleTimeout: 000000000000001s}`, `spec.config.idleTimeout: Invalid value: "000000000000001s": `, idleTimeoutRule),
+	Entry(nil, `config: {idleTimeout: 0001h000001m000001s}`, `spec.config.idleTimeout: Too long: may not be more than 16 bytes`),
+	Entry(nil, `scheduling: {priorityClassName: `+strings.Repeat("a", 254)+`}`,
+		`spec.scheduling.priorityClassName: Too long: may not be more than 253 bytes`),
+	Entry(nil, `scheduling: {nodeSelector: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
+		`spec.scheduling.nodeSelector: Too many: 65: must have at most 64 items`),
+	Entry(nil, `scheduling: {tolerations: `+many(65, "{key: a%d}")+`}`,
+		`spec.scheduling.tolerations: Too many: 65: must have at most 64 items`),
+	Entry(nil, `scheduling: {topologySpreadConstraints: `+many(17, "{topologyKey: a%d, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}")+`}`,
+		`spec.scheduling.topologySpreadConstraints: Too many: 17: must have at most 16 items`),
+	Entry(nil, `resources: {limits: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.limits: Too many: 4: must have at most 3 items`),
+	Entry(nil, `resources: {requests: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.requests: Too many: 4: must have at most 3 items`),
+	Entry(nil, `podMetadata: {labels: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
+		`spec.podMetadata.labels: Too many: 65: must have at most 64 items`),
+	Entry(nil, `podMetadata: {annotations: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
+		`spec.podMetadata.annotations: Too many: 65: must have at most 64 items`),
+	Entry(nil, `service: {labels: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
+		`spec.service.labels: Too many: 65: must have at most 64 items`),
+	Entry(nil, `service: {annotations: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
+		`spec.service.annotations: Too many: 65: must have at most 64 items`),
+)
+
+// many is a list of numbered things.
+func many(count int, thing string) string {
+	things := make([]string, count)
+	for i := range things {
+		things[i] = fmt.Sprintf(thing, i)
+	}
+	return "[" + strings.Join(things, ", ") + "]"
+}

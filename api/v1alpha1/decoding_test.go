@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// One stored Memcached that Go cannot decode would end every list and watch of the operator, and so its work for all the
+// others. So whatever the schema lets in must decode.
+var _ = Describe("A spec with any value at any place", Ordered, func() {
+	var tries []*try
+
+	BeforeAll(func(ctx SpecContext) {
+		tries = triesOf("spec", everyField())
+		concurrently(tries, func(t *try) {
+			t.decode(dryRun(ctx, manifest("memcached-sample", "", t.place.with(t.value))))
+		})
+	})
+
+	It("can be decoded if it is accepted", func() {
+		Expect(problems(tries, (*try).undecodable)).To(BeEmpty())
+	})
+
+	It("has a desired state, or is invalid, if it is accepted", func() {
+		Expect(problems(tries, (*try).undesirable)).To(BeEmpty())
+	})
+
+	It("is refused with the name of the field otherwise", func() {
+		Expect(problems(tries, (*try).unnamed)).To(BeEmpty())
+	})
+
+	It("is accepted with one value at least", func() {
+		Expect(neverAccepted(tries)).To(BeEmpty())
+	})
+
+	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
+		// These the cluster interprets: what it refuses is told by the Degraded condition.
+		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|\.annotations\.k$`)
+		Expect(problems(tries, func(t *try) error {
+			if !slices.Contains(strangeTexts, t.value) || t.place.schema.Type != "string" && !t.place.schema.XIntOrString {
+				return nil
+			}
+			emptyLabel := strings.HasSuffix(t.place.path, ".labels.k") && t.value == `""`
+			if accept := emptyLabel || free.MatchString(t.place.path); accept != (t.refusal == nil) {
+				return fmt.Errorf("accept: want %t, got the error %w", accept, t.refusal)
+			}
+			return nil
+		})).To(BeEmpty())
+	})
+})
+
+var _ = Describe("A status with any value at any place", Ordered, func() {
+	var tries []*try
+
+	BeforeAll(func(ctx SpecContext) {
+		mc := create(ctx, "decoded", cachev1alpha1.MemcachedSpec{Size: 1})
+		tries = triesOf("status", "")
+		concurrently(tries, func(t *try) {
+			object := manifest(mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.with(t.value))
+			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), object))
+		})
+	})
+
+	It("can be decoded if it is accepted", func() {
+		Expect(problems(tries, (*try).undecodable)).To(BeEmpty())
+	})
+
+	It("is refused with the name of the field otherwise", func() {
+		Expect(problems(tries, (*try).unnamed)).To(BeEmpty())
+	})
+
+	It("is accepted with one value at least", func() {
+		Expect(neverAccepted(tries)).To(BeEmpty())
+	})
+})
+
+// Values, in JSON, on which schemas and decoders like to disagree.
+var (
+	edges = []string{
+		`null`, `{}`, `[]`, `[null]`, `{"k": null}`, `true`,
+		`0`, `1`, `-1`, `1.0`, `1.5`, `2147483647`, `2147483648`, `-2147483649`, `9223372036854775807`, `9223372036854775808`,
+		`1e3`, `1e30`, `-1e-30`,
+		`"a"`, `"0"`, `"1"`, `"true"`, `"null"`, `"1d"`, `"1h"`, `"5%"`, `"1e3"`, `"1e1.5"`, `"1.5Gi"`, `"1e30"`, `"0x10"`, `"+1"`,
+		`".5"`, `"9223372036854775808"`, `"999999999999999999999999999999Ei"`, `"` + strings.Repeat("a", 600) + `"`,
+	}
+	strangeTexts = []string{`""`, `" "`, `"🚀"`, `"ذاكرة"`, `"é"`, `"\u0000"`, `"\u202e"`, `"\ud800"`}
+	dateTimes    = []string{
+		`"2026-01-01"`, `"2026-01-01T00:00:00"`, `"2026-01-01T00:00:00z"`, `"2026-01-01t00:00:00Z"`, `"2026-01-01 00:00:00Z"`,
+		`"2026-01-01T00:00:00.123456789+01:00"`, `"2026-01-01T00:00:00,1Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T00:00:60Z"`,
+		`"2026-01-01T00:00Z"`, `"2026-01-01T00:00:00+0100"`, `"2026-01-01T00:00:00+01"`, `"2026-01-01T00:00:00+24:00"`,
+		`"2026-1-1T0:0:0Z"`, `"12026-01-01T00:00:00Z"`, `"0000-00-00T00:00:00Z"`, `"0001-01-01T00:00:00Z"`,
+	}
+)
+
+// try is a value at a place, and what becomes of it.
+type try struct {
+	place place
+	value string
+	// refusal is the error of the API server.
+	refusal error
+	// mc is what was accepted, and decodeErr why it cannot be read.
+	mc        cachev1alpha1.Memcached
+	decodeErr error
+}
+
+// triesOf has the values above at each place, and those that the place itself suggests.
+func triesOf(root, sample string) []*try {
+	var tries []*try
+	for _, place := range places(root) {
+		values := slices.Concat(edges, strangeTexts, []string{smallest(place.schema)})
+		if place.schema.Format == "date-time" {
+			values = append(values, dateTimes...)
+		}
+		for _, value := range place.schema.Enum {
+			values = append(values, string(value.Raw))
+		}
+		if place.schema.Default != nil {
+			values = append(values, string(place.schema.Default.Raw))
+		}
+		if value := valueAt(sample, place.path); value != "" {
+			values = append(values, value)
+		}
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			tries = append(tries, &try{place: place, value: value})
+		}
+	}
+	return tries
+}
+
+var strictDecoder = serializer.NewCodecFactory(testenv.Scheme(), serializer.EnableStrict).UniversalDeserializer()
+
+// decode reads the answer of the API server.
+func (t *try) decode(stored []byte, refusal error) {
+	if t.refusal = refusal; refusal == nil {
+		_, _, t.decodeErr = strictDecoder.Decode(stored, nil, &t.mc)
+	}
+}
+
+// undecodable says why what was accepted cannot be decoded.
+func (t *try) undecodable() error { return t.decodeErr }
+
+// undesirable says what Desired does that it may not: panic, or fail for another cause than the spec.
+func (t *try) undesirable() (problem error) {
+	if t.refusal != nil || t.decodeErr != nil {
+		return nil
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			problem = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	_, err := memcached.Desired(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
+	if invalid := (*memcached.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
+		return fmt.Errorf("want an InvalidError, got %T: %w", err, err)
+	}
+	return nil
+}
+
+// unnamed returns a refusal that names neither the field nor what it is in.
+func (t *try) unnamed() error {
+	if t.refusal == nil {
+		return nil
+	}
+	path := t.place.path
+	parent := path[:max(strings.LastIndexAny(path, ".["), 0)]
+	refused := apierrors.IsInvalid(t.refusal) || apierrors.IsBadRequest(t.refusal)
+	named := strings.Contains(t.refusal.Error(), path) || parent != "" && strings.Contains(t.refusal.Error(), parent)
+	if refused && named {
+		return nil
+	}
+	return t.refusal
+}
+
+// problems are the tries of which the function has something to say.
+func problems(tries []*try, say func(*try) error) []string {
+	var found []string
+	for _, t := range tries {
+		if problem := say(t); problem != nil {
+			found = append(found, fmt.Sprintf("%s = %.40s: %v", t.place.path, t.value, problem))
+		}
+	}
+	return found
+}
+
+// neverAccepted are the places of which no value is accepted: the test does not reach them, or nobody can use them.
+func neverAccepted(tries []*try) []string {
+	accepted := map[string]bool{}
+	for _, t := range tries {
+		accepted[t.place.path] = accepted[t.place.path] || t.refusal == nil
+	}
+	var paths []string
+	for path, ok := range accepted {
+		if !ok {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// concurrently calls the function for each try.
+func concurrently(tries []*try, do func(*try)) {
+	const workers = 8
+	queue := make(chan *try)
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for t := range queue {
+				do(t)
+			}
+		})
+	}
+	for _, t := range tries {
+		queue <- t
+	}
+	close(queue)
+	group.Wait()
+}

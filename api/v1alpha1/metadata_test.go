@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// What the API server says about labels and annotations.
+const (
+	labelValueRule = "the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a " +
+		"letter or a digit, or empty"
+	keyRule = "must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, " +
+		"digits, '-', '_' and '.'"
+	reservedLabels = "labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, " +
+		"pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+	reservedAnnotations = "annotations must not hold a key that starts with cache.example.com/: they belong to the operator, " +
+		"remove them"
+)
+
+var _ = DescribeTable("Labels and annotations that cannot be set are refused with the field and the fix",
+	func(ctx SpecContext, metadata string, cause ...string) {
+		for _, parent := range []string{"podMetadata", "service"} {
+			_, err := dryRunSpec(ctx, fmt.Sprintf(`{size: 1, %s: {%s}}`, parent, metadata))
+			expectRefusal(err, "spec."+parent+"."+strings.Join(cause, ""))
+		}
+	},
+	entryOf,
+	Entry(nil, `labels: {app.kubernetes.io/name: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `labels: {app.kubernetes.io/instance: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `labels: {app.kubernetes.io/managed-by: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `labels: {pod-template-hash: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `labels: {cache.example.com/a: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `annotations: {cache.example.com/paused: "true"}`, `annotations: Invalid value: `, reservedAnnotations),
+	Entry(nil, `labels: {team: -a}`, `labels[team]: Invalid value: "-a": `, labelValueRule),
+	Entry(nil, `labels: {team: a b}`, `labels[team]: Invalid value: "a b": `, labelValueRule),
+	Entry(nil, `labels: {team: "فريق"}`, `labels[team]: Invalid value: "فريق": `, labelValueRule),
+	Entry(nil, `labels: {team: `+strings.Repeat("a", 64)+`}`, `labels.team: Too long: may not be more than 63 bytes`),
+	Entry(nil, `labels: {team: 1}`, `labels.team in body must be of type string: "integer"`),
+)
+
+// The keys end up on objects of Kubernetes, which checks them with IsQualifiedName; those of annotations in lower case.
+var _ = DescribeTable("A key of labels or annotations is refused if and only if Kubernetes refuses it",
+	func(ctx SpecContext, key string) {
+		for _, field := range []string{"podMetadata.labels", "podMetadata.annotations", "service.labels", "service.annotations"} {
+			parent, child, _ := strings.Cut(field, ".")
+			qualified := key
+			if child == "annotations" {
+				qualified = strings.ToLower(key)
+			}
+			_, err := dryRunSpec(ctx, fmt.Sprintf(`{size: 1, %s: {%s: {%q: a}}}`, parent, child, key))
+			if len(validation.IsQualifiedName(qualified)) > 0 {
+				expectRefusal(err, "spec."+field+": Invalid value: "+child+" "+keyRule)
+			} else {
+				Expect(err).NotTo(HaveOccurred())
+			}
+		}
+	},
+	EntryDescription("%.80q"),
+	Entry(nil, "a"), Entry(nil, "A-b_c.1"), Entry(nil, strings.Repeat("a", 63)), Entry(nil, strings.Repeat("a", 64)),
+	Entry(nil, "example.com/team"), Entry(nil, "Example.com/team"), Entry(nil, "1a-b.c/"+strings.Repeat("a", 63)),
+	Entry(nil, strings.Repeat("a", 253)+"/a"), Entry(nil, strings.Repeat("a", 254)+"/a"),
+	Entry(nil, ""), Entry(nil, "/"), Entry(nil, "a/"), Entry(nil, "/a"), Entry(nil, "a/b/c"),
+	Entry(nil, "-a"), Entry(nil, "a-"), Entry(nil, "_"), Entry(nil, "a b"), Entry(nil, "a\n"), Entry(nil, "🚀"), Entry(nil, "فريق"),
+	Entry(nil, "-a/a"), Entry(nil, "a-/a"), Entry(nil, "a..b/a"), Entry(nil, "a.-b/a"), Entry(nil, ".a/a"), Entry(nil, "a_b/a"),
+)
+
+var _ = DescribeTable("A name that a Service cannot have is refused with the field and the fix",
+	func(ctx SpecContext, name string) {
+		_, err := dryRun(ctx, manifest(name, "", `{"size": 1}`))
+		expectRefusal(err, "metadata: Invalid value: metadata.name must be the name of a Service: at most 63 lowercase letters, "+
+			"digits and '-', starting with a letter and ending with a letter or digit")
+	},
+	entryOf,
+	Entry(nil, strings.Repeat("a", 64)),
+	Entry(nil, "1cache"),
+	Entry(nil, "my.cache"),
+	Entry(nil, "Cache"),
+	Entry(nil, "cache-"),
+	Entry(nil, "-cache"),
+	Entry(nil, "my_cache"),
+	Entry(nil, "缓存"),
+	Entry(nil, "🚀"),
+)
+
+var _ = Describe("A Memcached is refused", func() {
+	It("without a name", func(ctx SpecContext) {
+		_, err := dryRun(ctx, manifest("", "", `{"size": 1}`))
+		expectRefusal(err, "metadata.name: Required value: name or generateName is required")
+	})
+
+	It("without a spec", func(ctx SpecContext) {
+		_, err := dryRun(ctx, []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "a"}}`))
+		expectRefusal(err, "spec: Required value")
+	})
+})

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// kubernetesTypes are the fields whose types, and so whose texts, are those of Kubernetes.
+var kubernetesTypes = regexp.MustCompile(
+	`^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]|^status\.conditions\[`)
+
+// ownFields are the places that have a name of ours.
+func ownFields() []place {
+	fields := slices.Concat(places("spec"), places("status"))
+	return slices.DeleteFunc(fields, func(p place) bool {
+		element := strings.HasSuffix(p.path, "[0]") || strings.HasSuffix(p.path, ".k") || resourceName.MatchString(p.path)
+		return element || kubernetesTypes.MatchString(p.path)
+	})
+}
+
+var resourceName = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.`)
+
+// What kubectl explain says is the documentation.
+func TestEveryFieldIsDocumented(t *testing.T) {
+	sentence := regexp.MustCompile(`(?s)^[a-zA-Z]+:? \w.{8,}\.$`)
+	fields := ownFields()
+	if len(fields) < 50 {
+		t.Fatalf("only %d fields were found", len(fields))
+	}
+	for _, field := range fields {
+		name := field.path[strings.LastIndex(field.path, ".")+1:]
+		text := field.schema.Description
+		if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
+			t.Errorf("%s: the description must start with %s: %q", field.path, name, text)
+		}
+		if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
+			t.Errorf("%s: the description must be sentences for users: %q", field.path, text)
+		}
+	}
+	if text := crdSchema().Description; !strings.HasPrefix(text, "Memcached is ") {
+		t.Errorf("the description of the kind must say what it is: %q", text)
+	}
+}
+
+// A rule without a message shows its CEL expression to the user, and one with the message of another field misleads.
+func TestEveryRuleNamesItsField(t *testing.T) {
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service)\b`)
+	check := func(path string, rules apiextensionsv1.ValidationRules) {
+		for _, rule := range rules {
+			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations)\b`).MatchString(rule.Message)
+			if !inSharedType && !strings.Contains(rule.Message, path) {
+				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
+			}
+			if rule.MessageExpression != "" && !strings.Contains(rule.MessageExpression, path) {
+				t.Errorf("%s: the message expression does not name the field: %q", path, rule.MessageExpression)
+			}
+			if len(rule.Message) < 30 {
+				t.Errorf("%s: the message does not tell the fix: %q", path, rule.Message)
+			}
+		}
+	}
+	check("metadata.name", crdSchema().XValidations)
+	for _, place := range slices.Concat(places("spec"), places("status")) {
+		check(strings.ReplaceAll(place.path, "[0]", "[]"), place.schema.XValidations)
+	}
+}
+
+// Tests rely on testdata/every_field.yaml to set every field.
+func TestEveryFieldHasAnExample(t *testing.T) {
+	sample := everyField()
+	for _, field := range ownFields() {
+		excluded := field.path == "spec.podDisruptionBudget.minAvailable"
+		if excluded || !strings.HasPrefix(field.path, "spec.") {
+			continue
+		}
+		value := valueAt(sample, field.path)
+		if value == "" {
+			t.Errorf("%s has no value", field.path)
+		}
+		if field.schema.Default != nil && value == string(field.schema.Default.Raw) {
+			t.Errorf("%s has its default, %s", field.path, value)
+		}
+	}
+}
+
+// Alerts, scripts and the runbooks know conditions and reasons by their text.
+func TestConditionsAndReasonsAreDistinctWords(t *testing.T) {
+	word := regexp.MustCompile(`^[A-Z][A-Za-z]*$`)
+	seen := map[string]string{}
+	file, err := parser.ParseFile(token.NewFileSet(), "memcached_conditions.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		name := spec.Names[0].Name
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meaning := strings.TrimPrefix(strings.TrimPrefix(name, "Condition"), "Reason"); value != meaning || meaning == name {
+			t.Errorf("%s is %q: the name must be Condition or Reason and the value", name, value)
+		}
+		if !word.MatchString(value) {
+			t.Errorf("%s is %q: reasons are words in CamelCase", name, value)
+		}
+		if other, ok := seen[value]; ok {
+			t.Errorf("%s and %s are both %q", name, other, value)
+		}
+		seen[value] = name
+		if !strings.HasPrefix(spec.Doc.Text(), name+" ") {
+			t.Errorf("%s: the comment must say what it means: %q", name, spec.Doc.Text())
+		}
+		return false
+	})
+	if len(seen) < 20 {
+		t.Errorf("only %d conditions and reasons were found", len(seen))
+	}
+}

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("A valid Memcached", func() {
+	It("needs a size only, and gets the documented defaults", func(ctx SpecContext) {
+		Expect(specOf(dryRunSpec(ctx, `size: 3`))).To(MatchYAML(`
+size: 3
+imagePullPolicy: IfNotPresent
+config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, verbosity: 0, flushAll: true, dump: false}
+podDisruptionBudget: {enabled: true}
+updateStrategy: {minReadySeconds: 0}
+gracefulShutdown: {preStopDelaySeconds: 5}
+`))
+	})
+
+	It("is the sample of the tutorial, and changes its size", func(ctx SpecContext) {
+		mc := create(ctx, "memcached-sample", cachev1alpha1.MemcachedSpec{Size: 1})
+		Expect(mc.Generation).To(Equal(int64(1)))
+		Expect(mc.Spec.Config.Memory.String()).To(Equal("64Mi"))
+
+		mc.Spec.Size = 2
+		Expect(k8s.Update(ctx, mc)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		Expect(mc.Spec.Size).To(Equal(int32(2)))
+		Expect(mc.Generation).To(Equal(int64(2)))
+	})
+
+	It("may have every field at once, and keeps what was given", func(ctx SpecContext) {
+		Expect(specOf(dryRunSpec(ctx, everyField()))).To(MatchYAML(everyField()))
+	})
+
+	DescribeTable("may have values at the very limits", func(ctx SpecContext, spec string) {
+		_, err := dryRunSpec(ctx, spec)
+		Expect(err).NotTo(HaveOccurred())
+	},
+		EntryDescription("%s"),
+		Entry(nil, `size: 0`),
+		Entry(nil, `size: 1000`),
+		Entry(nil, `size: 1.0`),
+		Entry(nil, `{size: 1, config: null}`),
+		Entry(nil, `{size: 1, config: {memory: null, maxItemSize: null}}`),
+		Entry(nil, `{size: 1, config: {memory: 64Mi, maxItemSize: 32Mi}}`),
+		Entry(nil, `{size: 1, config: {memory: 1Ti, maxItemSize: 1Gi}}`),
+		Entry(nil, `{size: 1, config: {memory: 1.5Gi, maxItemSize: 512Ki}}`),
+		Entry(nil, `{size: 1, config: {memory: 67108864, maxItemSize: 524288}}`),
+		Entry(nil, `{size: 1, config: {maxConnections: 1, threads: 1}}`),
+		Entry(nil, `{size: 1, config: {maxConnections: 65536, threads: 64}}`),
+		Entry(nil, `{size: 1, config: {idleTimeout: 1s}}`),
+		Entry(nil, `{size: 1, config: {idleTimeout: 719h59m60s}}`),
+		Entry(nil, `{size: 1, config: {idleTimeout: 720h}}`),
+		Entry(nil, `{size: 1, config: {verbosity: 1}}`),
+		// 64Mi and 1024 connections need 123.3Mi, 1Gi and 1 connection 1157.3Mi.
+		Entry(nil, `{size: 1, resources: {limits: {memory: 124Mi}}}`),
+		Entry(nil, `{size: 1, resources: {requests: {memory: 124Mi}}}`),
+		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1158Mi}}}`),
+		// A request below the model is what the user wants, as long as the limit is not.
+		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {}, requests: {}}}`),
+		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 0}}`),
+		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 1000}}`),
+		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 0%}}`),
+		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 100%}}`),
+		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0}}`),
+		Entry(nil, `{size: 1, updateStrategy: {maxUnavailable: 0%}}`),
+		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 1%}}`),
+		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 1000, maxUnavailable: 0}}`),
+		Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3600}}`),
+		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 0}}`),
+		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 300}}`),
+		Entry(nil, `{size: 1, imagePullSecrets: [{name: a}, {name: b.c-d}]}`),
+		Entry(nil, `{size: 1, scheduling: {priorityClassName: system-cluster-critical}}`),
+		Entry(nil, `{size: 1, podMetadata: {labels: {empty: "", Team_1.x: "A_b.c-1", example.com/team: a}}}`),
+		Entry(nil, `{size: 1, podMetadata: {annotations: {empty: "", example.com/text: "🚀 and a\nline"}}}`),
+		Entry(nil, `{size: 1, service: {labels: {team: a}, annotations: {Example.com/lb: internal}}}`),
+	)
+
+	DescribeTable("may be named as a Service may be", func(ctx SpecContext, name string) {
+		_, err := dryRun(ctx, manifest(name, "", `{"size": 1}`))
+		Expect(err).NotTo(HaveOccurred())
+	},
+		EntryDescription("%s"),
+		Entry(nil, "a"),
+		Entry(nil, "m-1"),
+		Entry(nil, strings.Repeat("a", 63)),
+	)
+})
+
+var _ = Describe("The subresources of a Memcached", func() {
+	It("scale reads and writes spec.size, as kubectl scale does", func(ctx SpecContext) {
+		mc := create(ctx, "scaled", cachev1alpha1.MemcachedSpec{Size: 3})
+		mc.Status = cachev1alpha1.MemcachedStatus{Replicas: 2, Selector: "app.kubernetes.io/instance=scaled"}
+		Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
+
+		scale := &autoscalingv1.Scale{}
+		Expect(k8s.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())
+		Expect(scale.Spec.Replicas).To(Equal(int32(3)))
+		Expect(scale.Status).To(Equal(autoscalingv1.ScaleStatus{
+			Replicas: 2, Selector: "app.kubernetes.io/instance=scaled",
+		}))
+
+		scale.Spec.Replicas = 4
+		Expect(k8s.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale))).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		Expect(mc.Spec.Size).To(Equal(int32(4)))
+		Expect(mc.Generation).To(Equal(int64(2)))
+
+		scale.Spec.Replicas = 1001
+		scale.ResourceVersion = ""
+		err := k8s.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale))
+		expectRefusal(err, "spec.size in body should be less than or equal to 1000")
+	})
+
+	It("status is written by itself, and changes neither spec nor generation", func(ctx SpecContext) {
+		mc := create(ctx, "observed", cachev1alpha1.MemcachedSpec{Size: 3})
+		mc.Spec.Size = 5
+		mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: 1, Nodes: []string{"observed-1"}, Image: "memcached:1.6.45"}
+		Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		Expect(mc.Spec.Size).To(Equal(int32(3)))
+		Expect(mc.Generation).To(Equal(int64(1)))
+		Expect(mc.Status.Nodes).To(ConsistOf("observed-1"))
+
+		mc.Spec.Size, mc.Status = 4, cachev1alpha1.MemcachedStatus{Nodes: []string{"nobody"}}
+		Expect(k8s.Update(ctx, mc)).To(Succeed())
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		Expect(mc.Spec.Size).To(Equal(int32(4)))
+		Expect(mc.Generation).To(Equal(int64(2)))
+		Expect(mc.Status.Nodes).To(ConsistOf("observed-1"))
+	})
+
+	It("status holds each node and each condition once", func(ctx SpecContext) {
+		mc := create(ctx, "once", cachev1alpha1.MemcachedSpec{Size: 3})
+		mc.Status.Nodes = []string{"once-1", "once-1"}
+		expectRefusal(k8s.Status().Update(ctx, mc), `status.nodes[1]: Duplicate value: "once-1"`)
+
+		condition := metav1.Condition{
+			Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue,
+			Reason: cachev1alpha1.ReasonAllNodesReady, LastTransitionTime: metav1.Unix(1, 0),
+		}
+		mc.Status.Nodes, mc.Status.Conditions = nil, []metav1.Condition{condition, condition}
+		expectRefusal(k8s.Status().Update(ctx, mc), `status.conditions[1]: Duplicate value: {"type":"Ready"}`)
+	})
+})
+
+var _ = Describe("kubectl get", func() {
+	It("shows what matters, and with -o wide more", func(ctx SpecContext) {
+		mc := create(ctx, "shown", cachev1alpha1.MemcachedSpec{Size: 3})
+		mc.Status.Image = "memcached:1.6.45"
+		for _, condition := range []metav1.Condition{
+			{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonScaling},
+			{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonMinimumNodesReady},
+		} {
+			meta.SetStatusCondition(&mc.Status.Conditions, condition)
+		}
+		Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
+
+		text, err := raw.Get().Namespace(mc.Namespace).Resource("memcacheds").Name(mc.Name).
+			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		Expect(err).NotTo(HaveOccurred())
+		table := metav1.Table{}
+		Expect(json.Unmarshal(text, &table)).To(Succeed())
+
+		columns := map[int32][]string{}
+		for _, column := range table.ColumnDefinitions {
+			columns[column.Priority] = append(columns[column.Priority], column.Name)
+		}
+		Expect(columns).To(Equal(map[int32][]string{
+			0: {"Name", "Size", "Ready", "Available", "Age"},
+			1: {"Image", "Memory"},
+		}))
+		Expect(table.Rows).To(HaveLen(1))
+		Expect(table.Rows[0].Cells).To(HaveExactElements(
+			"shown", float64(3), "False", "True", MatchRegexp(`^\d+s$`), "memcached:1.6.45", "64Mi"))
+	})
+
+	It("knows the short name mc", func(ctx SpecContext) {
+		mapping, err := k8s.RESTMapper().RESTMapping(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameNamespace))
+
+		text, err := raw.Get().Do(ctx).Raw()
+		Expect(err).NotTo(HaveOccurred())
+		resources := metav1.APIResourceList{}
+		Expect(json.Unmarshal(text, &resources)).To(Succeed())
+		Expect(resources.APIResources).To(ContainElement(And(
+			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("mc")))))
+	})
+})
+
+// specOf returns the spec of a Memcached that the API server accepted.
+func specOf(stored []byte, err error) string {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+	memcached := struct {
+		Spec json.RawMessage `json:"spec"`
+	}{}
+	Expect(json.Unmarshal(stored, &memcached)).To(Succeed())
+	return string(memcached.Spec)
+}
+
+// everyField is a spec in which each field of the schema that is ours has a value that is not its default.
+func everyField() string {
+	text, err := os.ReadFile("testdata/every_field.yaml")
+	utilruntime.Must(err)
+	return string(text)
+}
