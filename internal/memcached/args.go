@@ -41,7 +41,7 @@ func threads(mc *cachev1alpha1.Memcached) int32 {
 		return mc.Spec.Config.Threads
 	}
 	if cpu, ok := mc.Spec.Resources.Limits[corev1.ResourceCPU]; ok {
-		return int32(min(max(cpu.Value(), 1), maxThreads)) //nolint:gosec // bounded by maxThreads
+		return int32(min(max(cpu.Value(), 1), maxThreads))
 	}
 	return defaultThreads
 }

@@ -24,7 +24,8 @@ type podDefaults struct {
 
 // decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so
 // that an upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout
-// that the user causes adopts the present defaults; fresh says that it is one.
+// that the user causes adopts the present defaults; fresh says that it is one. A computed memory limit is kept only while
+// it is enough: the user did not choose it, and memcached could be killed with it.
 func decideDefaults(
 	mc *cachev1alpha1.Memcached, live *appsv1.Deployment, opts Options, templateHash string,
 ) (defaults podDefaults, fresh bool) {
@@ -39,7 +40,8 @@ func decideDefaults(
 	if image := live.Annotations[defaultImageAnnotation]; image != "" {
 		kept.image = image
 	}
-	if limit, err := resource.ParseQuantity(live.Annotations[defaultMemoryLimitAnnotation]); err == nil {
+	limit, err := resource.ParseQuantity(live.Annotations[defaultMemoryLimitAnnotation])
+	if err == nil && sizingOf(mc).check(limit) == nil {
 		kept.memoryLimit = limit
 	}
 	return kept, false

@@ -4,6 +4,9 @@
 package memcached
 
 import (
+	"fmt"
+	"strings"
+
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +28,10 @@ func (e *InvalidError) Error() string { return e.Message }
 // PodDisruptionBudget are there before the first pod. What exists and is not among them is to be deleted. The error is an
 // *InvalidError.
 func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
+	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
+	if err := checkPodAnnotations(mc.Spec.PodMetadata.Annotations); err != nil {
+		return nil, err
+	}
 	deployment, err := Deployment(mc, observed, opts)
 	if err != nil {
 		return nil, err
@@ -34,4 +41,19 @@ func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]cl
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
 	return append(objects, deployment), nil
+}
+
+// checkPodAnnotations refuses the annotations that take a security profile away from a container: Pod Security forbids
+// them, and who may create a Memcached must not gain more than pods of memcached.
+func checkPodAnnotations(annotations map[string]string) error {
+	const appArmor = "container.apparmor.security.beta.kubernetes.io/"
+	for key := range annotations {
+		if strings.HasPrefix(key, appArmor) {
+			return &InvalidError{
+				Reason:  cachev1alpha1.ReasonInvalidSpec,
+				Message: fmt.Sprintf("spec.podMetadata.annotations must not hold a key that starts with %s: remove it", appArmor),
+			}
+		}
+	}
+	return nil
 }

@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,9 +131,7 @@ func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
 
 func copyOf(list corev1.ResourceList) corev1.ResourceList {
 	copied := corev1.ResourceList{}
-	for name, quantity := range list {
-		copied[name] = quantity
-	}
+	maps.Copy(copied, list)
 	return copied
 }
 

@@ -33,8 +33,12 @@ func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) *Problem {
 	return nil
 }
 
-// creationRefused reports the error with which the API server refuses the pods.
+// creationRefused reports the error with which the API server refuses the pods, or the ReplicaSet that would create them.
 func creationRefused(deployment *appsv1.Deployment) *Problem {
+	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
+	if progressing != nil && progressing.Reason == replicaSetRefused {
+		return &Problem{Reason: RefusalReason(progressing.Message), Message: progressing.Message}
+	}
 	failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
 	if failure == nil || failure.Status != corev1.ConditionTrue {
 		return nil
@@ -45,12 +49,15 @@ func creationRefused(deployment *appsv1.Deployment) *Problem {
 // RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
 func RefusalReason(message string) string {
 	switch {
-	case strings.Contains(message, "exceeded quota") || strings.Contains(message, "failed quota"):
+	case strings.Contains(message, "exceeded quota"),
+		strings.Contains(message, "failed quota"),
+		strings.Contains(message, "status unknown for quota"),
+		strings.Contains(message, "insufficient quota"):
 		return cachev1alpha1.ReasonQuotaExceeded
 	case strings.Contains(message, "violates PodSecurity"),
 		strings.Contains(message, "admission webhook"),
 		strings.Contains(message, "failed calling webhook"),
-		strings.Contains(message, "ValidatingAdmissionPolicy"),
+		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
 		strings.Contains(message, "unable to validate against any security context constraint"),
 		strings.Contains(message, "per Container"), // LimitRange, its only mark
 		strings.Contains(message, "per Pod"):
@@ -66,7 +73,8 @@ func imagePullFailed(pod *corev1.Pod) *Problem {
 			continue
 		}
 		switch container.State.Waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+			"RegistryUnavailable", "SignatureValidationFailed":
 			return &Problem{
 				Reason:  cachev1alpha1.ReasonImagePullFailed,
 				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)),
@@ -76,15 +84,15 @@ func imagePullFailed(pod *corev1.Pod) *Problem {
 	return nil
 }
 
+// backOff is what the kubelet puts before the cause while it does not try (pkg/kubelet/images/image_manager.go).
+var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)
+
 // pullError is the same text while the kubelet pulls and while it backs off.
 func pullError(waiting *corev1.ContainerStateWaiting) string {
-	if _, cause, found := strings.Cut(waiting.Message, "ErrImagePull: "); found {
-		return cause
-	}
 	if waiting.Message == "" {
 		return waiting.Reason
 	}
-	return waiting.Message
+	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
 // crashing finds containers that cannot be started, or that have exited and are not ready again.
@@ -104,15 +112,15 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 	}
 	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	case waiting != nil && strings.HasPrefix(waiting.Reason, "Create") || waiting != nil && waiting.Reason == "RunContainerError":
+	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error"): // CreateContainerConfigError, RunContainerError, ...
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
 	case exit != nil && !podReady(pod):
-		problem.Message = fmt.Sprintf("memcached in pod %s exited with code %d (%s)", pod.Name, exit.ExitCode, exit.Reason)
+		problem.Message = fmt.Sprintf("%s in pod %s exited with code %d (%s)", container.Name, pod.Name, exit.ExitCode, exit.Reason)
 		if exit.Message != "" {
 			problem.Message += ": " + exit.Message
 		}
 	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
-		problem.Message = fmt.Sprintf("memcached in pod %s exits again and again", pod.Name)
+		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
 	default:
 		return nil
 	}
@@ -130,13 +138,13 @@ func unschedulable(pod *corev1.Pod) *Problem {
 	}
 }
 
-var generatedName = regexp.MustCompile(`pods "[^"]*"`)
+var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
 // clean makes a message of the cluster fit for a condition: without the generated pod names that are other ones at every
 // retry, and not longer than a reader reads.
 func clean(message string) string {
 	const longest = 1024
-	message = generatedName.ReplaceAllString(message, "pods")
+	message = generatedName.ReplaceAllString(message, "$1")
 	if runes := []rune(message); len(runes) > longest {
 		message = string(runes[:longest-1]) + "…"
 	}

@@ -24,6 +24,7 @@ const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	rolloutComplete    = "NewReplicaSetAvailable"
 	rolloutOverdue     = "ProgressDeadlineExceeded"
+	replicaSetRefused  = "ReplicaSetCreateError"
 )
 
 func workOf(deployment *appsv1.Deployment, size int32) work {
@@ -40,7 +41,10 @@ func workOf(deployment *appsv1.Deployment, size int32) work {
 		message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedReplicas, size),
 	}
 	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
-	complete := progressing != nil && progressing.Reason == rolloutComplete
+	// The Deployment keeps the reason of its last rollout while it scales, and also while it begins another one that
+	// creates no ReplicaSet: then not all of its nodes are updated.
+	completed := progressing != nil && progressing.Reason == rolloutComplete
+	complete := completed && status.UpdatedReplicas == status.Replicas
 	switch {
 	case deployment.Generation > status.ObservedGeneration && status.Replicas != size:
 		return scaling
@@ -48,13 +52,13 @@ func workOf(deployment *appsv1.Deployment, size int32) work {
 		return rollingOut
 	case complete && status.Replicas != size:
 		return scaling
-	case complete && status.UpdatedReplicas == size:
+	case complete:
 		return work{}
 	}
 	if progressing != nil && progressing.Reason == rolloutOverdue {
 		rollingOut.overdue = progressing.Message
 	}
-	if deployment.Annotations[revisionAnnotation] == "1" {
+	if deployment.Annotations[revisionAnnotation] == "1" && !completed {
 		rollingOut.reason = cachev1alpha1.ReasonCreating
 		rollingOut.message = fmt.Sprintf("%d of %d nodes are started", status.ReadyReplicas, size)
 	}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// TestDesiredIsByteStable would see an order that comes from a map: each such difference is a write, and in the pod
+// template a rollout.
+func TestDesiredIsByteStable(t *testing.T) {
+	const repetitions = 1000
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			first := encoded(t, desired(t, c.mc, Observed{}, c.opts))
+			for range repetitions - 1 {
+				if again := encoded(t, desired(t, c.mc, Observed{}, c.opts)); !bytes.Equal(first, again) {
+					t.Fatalf("rendered differently (-first +again):\n%s", cmp.Diff(string(first), string(again)))
+				}
+			}
+		})
+	}
+}
+
+func TestDesiredDoesNotChangeItsInput(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			observed := Observed{Deployment: live(t, c.mc, c.opts)}
+			mc, deployment := c.mc.DeepCopy(), observed.Deployment.DeepCopy()
+			desired(t, c.mc, observed, c.opts)
+			if diff := cmp.Diff(mc, c.mc); diff != "" {
+				t.Errorf("the Memcached was changed (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(deployment, observed.Deployment); diff != "" {
+				t.Errorf("the live Deployment was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDesiredSharesNothing lets whoever writes the objects change them: the Memcached comes from a cache that all
+// workers share.
+func TestDesiredSharesNothing(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			observed := Observed{Deployment: live(t, c.mc, c.opts)}
+			inputs := pointers(c.mc, observed.Deployment)
+			for _, object := range desired(t, c.mc, observed, c.opts) {
+				for pointer, path := range pointers(object) {
+					if input, shared := inputs[pointer]; shared {
+						t.Errorf("%T%s is the same memory as the input's %s", object, path, input)
+					}
+				}
+			}
+		})
+	}
+}
+
+// pointers are the addresses of all pointers, maps and slices below objects, each with its path.
+func pointers(objects ...client.Object) map[uintptr]string {
+	found := map[uintptr]string{}
+	for _, object := range objects {
+		walk(reflect.ValueOf(object).Elem(), "", found)
+	}
+	return found
+}
+
+func walk(value reflect.Value, path string, found map[uintptr]string) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			found[value.Pointer()] = path
+			walk(value.Elem(), path, found)
+		}
+	case reflect.Map:
+		if !value.IsNil() {
+			found[value.Pointer()] = path
+			for _, key := range value.MapKeys() {
+				walk(value.MapIndex(key), path+"."+key.String(), found)
+			}
+		}
+	case reflect.Slice:
+		if value.Len() > 0 {
+			found[value.Pointer()] = path
+			for i := range value.Len() {
+				walk(value.Index(i), path+"[]", found)
+			}
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			walk(value.Field(i), path+"."+value.Type().Field(i).Name, found)
+		}
+	}
+}
+
+func encoded(t testing.TB, objects []client.Object) []byte {
+	t.Helper()
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func encodedSpec(t testing.TB, deployment *appsv1.Deployment) []byte {
+	t.Helper()
+	text, err := json.MarshalIndent(deployment.Spec, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestPodAnnotationsThatAreRefused has the way around Pod Security that a schema cannot see in general: an annotation.
+func TestPodAnnotationsThatAreRefused(t *testing.T) {
+	const prefix = "container.apparmor.security.beta.kubernetes.io/"
+	for key, refused := range map[string]bool{
+		prefix + "memcached":                       true,
+		prefix + "proxy":                           true,
+		"example.com/note":                         false,
+		"seccomp.security.alpha.kubernetes.io/pod": false, // without meaning since Kubernetes 1.27
+	} {
+		mc := makeCache(3)
+		mc.Spec.PodMetadata.Annotations = map[string]string{key: "unconfined", "note": "x"}
+		objects, err := Desired(mc, Observed{}, testOptions)
+		if !refused {
+			if err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			continue
+		}
+		want := &InvalidError{
+			Reason:  cachev1alpha1.ReasonInvalidSpec,
+			Message: "spec.podMetadata.annotations must not hold a key that starts with " + prefix + ": remove it",
+		}
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || *invalid != *want || objects != nil {
+			t.Errorf("%s: %v, %v", key, objects, err)
+		}
+	}
+}
