@@ -163,6 +163,7 @@ var _ = Describe("A running manager", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"}, Spec: cachev1alpha1.MemcachedSpec{Size: 1},
 		}
 		Expect(user.Create(ctx, mc)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(user.Delete(ctx, mc)).To(Succeed()) })
 		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/Conflict"))
 		Expect(user.Delete(ctx, theirs)).To(Succeed())
 		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "60s").Should(Equal("False/AsExpected"))

@@ -177,8 +177,8 @@ var _ = Describe("A Memcached", func() {
 		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
 		o.step(ctx, mc, writeStatus)
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/NewerImageAvailable", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerImageAvailable The operator's default image is now memcached:1.6.46")))
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/NewerDefaultsAvailable", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerDefaultsAvailable The operator's defaults are now the image memcached:1.6.46; the next rollout adopts them")))
 		o.step(ctx, mc)
 
 		By("scaling, which replaces no pod")

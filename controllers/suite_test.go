@@ -181,6 +181,8 @@ func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha
 		change(mc)
 	}
 	Expect(user.Create(ctx, mc)).To(Succeed())
+	// A manager of a later test watches everything.
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
 	return mc
 }
 

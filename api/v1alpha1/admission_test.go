@@ -101,6 +101,8 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
 		{topologyKey: a, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: a, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}}`,
 		`spec.scheduling.topologySpreadConstraints[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`),
+	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: -1}}`,
+		`spec.updateStrategy.minReadySeconds in body should be greater than or equal to 0`),
 	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3601}}`,
 		`spec.updateStrategy.minReadySeconds in body should be less than or equal to 3600`),
 	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: -1}}`,
@@ -157,6 +159,9 @@ var _ = DescribeTable("Resources that cannot work are refused with the field and
 		`spec.resources.limits.memory is 1157Mi, but memcached with memory 1Gi and 1 connections needs at least 1158Mi: raise it`),
 	Entry(nil, `resources: {limits: {memory: 1}}`, `spec.resources.limits.memory is 1, but memcached with memory 64Mi`),
 	Entry(nil, `resources: {limits: {memory: 0}, requests: {memory: 0}}`, `spec.resources.limits.memory is 0, but memcached with`),
+	Entry(nil, `resources: {requests: {memory: 123Mi}}`,
+		`spec.resources.requests.memory is 123Mi and is also the limit as no limit is given, but memcached with memory 64Mi and `,
+		`1024 connections needs at least 124Mi`),
 	Entry(nil, `config: {maxConnections: 65536}, resources: {requests: {memory: 256Mi}}`,
 		`spec.resources.requests: Invalid value: spec.resources.requests.memory is 256Mi and is also the limit as no limit is `,
 		`given, but memcached with memory 64Mi and 65536 connections needs at least 502Mi: raise it, or lower spec.config.memory `,

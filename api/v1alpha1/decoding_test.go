@@ -77,6 +77,17 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 		})
 	})
 
+	// The format date-time alone also accepts lists, and times that are not in upper case.
+	It("is refused for a time that Go cannot read", func() {
+		const path = "status.conditions[0].lastTransitionTime"
+		for _, t := range tries {
+			if t.place.path == path && slices.Contains([]string{`[]`, `"2026-01-01t00:00:00Z"`}, t.value) {
+				expectRefusal(t.refusal, "status.conditions[0]: Invalid value: ",
+					"status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z")
+			}
+		}
+	})
+
 	It("can be decoded if it is accepted", func() {
 		Expect(problems(tries, (*try).undecodable)).To(BeEmpty())
 	})

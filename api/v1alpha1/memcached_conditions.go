@@ -42,9 +42,9 @@ const (
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonComplete says that no change is under way.
 	ReasonComplete = "Complete"
-	// ReasonNewerImageAvailable says the same as Complete, and that the operator has a newer default image, which the
-	// next rollout will adopt.
-	ReasonNewerImageAvailable = "NewerImageAvailable"
+	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image or memory
+	// limit, which the next rollout will adopt.
+	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
 	// ReasonPaused says that the pause annotation holds changes back.
 	ReasonPaused = "Paused"
 	// ReasonStuck says that a change cannot go on; the message says why.

@@ -354,7 +354,7 @@ type MemcachedStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:items:XValidation:rule="self.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z')",fieldPath=".lastTransitionTime",message="status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +kubebuilder:validation:items:XValidation:rule="self.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z')",message="status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z"
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -22,24 +22,38 @@ func TestArgs(t *testing.T) {
 		change func(*cachev1alpha1.MemcachedSpec)
 		want   string
 	}{
-		{"an object that did not pass through the schema", func(*cachev1alpha1.MemcachedSpec) {},
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X"},
+		{
+			"an object that did not pass through the schema", func(*cachev1alpha1.MemcachedSpec) {},
+			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X",
+		},
 		{"memory", memory("2Gi"), "-p 11211 -U 0 -m 2048 -c 1053 -t 4 -I 1m -W -X"},
 		{"memory in bytes", memory("134217728"), "-p 11211 -U 0 -m 128 -c 1053 -t 4 -I 1m -W -X"},
-		{"connections", func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxConnections = 2000 },
-			"-p 11211 -U 0 -m 64 -c 2029 -t 4 -I 1m -W -X"},
-		{"threads, and the descriptors that they need", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Threads = 8 },
-			"-p 11211 -U 0 -m 64 -c 1073 -t 8 -I 1m -W -X"},
-		{"verbosity", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Verbosity = 1 },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -v"},
-		{"an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
-			s.Config.IdleTimeout = &metav1.Duration{Duration: 90 * time.Minute}
+		{
+			"connections", func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxConnections = 2000 },
+			"-p 11211 -U 0 -m 64 -c 2029 -t 4 -I 1m -W -X",
 		},
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -o idle_timeout=5400"},
-		{"no flush_all", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -F"},
-		{"flush_all and dump", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll, s.Config.Dump = ptr.To(true), ptr.To(true) },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W"},
+		{
+			"threads, and the descriptors that they need", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Threads = 8 },
+			"-p 11211 -U 0 -m 64 -c 1073 -t 8 -I 1m -W -X",
+		},
+		{
+			"verbosity", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Verbosity = 1 },
+			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -v",
+		},
+		{
+			"an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
+				s.Config.IdleTimeout = &metav1.Duration{Duration: 90 * time.Minute}
+			},
+			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -o idle_timeout=5400",
+		},
+		{
+			"no flush_all", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) },
+			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -F",
+		},
+		{
+			"flush_all and dump", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll, s.Config.Dump = ptr.To(true), ptr.To(true) },
+			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W",
+		},
 	} {
 		mc := makeCache(3)
 		c.change(&mc.Spec)
@@ -59,9 +73,21 @@ func TestThreads(t *testing.T) {
 		limit, request string
 		want           int32
 	}{
-		{0, "", "", 4}, {0, "", "2", 4}, {7, "", "", 7}, {7, "2", "", 7}, {64, "", "", 64},
-		{0, "2", "", 2}, {0, "100m", "", 1}, {0, "1", "", 1}, {0, "1001m", "", 2}, {0, "1500m", "", 2}, {0, "0", "", 1},
-		{0, "64", "", 64}, {0, "64001m", "", 64}, {0, "1000", "", 64}, {0, "100P", "", 64},
+		{0, "", "", 4},
+		{0, "", "2", 4},
+		{7, "", "", 7},
+		{7, "2", "", 7},
+		{64, "", "", 64},
+		{0, "2", "", 2},
+		{0, "100m", "", 1},
+		{0, "1", "", 1},
+		{0, "1001m", "", 2},
+		{0, "1500m", "", 2},
+		{0, "0", "", 1},
+		{0, "64", "", 64},
+		{0, "64001m", "", 64},
+		{0, "1000", "", 64},
+		{0, "100P", "", 64},
 	} {
 		mc := makeCache(3)
 		mc.Spec.Config.Threads = c.threads
@@ -106,8 +132,10 @@ func TestResources(t *testing.T) {
 		"both":                         {list("memory", "2Gi"), list("memory", "1Gi"), list("memory", "2Gi"), list("memory", "1Gi")},
 		"CPU request":                  {nil, list("cpu", "100m"), list("memory", "157Mi"), list("memory", "157Mi", "cpu", "100m")},
 		"CPU limit of 4, so 4 threads": {list("cpu", "4"), nil, list("memory", "157Mi", "cpu", "4"), list("memory", "157Mi")},
-		"ephemeral storage": {list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "1Mi"),
-			list("memory", "157Mi", "ephemeral-storage", "1Gi"), list("memory", "157Mi", "ephemeral-storage", "1Mi")},
+		"ephemeral storage": {
+			list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "1Mi"),
+			list("memory", "157Mi", "ephemeral-storage", "1Gi"), list("memory", "157Mi", "ephemeral-storage", "1Mi"),
+		},
 	} {
 		mc := makeCache(3)
 		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: c.limits, Requests: c.requests}

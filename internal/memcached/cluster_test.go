@@ -68,7 +68,7 @@ func (c *cluster) newest() *replicaSet {
 
 func (c *cluster) syncDeployment() bool {
 	before, revision := c.deployment.Status, c.deployment.Annotations[revisionAnnotation]
-	scaled := false
+	var scaled bool
 	if slices.ContainsFunc(c.replicaSets, func(rs *replicaSet) bool { return rs.replicas > 0 && rs.wanted != c.size() }) {
 		scaled = c.scale()
 		c.deployment.Status = c.count()

@@ -92,10 +92,9 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 	case f.work.reason != "":
 		condition.Reason, condition.Message = f.work.reason, f.work.message
 		return condition
-	case f.newerImage != "":
-		condition.Reason = cachev1alpha1.ReasonNewerImageAvailable
-		condition.Message = fmt.Sprintf("The operator's default image is now %s; the next rollout adopts it, as does "+
-			"setting spec.image", f.newerImage)
+	case f.outdated != "":
+		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
+		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them", f.outdated)
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}

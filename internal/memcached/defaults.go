@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,8 +25,8 @@ type podDefaults struct {
 
 // decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so
 // that an upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout
-// that the user causes adopts the present defaults; fresh says that it is one. A computed memory limit is kept only while
-// it is enough: the user did not choose it, and memcached could be killed with it.
+// that the user causes adopts the present defaults; fresh says that it is one. A recorded limit that cannot even hold the
+// items was not written by us.
 func decideDefaults(
 	mc *cachev1alpha1.Memcached, live *appsv1.Deployment, opts Options, templateHash string,
 ) (defaults podDefaults, fresh bool) {
@@ -41,10 +42,27 @@ func decideDefaults(
 		kept.image = image
 	}
 	limit, err := resource.ParseQuantity(live.Annotations[defaultMemoryLimitAnnotation])
-	if err == nil && sizingOf(mc).check(limit) == nil {
+	if err == nil && limit.Value() > sizingOf(mc).memory {
 		kept.memoryLimit = limit
 	}
 	return kept, false
+}
+
+// outdated says in words which recorded defaults a rollout would replace for the better: the image if it is not the
+// present default, and the memory limit if it is less than memcached needs. Empty if there is nothing to tell.
+func outdated(mc *cachev1alpha1.Memcached, live *appsv1.Deployment, opts Options) string {
+	if live == nil {
+		return ""
+	}
+	var news []string
+	if image := live.Annotations[defaultImageAnnotation]; image != "" && image != opts.DefaultImage {
+		news = append(news, "the image "+opts.DefaultImage)
+	}
+	limit, err := resource.ParseQuantity(live.Annotations[defaultMemoryLimitAnnotation])
+	if s := sizingOf(mc); err == nil && s.check(limit) != nil {
+		news = append(news, fmt.Sprintf("a memory limit of %dMi", s.limit()/mebibyte))
+	}
+	return strings.Join(news, " and ")
 }
 
 // annotations record the decision on the Deployment, whose own fields anybody may have changed since.

@@ -151,3 +151,22 @@ func TestPodAnnotationsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestOurLabelsWin has labels that the schema refuses: another value of one that the selector has would lose the pods.
+func TestOurLabelsWin(t *testing.T) {
+	mc := makeCache(3)
+	mine := map[string]cachev1alpha1.LabelValue{"team": "a", InstanceLabel: "another", ManagedByLabel: "me", nameLabel: "redis"}
+	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = mine, mine
+	want := map[string]string{
+		"team":                         "a",
+		"app.kubernetes.io/name":       "memcached",
+		"app.kubernetes.io/instance":   "cache",
+		"app.kubernetes.io/managed-by": "memcached-operator",
+	}
+	if diff := cmp.Diff(want, live(t, mc, testOptions).Spec.Template.Labels); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, Service(mc).Labels); diff != "" {
+		t.Errorf("Service (-want +got):\n%s", diff)
+	}
+}

@@ -197,7 +197,7 @@ func (g *generator) number(limit int) int {
 func (g *generator) rest() []byte {
 	taken := g.choices[:min(64, len(g.choices))]
 	g.choices = g.choices[len(taken):]
-	return binary.LittleEndian.AppendUint64(taken[:len(taken):len(taken)], 1)
+	return binary.LittleEndian.AppendUint64(slices.Clip(taken), 1)
 }
 
 func filled[T any](filler *randfill.Filler) T {

@@ -24,8 +24,10 @@ func TestObservedObjects(t *testing.T) {
 		"service":    {Observed{Service: service}, []client.Object{service}},
 		"budget":     {Observed{PodDisruptionBudget: budget}, []client.Object{budget}},
 		"deployment": {Observed{Deployment: deployment}, []client.Object{deployment}},
-		"all, in the order of Desired": {Observed{Deployment: deployment, Service: service, PodDisruptionBudget: budget},
-			[]client.Object{service, budget, deployment}},
+		"all, in the order of Desired": {
+			Observed{Deployment: deployment, Service: service, PodDisruptionBudget: budget},
+			[]client.Object{service, budget, deployment},
+		},
 	} {
 		if diff := cmp.Diff(c.want, c.observed.Objects()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

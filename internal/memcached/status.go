@@ -79,8 +79,8 @@ type facts struct {
 	trouble *Problem
 	// work is what the cluster is doing.
 	work work
-	// newerImage is the default image that the next rollout will adopt, empty if the nodes run it or an image of their own.
-	newerImage string
+	// outdated says which defaults the next rollout will adopt, empty if the nodes have them.
+	outdated string
 }
 
 func factsOf(mc *cachev1alpha1.Memcached, observed Observed, outcome Outcome, opts Options) facts {
@@ -98,9 +98,7 @@ func factsOf(mc *cachev1alpha1.Memcached, observed Observed, outcome Outcome, op
 	}
 	f.trouble = troubleOf(f.deployment, f.pods)
 	f.work = workOf(f.deployment, f.size)
-	if f.deployment != nil && mc.Spec.Image == "" && imageOf(f.deployment) != opts.DefaultImage {
-		f.newerImage = opts.DefaultImage
-	}
+	f.outdated = outdated(mc, f.deployment, opts)
 	return f
 }
 

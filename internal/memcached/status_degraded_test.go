@@ -44,45 +44,81 @@ func podRows(t *testing.T) []statusCase {
 		change   func(*corev1.Pod)
 		degraded string
 	}{
-		{"the image cannot be pulled", waiting("ErrImagePull", notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound},
-		{"the image cannot be pulled, and the kubelet backs off",
+		{
+			"the image cannot be pulled", waiting("ErrImagePull", notFound),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+		},
+		{
+			"the image cannot be pulled, and the kubelet backs off",
 			waiting("ImagePullBackOff", `Back-off pulling image "docker.io/library/memcached:9": ErrImagePull: `+notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound},
-		{"the signature is wrong", waiting("SignatureValidationFailed", "image pull failed for memcached:9 because the signature validation failed"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed"},
-		{"the signature is wrong, and the kubelet backs off",
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+		},
+		{
+			"the signature is wrong", waiting("SignatureValidationFailed", "image pull failed for memcached:9 because the signature validation failed"),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+		},
+		{
+			"the signature is wrong, and the kubelet backs off",
 			waiting("ImagePullBackOff", `Back-off pulling image "memcached:9": SignatureValidationFailed: image pull failed for memcached:9 because the signature validation failed`),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed"},
-		{"the registry is away", waiting("RegistryUnavailable", "image pull failed for memcached:9 because the registry is unavailable"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable"},
-		{"the image may not be pulled", waiting("ErrImageNeverPull", `Container image "memcached:9" is not present with pull policy of Never`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never`},
-		{"the name of the image is invalid", waiting("InvalidImageName", `Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`},
-		{"the image cannot be inspected", waiting("ImageInspectError", ""),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError"},
-		{"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"`},
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+		},
+		{
+			"the registry is away", waiting("RegistryUnavailable", "image pull failed for memcached:9 because the registry is unavailable"),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable",
+		},
+		{
+			"the image may not be pulled", waiting("ErrImageNeverPull", `Container image "memcached:9" is not present with pull policy of Never`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never`,
+		},
+		{
+			"the name of the image is invalid", waiting("InvalidImageName", `Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`,
+		},
+		{
+			"the image cannot be inspected", waiting("ImageInspectError", ""),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError",
+		},
+		{
+			"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"`,
+		},
 		{"there is no room", noRoomFor, "Unschedulable: " + unschedulable02},
-		{"memcached is not in the image", waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`),
-			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`},
-		{"the container cannot be created", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
-			"NodesCrashing: Pod cache-5d4f-02 cannot start: CreateContainerConfigError: container has runAsNonRoot and image will run as root"},
-		{"a hook of the runtime fails", waiting("PreStartHookError", "no"),
-			"NodesCrashing: Pod cache-5d4f-02 cannot start: PreStartHookError: no"},
-		{"memcached was killed and waits", then(waiting("CrashLoopBackOff", "back-off 10s restarting failed container"), exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)"},
-		{"memcached was killed, waits longer", then(waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container"), exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)"},
-		{"memcached was killed and runs again, not ready", then(notReady, exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)"},
-		{"memcached refuses its arguments", then(notReady, stopped(64, "Error", "Cannot set item size limit higher than 1/2 of memory max.")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error): Cannot set item size limit higher than 1/2 of memory max."},
-		{"memcached exits, it is not known how", waiting("CrashLoopBackOff", "back-off 10s"),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exits again and again"},
-		{"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
-			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 1 (Error)"},
+		{
+			"memcached is not in the image", waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`),
+			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`,
+		},
+		{
+			"the container cannot be created", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
+			"NodesCrashing: Pod cache-5d4f-02 cannot start: CreateContainerConfigError: container has runAsNonRoot and image will run as root",
+		},
+		{
+			"a hook of the runtime fails", waiting("PreStartHookError", "no"),
+			"NodesCrashing: Pod cache-5d4f-02 cannot start: PreStartHookError: no",
+		},
+		{
+			"memcached was killed and waits", then(waiting("CrashLoopBackOff", "back-off 10s restarting failed container"), exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+		},
+		{
+			"memcached was killed, waits longer", then(waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container"), exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+		},
+		{
+			"memcached was killed and runs again, not ready", then(notReady, exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+		},
+		{
+			"memcached refuses its arguments", then(notReady, stopped(64, "Error", "Cannot set item size limit higher than 1/2 of memory max.")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error): Cannot set item size limit higher than 1/2 of memory max.",
+		},
+		{
+			"memcached exits, it is not known how", waiting("CrashLoopBackOff", "back-off 10s"),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exits again and again",
+		},
+		{
+			"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
+			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 1 (Error)",
+		},
 	} {
 		rows = append(rows, statusCase{
 			name:        row.name,

@@ -156,9 +156,9 @@ func stuckRows(t *testing.T) []statusCase {
 		deployment: makeDeployment(t, mc, specGeneration(3), revision(2), counts(2, 3, 1, 2),
 			progress(rolloutOverdue)),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
-		ready:       "False RollingOut: 1 of 3 nodes are updated",
+		ready:       "False RollingOut: Updating 3 nodes",
 		available:   available2,
-		progressing: "True RollingOut: 1 of 3 nodes are updated",
+		progressing: "True RollingOut: Updating 3 nodes",
 		degraded:    asExpected,
 	}, {
 		name:        "scaled up, and there is no room",

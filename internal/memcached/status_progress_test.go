@@ -3,12 +3,7 @@
 
 package memcached
 
-import (
-	"slices"
-	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "testing"
 
 func creationRows(t *testing.T) []statusCase {
 	mc := makeCache(3)
@@ -90,9 +85,9 @@ func rolloutRows(t *testing.T) []statusCase {
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, settled, specGeneration(2)),
 		pods:        makePods(3, old),
-		ready:       "False RollingOut: 3 of 3 nodes are updated",
+		ready:       "False RollingOut: Updating 3 nodes",
 		available:   available3,
-		progressing: "True RollingOut: 3 of 3 nodes are updated",
+		progressing: "True RollingOut: Updating 3 nodes",
 		degraded:    asExpected,
 	}, {
 		name:        "rolling out: the first node is being replaced",
@@ -144,7 +139,7 @@ func rolloutRows(t *testing.T) []statusCase {
 		name:        "rolling back with a surge, one old node left",
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, specGeneration(3), revision(3), counts(3, 4, 3, 4), progress(rolloutComplete)),
-		pods:        slices.Concat(makePods(1, old), makePods(3)),
+		pods:        append(makePods(1, old), makePods(3)...),
 		ready:       "False RollingOut: 3 of 3 nodes are updated",
 		available:   "True MinimumNodesReady: 4 of 3 nodes are ready",
 		progressing: "True RollingOut: 3 of 3 nodes are updated",
@@ -226,80 +221,6 @@ func scalingRows(t *testing.T) []statusCase {
 		ready:       "False RollingOut: 0 of 3 nodes are updated",
 		available:   unavailable1,
 		progressing: "True RollingOut: 0 of 3 nodes are updated",
-		degraded:    asExpected,
-	}}
-}
-
-func steadyRows(t *testing.T) []statusCase {
-	mc := makeCache(3)
-	newer := makeDeployment(t, mc, settled)
-	newer.Spec.Template.Spec.Containers[0].Image = "docker.io/library/memcached:1.6.40"
-	own := makeCache(3, withImage("memcached:1.6.40"))
-	injected := makeDeployment(t, mc, settled)
-	injected.Spec.Template.Spec.Containers = slices.Insert(injected.Spec.Template.Spec.Containers, 0,
-		corev1.Container{Name: "injected", Image: "proxy"})
-	return []statusCase{{
-		name:        "a node is not ready",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
-		ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
-		available:   available2,
-		progressing: complete,
-		degraded:    asExpected,
-	}, {
-		name:        "it is not known whether a node is ready: its kubelet is away",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        append(makePods(2), makePod("cache-5d4f-02", readiness(corev1.ConditionUnknown))),
-		ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
-		available:   available2,
-		progressing: complete,
-		degraded:    asExpected,
-	}, {
-		name:        "a node too many, which is not ready",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        append(makePods(3), makePod("cache-5d4f-03", notReady)),
-		ready:       "False NodesUnavailable: 3 of 3 nodes are ready",
-		available:   available3,
-		progressing: complete,
-		degraded:    asExpected,
-	}, {
-		name:        "two nodes are gone",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        makePods(1),
-		ready:       "False NodesUnavailable: 1 of 3 nodes are ready",
-		available:   unavailable1,
-		progressing: complete,
-		degraded:    asExpected,
-	}, {
-		name:        "the operator has a newer default image",
-		mc:          mc,
-		deployment:  newer,
-		pods:        makePods(3),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: "False NewerImageAvailable: The operator's default image is now " + defaultImage + "; the next rollout adopts it, as does setting spec.image",
-		degraded:    asExpected,
-	}, {
-		name:        "the image of an injected container is nobody's business",
-		mc:          mc,
-		deployment:  injected,
-		pods:        makePods(3),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: complete,
-		degraded:    asExpected,
-	}, {
-		name:        "the user's own image is nobody's business",
-		mc:          own,
-		deployment:  makeDeployment(t, own, settled),
-		pods:        makePods(3),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: complete,
 		degraded:    asExpected,
 	}}
 }

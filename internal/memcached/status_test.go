@@ -123,7 +123,7 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 // checkOrder gives the pods in other orders: a cache has none.
 func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an order, not a secret
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 5 {
 		shuffled := c
 		shuffled.pods = append([]corev1.Pod(nil), c.pods...)

@@ -32,37 +32,47 @@ func workOf(deployment *appsv1.Deployment, size int32) work {
 		return work{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
 	}
 	status := deployment.Status
-	scaling := work{
-		reason:  cachev1alpha1.ReasonScaling,
-		message: fmt.Sprintf("Scaling from %d to %d nodes", status.Replicas, size),
-	}
-	rollingOut := work{
-		reason:  cachev1alpha1.ReasonRollingOut,
-		message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedReplicas, size),
-	}
-	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
 	// The Deployment keeps the reason of its last rollout while it scales, and also while it begins another one that
 	// creates no ReplicaSet: then not all of its nodes are updated.
-	completed := progressing != nil && progressing.Reason == rolloutComplete
-	complete := completed && status.UpdatedReplicas == status.Replicas
+	completed := progressReason(deployment) == rolloutComplete
+	unseen := deployment.Generation > status.ObservedGeneration
+	settled := unseen || completed && status.UpdatedReplicas == status.Replicas
 	switch {
-	case deployment.Generation > status.ObservedGeneration && status.Replicas != size:
-		return scaling
-	case deployment.Generation > status.ObservedGeneration:
-		return rollingOut
-	case complete && status.Replicas != size:
-		return scaling
-	case complete:
+	case settled && status.Replicas != size:
+		return work{
+			reason:  cachev1alpha1.ReasonScaling,
+			message: fmt.Sprintf("Scaling from %d to %d nodes", status.Replicas, size),
+		}
+	case unseen:
+		return work{reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("Updating %d nodes", size)}
+	case settled:
 		return work{}
+	default:
+		return rolloutOf(deployment, size, completed)
 	}
-	if progressing != nil && progressing.Reason == rolloutOverdue {
-		rollingOut.overdue = progressing.Message
+}
+
+// rolloutOf is a rollout under way: the first one of the Deployment, unless it has completed one.
+func rolloutOf(deployment *appsv1.Deployment, size int32, completed bool) work {
+	rollout := work{
+		reason:  cachev1alpha1.ReasonRollingOut,
+		message: fmt.Sprintf("%d of %d nodes are updated", deployment.Status.UpdatedReplicas, size),
 	}
 	if deployment.Annotations[revisionAnnotation] == "1" && !completed {
-		rollingOut.reason = cachev1alpha1.ReasonCreating
-		rollingOut.message = fmt.Sprintf("%d of %d nodes are started", status.ReadyReplicas, size)
+		rollout.reason = cachev1alpha1.ReasonCreating
+		rollout.message = fmt.Sprintf("%d of %d nodes are started", deployment.Status.ReadyReplicas, size)
 	}
-	return rollingOut
+	if progressReason(deployment) == rolloutOverdue {
+		rollout.overdue = deploymentCondition(deployment, appsv1.DeploymentProgressing).Message
+	}
+	return rollout
+}
+
+func progressReason(deployment *appsv1.Deployment) string {
+	if progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing != nil {
+		return progressing.Reason
+	}
+	return ""
 }
 
 func deploymentCondition(
