@@ -164,7 +164,7 @@ var _ = Describe("What prevents the desired state", func() {
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		before := live(ctx, mc, &appsv1.Deployment{})
-		// 137Mi passes the lower bound at admission, which cannot know the exact size of the hash table.
+		// 135Mi passes the lower bound at admission, which cannot know the exact size of the hash table.
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
 			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("135Mi")}

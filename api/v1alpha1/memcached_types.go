@@ -71,6 +71,7 @@ type MemcachedSpec struct {
 
 	// podMetadata is added to the pods. A change of it restarts the nodes one after the other.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
 	// service configures the headless Service through which clients find the nodes.

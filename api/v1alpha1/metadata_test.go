@@ -71,6 +71,13 @@ var _ = DescribeTable("A key of labels or annotations is refused if and only if 
 	Entry(nil, "-a/a"), Entry(nil, "a-/a"), Entry(nil, "a..b/a"), Entry(nil, "a.-b/a"), Entry(nil, ".a/a"), Entry(nil, "a_b/a"),
 )
 
+var _ = It("An annotation of the pods that would take a security profile away is refused", func(ctx SpecContext) {
+	_, err := dryRun(ctx, manifest("cache", "",
+		`{"size": 1, "podMetadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/memcached": "unconfined"}}}`))
+	expectRefusal(err, "spec.podMetadata.annotations must not hold a key that starts with "+
+		"container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it")
+})
+
 var _ = DescribeTable("A name that a Service cannot have is refused with the field and the fix",
 	func(ctx SpecContext, name string) {
 		_, err := dryRun(ctx, manifest(name, "", `{"size": 1}`))

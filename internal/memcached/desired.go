@@ -4,9 +4,6 @@
 package memcached
 
 import (
-	"fmt"
-	"strings"
-
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,9 +26,6 @@ func (e *InvalidError) Error() string { return e.Message }
 // *InvalidError.
 func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
-	if err := checkPodAnnotations(mc.Spec.PodMetadata.Annotations); err != nil {
-		return nil, err
-	}
 	deployment, err := Deployment(mc, observed, opts)
 	if err != nil {
 		return nil, err
@@ -41,19 +35,4 @@ func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]cl
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
 	return append(objects, deployment), nil
-}
-
-// checkPodAnnotations refuses the annotations that take a security profile away from a container: Pod Security forbids
-// them, and who may create a Memcached must not gain more than pods of memcached.
-func checkPodAnnotations(annotations map[string]string) error {
-	const appArmor = "container.apparmor.security.beta.kubernetes.io/"
-	for key := range annotations {
-		if strings.HasPrefix(key, appArmor) {
-			return &InvalidError{
-				Reason:  cachev1alpha1.ReasonInvalidSpec,
-				Message: fmt.Sprintf("spec.podMetadata.annotations must not hold a key that starts with %s: remove it", appArmor),
-			}
-		}
-	}
-	return nil
 }

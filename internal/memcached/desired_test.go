@@ -6,7 +6,6 @@ package memcached
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"testing"
 
@@ -121,35 +120,6 @@ func encodedSpec(t testing.TB, deployment *appsv1.Deployment) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-// TestPodAnnotationsThatAreRefused has the way around Pod Security that a schema cannot see in general: an annotation.
-func TestPodAnnotationsThatAreRefused(t *testing.T) {
-	const prefix = "container.apparmor.security.beta.kubernetes.io/"
-	for key, refused := range map[string]bool{
-		prefix + "memcached":                       true,
-		prefix + "proxy":                           true,
-		"example.com/note":                         false,
-		"seccomp.security.alpha.kubernetes.io/pod": false, // without meaning since Kubernetes 1.27
-	} {
-		mc := makeCache(3)
-		mc.Spec.PodMetadata.Annotations = map[string]string{key: "unconfined", "note": "x"}
-		objects, err := Desired(mc, Observed{}, testOptions)
-		if !refused {
-			if err != nil {
-				t.Errorf("%s: %v", key, err)
-			}
-			continue
-		}
-		want := &InvalidError{
-			Reason:  cachev1alpha1.ReasonInvalidSpec,
-			Message: "spec.podMetadata.annotations must not hold a key that starts with " + prefix + ": remove it",
-		}
-		var invalid *InvalidError
-		if !errors.As(err, &invalid) || *invalid != *want || objects != nil {
-			t.Errorf("%s: %v, %v", key, objects, err)
-		}
-	}
 }
 
 // TestOurLabelsWin has labels that the schema refuses: another value of one that the selector has would lose the pods.
