@@ -109,14 +109,19 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Prove that everything generated is 
 
 ##@ Test
 
+# envtest keeps its port files in the user's cache folder, where nobody would look for them: here they stay in LOCALBIN.
+define go-test
+@assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
+KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache" $(1)
+endef
+
 .PHONY: test
 test: ## Run every unit and envtest suite.
-	@assets=$$(hack/envtest-assets.sh) && set -x && KUBEBUILDER_ASSETS="$$assets" go test $(TEST_FLAGS) ./...
+	$(call go-test,go test $(TEST_FLAGS) ./...)
 
 .PHONY: test-race
 test-race: ## Run the same suites with the race detector (needs a C compiler).
-	@assets=$$(hack/envtest-assets.sh) && set -x && \
-		KUBEBUILDER_ASSETS="$$assets" CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...
+	$(call go-test,env CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...)
 
 ##@ Build
 

@@ -175,8 +175,8 @@ func (i installation) token(t *testing.T, name string) string {
 	return request.Status.Token
 }
 
-// kubeconfig writes a kubeconfig with the permissions of the installed operator, no more.
-func (i installation) kubeconfig(t *testing.T) string {
+// kubeconfig writes a kubeconfig with the permissions of a service account, no more.
+func (i installation) kubeconfig(t *testing.T, account string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: i.config.Host, CertificateAuthorityData: i.config.CAData}
@@ -233,7 +233,7 @@ func TestManager(t *testing.T) {
 	g.SetDefaultEventuallyTimeout(20 * time.Second)
 	installation := install(t)
 	metricsAddress, probeAddress := freeAddress(t), freeAddress(t)
-	m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t)},
+	m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, account)},
 		"--leader-elect", "--leader-election-namespace="+installed,
 		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address="+probeAddress)
 	g.Expect(m.Start()).To(Succeed())
@@ -278,6 +278,18 @@ func TestManager(t *testing.T) {
 		g.Expect(body).To(ContainSubstring(`memcached_operator_memcached_condition{condition="Degraded",name="cache",namespace="default",status="False"} 1`))
 		plain, _, _ := get(t, "http://"+metricsAddress+"/metrics", "")
 		g.Expect(plain).NotTo(Equal(http.StatusOK))
+	})
+
+	t.Run("is alive and not ready while its watches do not get through", func(t *testing.T) {
+		g := NewWithT(t)
+		address := freeAddress(t)
+		blind := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, "blind")}, "--health-probe-bind-address="+address)
+		g.Expect(blind.Start()).To(Succeed())
+		g.Eventually(status("http://"+address+"/healthz"), "20s").Should(Equal(http.StatusOK), blind.output)
+		g.Eventually(blind.output, "20s").Should(ContainSubstring("forbidden"))
+		g.Expect(status("http://" + address + "/readyz")()).To(Equal(http.StatusInternalServerError))
+		g.Expect(blind.Process.Kill()).To(Succeed())
+		g.Expect(blind.Wait()).NotTo(Succeed())
 	})
 
 	t.Run("gives the lease back and exits with 0 when it is told to stop", func(t *testing.T) {

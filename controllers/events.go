@@ -28,8 +28,11 @@ func transitions(before, after []metav1.Condition) []notice {
 		if old.Status == condition.Status && old.Reason == condition.Reason {
 			continue
 		}
-		if condition.Type == cachev1alpha1.ConditionAvailable && scaling(after) {
+		if condition.Type == cachev1alpha1.ConditionAvailable && progress(after) == cachev1alpha1.ReasonScaling {
 			continue // the nodes that are missing are those that were asked for; Scaling says so
+		}
+		if condition.Type == cachev1alpha1.ConditionDegraded && progress(after) == cachev1alpha1.ReasonPaused {
+			continue // nothing is tried, so nothing is known to be mended
 		}
 		if told := transition(*old, condition); told != nil {
 			told.note = condition.Message
@@ -39,9 +42,12 @@ func transitions(before, after []metav1.Condition) []notice {
 	return notices
 }
 
-func scaling(conditions []metav1.Condition) bool {
-	progressing := meta.FindStatusCondition(conditions, cachev1alpha1.ConditionProgressing)
-	return progressing != nil && progressing.Reason == cachev1alpha1.ReasonScaling
+// progress is the reason of Progressing.
+func progress(conditions []metav1.Condition) string {
+	if progressing := meta.FindStatusCondition(conditions, cachev1alpha1.ConditionProgressing); progressing != nil {
+		return progressing.Reason
+	}
+	return ""
 }
 
 // transition is the event for one condition that changed, nil if another condition's event says the same.

@@ -20,11 +20,15 @@ type golden struct {
 	spec cachev1alpha1.MemcachedSpec
 }
 
-// goldens are the specs of the golden files: one for every feature of the API.
+// goldens are the specs of the golden files, one for every feature of the API, and of the samples.
 func goldens() []golden {
 	files, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(files).NotTo(BeEmpty())
+	samples, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(samples).NotTo(BeEmpty())
+	files = append(files, samples...)
 	var goldens []golden
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -152,7 +152,7 @@ var _ = Describe("A running manager", Ordered, func() {
 	})
 
 	It("recovers within a minute when an object in the way goes, and corrects a status that is not its own", func(ctx SpecContext) {
-		start(ctx, "", 0)
+		p := start(ctx, "", 0)
 		namespace := newNamespace(ctx)
 		theirs := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
@@ -165,6 +165,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(user.Create(ctx, mc)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(user.Delete(ctx, mc)).To(Succeed()) })
 		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/Conflict"))
+		Expect(countOf(p.requests.Writes(), writeService+" (409)")).To(BeNumerically("<", 20), "it must back off")
 		Expect(user.Delete(ctx, theirs)).To(Succeed())
 		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "60s").Should(Equal("False/AsExpected"))
 		ready(ctx, mc)
@@ -174,6 +175,78 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(user.Status().Update(ctx, current)).To(Succeed())
 		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("True/AllNodesReady"))
 		Expect(status(ctx, mc).Nodes).To(HaveLen(1))
+	})
+
+	DescribeTable("tells what is wrong with the pods in the words of the cluster, and that it is right again",
+		func(ctx SpecContext, fail func(pod *corev1.Pod, deployment *appsv1.DeploymentStatus), reason, words string) {
+			start(ctx, "", 0)
+			mc := newMemcached(ctx, 1)
+			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }, "10s").Should(Succeed())
+			pod := newPod(ctx, mc, "fails", corev1.ConditionFalse)
+			report(ctx, mc, func(status *appsv1.DeploymentStatus) { fail(pod, status) })
+			Expect(user.Status().Update(ctx, pod)).To(Succeed())
+			Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "10s").Should(Equal("True/" + reason))
+			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(words))
+			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
+			ready(ctx, mc)
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+		},
+		Entry("an image that does not exist", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
+			pod.Status.ContainerStatuses = waiting("ImagePullBackOff", `Back-off pulling image "nope": ErrImagePull: not found`)
+		}, "ImagePullFailed", "cannot be pulled: not found"),
+		Entry("no room", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
+			pod.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available",
+			}}
+		}, "Unschedulable", "0/3 nodes are available"),
+		Entry("a crash", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
+			pod.Status.ContainerStatuses = waiting("CrashLoopBackOff", "back-off 10s")
+			pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error"}
+		}, "NodesCrashing", "exited with code 71"),
+		Entry("Pod Security", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
+			status.Conditions = []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+				Message: `pods "cache-x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`,
+			}}
+		}, "AdmissionDenied", "violates PodSecurity"),
+		Entry("a quota for pods", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
+			status.Conditions = []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+				Message: `pods "cache-x" is forbidden: exceeded quota: small, requested: limits.memory=157Mi`,
+			}}
+		}, "QuotaExceeded", "exceeded quota: small"),
+	)
+
+	It("backs off from what the API server refuses, and recovers with the spec", func(ctx SpecContext) {
+		p := start(ctx, "", 0)
+		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
+		})
+		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "10s").Should(Equal("True/InvalidSpec"))
+		Consistently(ctx, func() int { return countOf(p.requests.Writes(), writeDeployment+" (422)") }, "1s").
+			Should(BeNumerically("<", 20))
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
+		ready(ctx, mc)
+	})
+
+	It("reacts to the pause annotation, to a drifted Service and to a lost hash", func(ctx SpecContext) {
+		start(ctx, "", 0)
+		mc := newMemcached(ctx, 1)
+		ready(ctx, mc)
+		pause := func(value string) {
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: value}
+			})
+		}
+		pause("true")
+		Eventually(ctx, func() string { return summary(ctx, mc, "Progressing") }).Should(Equal("False/Paused"))
+		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("Unknown/Paused"))
+		pause("false")
+		Eventually(ctx, func() bool { return live(ctx, mc, &corev1.Service{}).Spec.PublishNotReadyAddresses }).Should(BeFalse())
+		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Annotations = nil })
+		Eventually(ctx, func() map[string]string { return live(ctx, mc, &policyv1.PodDisruptionBudget{}).Annotations }, "5s").
+			ShouldNot(BeEmpty())
 	})
 
 	It("serves the namespaces it is told to, and no other", func(ctx SpecContext) {
@@ -196,6 +269,13 @@ var instanceMetrics = []string{
 	"memcached_operator_memcached_condition",
 	"memcached_operator_memcached_desired_nodes",
 	"memcached_operator_memcached_ready_nodes",
+}
+
+// waiting is the status of a container that waits.
+func waiting(reason, message string) []corev1.ContainerStatus {
+	return []corev1.ContainerStatus{{
+		Name: "memcached", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}}
 }
 
 func countOf(list []string, wanted string) int {

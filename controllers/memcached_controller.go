@@ -5,11 +5,8 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -25,10 +22,11 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Backoff of a Memcached whose reconciliation failed: what recovers is noticed within a minute.
+// Backoff of a Memcached whose reconciliation failed: what recovers is noticed within a minute, the reconciliation
+// included.
 const (
 	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Minute
+	lastRetry  = 45 * time.Second
 )
 
 // Options of the controller.
@@ -39,7 +37,7 @@ type Options struct {
 	MaxConcurrentReconciles int
 }
 
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
@@ -51,6 +49,7 @@ type Options struct {
 // Reconciler reconciles Memcached resources.
 type Reconciler struct {
 	client   client.Client
+	live     client.Reader
 	memory   *apply.Memory
 	applier  *apply.Applier
 	recorder events.EventRecorder
@@ -67,11 +66,13 @@ func NewReconciler(
 	memory := apply.NewMemory(clock)
 	return &Reconciler{
 		client: c,
+		live:   live,
 		memory: memory,
 		applier: apply.New(c, live, memory, apply.Options{
 			FieldOwner:     fieldOwner,
 			HashAnnotation: "cache.example.com/applied-hash",
 			Zeros:          zeros,
+			Unions:         unions,
 		}),
 		recorder: recorder,
 		metrics:  m,
@@ -80,20 +81,12 @@ func NewReconciler(
 	}
 }
 
-// zeros are the fields that are desired to be unset and that would, if somebody else set them, change what clients see or
-// stop the rollout.
-var zeros = []apply.Zero{
-	{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
-	{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
-	{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
-}
-
 // fieldOwner is also the name under which the operator reports events.
 const fieldOwner = "memcached-operator"
 
 // Reconcile makes the objects of a Memcached be as its spec says, and its status say how that went.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	mc, err := r.get(ctx, request)
+	mc, err := r.get(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -102,25 +95,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.metrics.Forget(request.Namespace, request.Name)
 		return reconcile.Result{}, nil
 	}
-	observed, err := r.observe(ctx, mc)
+	observed, unconfirmed, err := r.observe(ctx, mc)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	done := r.apply(ctx, mc, observed)
-	r.metrics.Reconciled(done.reason())
-	if done.transient {
-		return reconcile.Result{}, done.err
+	applied := r.apply(ctx, mc, observed)
+	r.metrics.Reconciled(applied.reason())
+	if applied.transient {
+		return reconcile.Result{}, applied.err
 	}
-	status := memcached.Status(mc, observed.With(done.objects), done.Outcome, r.options, r.clock.Now())
+	status := memcached.Status(mc, observed.With(applied.objects), applied.Outcome, r.options, r.clock.Now())
 	r.metrics.Observe(instance(mc, status))
-	if equality.Semantic.DeepEqual(mc.Status, status) {
-		return reconcile.Result{RequeueAfter: done.wakeUp}, done.err
+	if !equality.Semantic.DeepEqual(mc.Status, status) {
+		if err := r.writeStatus(ctx, mc, status); err != nil {
+			return reconcile.Result{}, err // alone: beside a terminal error it would not be tried again
+		}
+		r.tell(mc, status)
 	}
-	if err := r.writeStatus(ctx, mc, status); err != nil {
-		return reconcile.Result{}, errors.Join(done.err, err)
-	}
-	r.tell(mc, status)
-	return reconcile.Result{RequeueAfter: done.wakeUp}, done.err
+	return applied.result(unconfirmed)
 }
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
@@ -135,10 +127,14 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute,
-		RateLimiter:           workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		RateLimiter:           rateLimiter(),
 	})
 	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
 	return builder.Complete(r)
+}
+
+func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 }

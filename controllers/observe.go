@@ -5,14 +5,15 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -31,44 +32,63 @@ func indexPods(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// get returns the Memcached, nil if there is none.
-func (r *Reconciler) get(ctx context.Context, request reconcile.Request) (*cachev1alpha1.Memcached, error) {
-	return latest(ctx, r, request, &cachev1alpha1.Memcached{})
+// get returns the Memcached, nil if there is none. The operator creates none, so one that is not in the cache is gone.
+func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.Memcached, error) {
+	mc := &cachev1alpha1.Memcached{}
+	if err := r.client.Get(ctx, name, mc); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("get the Memcached: %w", err)
+	}
+	latest, _ := r.memory.Latest(mc, true)
+	mc, _ = latest.(*cachev1alpha1.Memcached)
+	return mc, nil
 }
 
-// observe reads all that is known of a Memcached, from the cache and from what was written since.
-func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (memcached.Observed, error) {
+// observe reads all that is known of a Memcached, from the cache and from what was written since. Unconfirmed says that
+// something was created which the cache has not received.
+func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (_ memcached.Observed, unconfirmed bool, _ error) {
 	var observed memcached.Observed
-	var err error
-	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
-	if observed.Deployment, err = latest(ctx, r, request, &appsv1.Deployment{}); err != nil {
-		return observed, err
-	}
-	if observed.Service, err = latest(ctx, r, request, &corev1.Service{}); err != nil {
-		return observed, err
-	}
-	if observed.PodDisruptionBudget, err = latest(ctx, r, request, &policyv1.PodDisruptionBudget{}); err != nil {
-		return observed, err
-	}
+	reads := reads{Reconciler: r, name: client.ObjectKeyFromObject(mc)}
+	observed.Deployment = read(ctx, &reads, &appsv1.Deployment{}, mc.Status.Image != "")
+	observed.Service = read(ctx, &reads, &corev1.Service{}, mc.Status.ServiceName != "")
+	observed.PodDisruptionBudget = read(ctx, &reads, &policyv1.PodDisruptionBudget{}, false)
 	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name}); err != nil {
-		return observed, fmt.Errorf("list pods: %w", err)
-	}
+	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})
 	observed.Pods = pods.Items
-	return observed, nil
+	if err := errors.Join(reads.err, err); err != nil {
+		return observed, false, fmt.Errorf("observe: %w", err)
+	}
+	return observed, reads.unconfirmed, nil
 }
 
-// latest reads an object of the name of the request, nil if there is none.
-func latest[T client.Object](ctx context.Context, r *Reconciler, request reconcile.Request, object T) (T, error) {
+// reads are the reads of one observation.
+type reads struct {
+	*Reconciler
+	name types.NamespacedName
+	// unconfirmed says that one of the objects was created and is not in the cache yet.
+	unconfirmed bool
+	err         error
+}
+
+// read returns an object of the name, nil if there is none. One that is known to exist and is not in the cache may have
+// lost the label that the cache selects by: then the API server is asked, since what is desired depends on what is there.
+func read[T client.Object](ctx context.Context, r *reads, object T, known bool) T {
 	var none T
-	err := r.client.Get(ctx, request.NamespacedName, object)
+	err := r.client.Get(ctx, r.name, object)
+	object.SetNamespace(r.name.Namespace)
+	object.SetName(r.name.Name)
+	latest, unconfirmed := r.memory.Latest(object, err == nil)
+	if latest == nil && apierrors.IsNotFound(err) && known {
+		latest, err = object, r.live.Get(ctx, r.name, object)
+	}
+	r.unconfirmed = r.unconfirmed || unconfirmed
 	if client.IgnoreNotFound(err) != nil {
-		return none, fmt.Errorf("get %T: %w", object, err)
+		r.err = errors.Join(r.err, err)
+		return none
 	}
-	object.SetNamespace(request.Namespace)
-	object.SetName(request.Name)
-	if found, ok := r.memory.Latest(object, !apierrors.IsNotFound(err)).(T); ok {
-		return found, nil
+	if found, ok := latest.(T); ok && (err == nil || unconfirmed) {
+		return found
 	}
-	return none, nil
+	return none
 }

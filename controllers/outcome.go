@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,41 +22,49 @@ import (
 
 // lookAgain is when the operator looks again without having been woken: at an object in the way that it does not watch,
 // and at a creation that the cache should have confirmed by then.
-const lookAgain = 30 * time.Second
+const lookAgain = apply.CreationGrace
 
-// done is what became of the objects of a Memcached.
-type done struct {
+// applied is what became of the objects of a Memcached.
+type applied struct {
 	memcached.Outcome
 
 	// objects are the live objects.
 	objects []client.Object
-	written bool
+	// created says that an object was created, written that one was created, changed or deleted.
+	created, written bool
 	// err is what Reconcile returns: nil unless another try, or another spec, may help.
 	err error
 	// transient says that the API server did not decide, so that nothing is known that would be worth telling.
 	transient bool
-	// wakeUp is when to look again at the latest; 0 for never.
-	wakeUp time.Duration
 }
 
 // reason is the outcome in one word, for the metric.
-func (d *done) reason() string {
+func (a *applied) reason() string {
 	switch {
-	case d.transient:
+	case a.transient:
 		return "Retried"
-	case d.Problem != nil:
-		return d.Problem.Reason
-	case d.written:
+	case a.Problem != nil:
+		return a.Problem.Reason
+	case a.written:
 		return "Applied"
 	default:
 		return "Unchanged"
 	}
 }
 
+// result is what Reconcile returns. An error is tried again, and what else is waited for wakes the controller, but for
+// objects that are not watched and for creations that a watch has missed.
+func (a *applied) result(unconfirmed bool) (reconcile.Result, error) {
+	if a.err == nil && (unconfirmed || a.created || a.Waiting != "") {
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
+	return reconcile.Result{}, a.err
+}
+
 // apply writes the desired objects of a Memcached, unless it is paused or being deleted.
-func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) done {
+func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) applied {
 	if mc.DeletionTimestamp != nil {
-		return done{}
+		return applied{}
 	}
 	desired, err := memcached.Desired(mc, observed, r.options)
 	if err != nil {
@@ -65,64 +72,59 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	}
 	if memcached.Paused(mc) {
 		pending, err := r.applier.Pending(mc, desired, observed.Objects())
-		return done{Outcome: memcached.Outcome{Pending: pending}, err: err, transient: err != nil}
+		a := judge(err)
+		a.Pending = pending
+		return a
 	}
 	result, err := r.applier.Apply(ctx, mc, desired, observed.Objects())
-	d := judge(err)
-	d.objects, d.written = result.Objects, result.Written
+	a := judge(err)
+	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
-	if result.Created && d.wakeUp == 0 {
-		d.wakeUp = lookAgain
-	}
-	return d
+	return a
 }
 
 // judge turns the errors of Desired and Apply into an outcome: some are to be told to the user, some to be tried again.
-func judge(err error) done {
-	var d done
+func judge(err error) applied {
+	var a applied
 	var retry, terminal []error
 	for _, err := range flatten(err) {
 		var waiting *apply.WaitingError
-		problem := problemOf(err)
+		var invalid *memcached.InvalidError
 		switch {
 		case errors.As(err, &waiting):
-			d.Waiting, d.wakeUp = waiting.Error(), lookAgain
+			a.Waiting = waiting.Error()
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			d.Waiting = "The namespace is being deleted"
-		case isTransient(err):
-			d.transient = true
-			retry = append(retry, err)
-		case problem.Reason == cachev1alpha1.ReasonInvalidSpec || problem.Reason == cachev1alpha1.ReasonInvalidResources:
-			d.add(problem)
+			a.Waiting = "The namespace is being deleted"
+		case errors.As(err, &invalid):
+			a.add(memcached.Problem{Reason: invalid.Reason, Message: invalid.Message})
 			terminal = append(terminal, err)
+		case isTransient(err):
+			a.transient = true
+			retry = append(retry, err)
 		default:
-			d.add(problem)
+			a.add(problemOf(err))
 			retry = append(retry, err)
 		}
 	}
-	if d.err = errors.Join(retry...); d.err == nil && len(terminal) > 0 {
-		d.err = reconcile.TerminalError(errors.Join(terminal...))
+	if a.err = errors.Join(retry...); a.err == nil && len(terminal) > 0 {
+		a.err = reconcile.TerminalError(errors.Join(terminal...))
 	}
-	return d
+	return a
 }
 
 // add tells a problem; the first one gives the reason.
-func (d *done) add(problem memcached.Problem) {
-	if d.Problem != nil {
-		problem = memcached.Problem{Reason: d.Problem.Reason, Message: d.Problem.Message + "; " + problem.Message}
+func (a *applied) add(problem memcached.Problem) {
+	if a.Problem != nil {
+		problem = memcached.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}
 	}
-	d.Problem = &problem
+	a.Problem = &problem
 }
 
 func problemOf(err error) memcached.Problem {
-	var invalid *memcached.InvalidError
 	var conflict *apply.ConflictError
-	switch {
-	case errors.As(err, &invalid):
-		return memcached.Problem{Reason: invalid.Reason, Message: invalid.Message}
-	case errors.As(err, &conflict):
+	if errors.As(err, &conflict) {
 		return memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()}
 	}
 	problem := memcached.Problem{Reason: memcached.RefusalReason(err.Error()), Message: err.Error()}
@@ -132,28 +134,27 @@ func problemOf(err error) memcached.Problem {
 	return problem
 }
 
-// isTransient says whether the API server failed to decide, or decided about an object that has changed since. An error
-// that is not the API server's is one of the network.
+// isTransient says whether the API server failed to decide, or decided about an object that has changed since.
 func isTransient(err error) bool {
-	var status apierrors.APIStatus
 	var conflict *apply.ConflictError
-	var invalid *memcached.InvalidError
-	if errors.As(err, &conflict) || errors.As(err, &invalid) {
+	var render *apply.RenderError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &conflict), errors.As(err, &render):
 		return false
-	}
-	if !errors.As(err, &status) {
-		return true
-	}
-	if details := status.Status().Details; apierrors.IsInvalid(err) && details != nil {
+	case !errors.As(err, &status):
+		return true // the network
+	case apierrors.IsInvalid(err):
 		// The object of that name is another one than was observed.
-		return slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
+		details := status.Status().Details
+		return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
+			return cause.Field == "metadata.uid"
+		})
+	case memcached.RefusalReason(err.Error()) != cachev1alpha1.ReasonApplyFailed:
+		return false // also a webhook that cannot be called: somebody must mend it
 	}
-	if apierrors.IsInternalError(err) {
-		// A webhook that cannot be called refuses the object until somebody mends it.
-		return memcached.RefusalReason(err.Error()) == cachev1alpha1.ReasonApplyFailed
-	}
-	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) &&
-		!apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)
+	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // flatten returns the errors that were joined.

@@ -41,7 +41,7 @@ var _ = Describe("A paused Memcached", func() {
 		By("leaving a deleted child alone, and still observing")
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		removePods(ctx, mc)
-		o.step(ctx, mc, writeStatus)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		o.events()
 
@@ -51,6 +51,18 @@ var _ = Describe("A paused Memcached", func() {
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("still says that an object of somebody else is in its way", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 1)
+		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.OwnerReferences = nil })
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		pause(ctx, mc, "true")
+		o.events()
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Paused", "True/Conflict")
+		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
 	})
 
 	It("is deleted without a write", func(ctx SpecContext) {

@@ -4,6 +4,8 @@
 package controllers_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,11 +30,13 @@ var _ = Describe("A Memcached", func() {
 
 		By("creating the children and saying so")
 		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+		Expect(o.result.RequeueAfter).To(Equal(30*time.Second), "a creation that a watch misses must be noticed")
 		expectConditions(ctx, mc, "False/Creating", "Unknown/Creating", "True/Creating", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf("Normal Creating Starting 3 nodes"))
 
 		By("having nothing to do while nothing happens")
 		o.step(ctx, mc)
+		Expect(o.result.RequeueAfter).To(BeZero())
 
 		By("telling when the nodes are ready")
 		rollOut(ctx, mc)
@@ -119,7 +123,8 @@ var _ = Describe("A Memcached", func() {
 		})
 		o.step(ctx, mc, writeBudget)
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
-		o.step(ctx, mc, writeService)
+		Expect(o.try(ctx, mc, writeService)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}), "it may only have lost its label")
 	})
 
 	It("has nothing to do when somebody annotates it or adds to its children", func(ctx SpecContext) {
@@ -141,7 +146,7 @@ var _ = Describe("A Memcached", func() {
 		Expect(user.Delete(ctx, mc, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		removePods(ctx, mc)
-		o.step(ctx, mc, writeStatus)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NodesUnavailable", "True/WaitingForDeletion", "False/AsExpected")
 		o.step(ctx, mc)
 	})
@@ -166,9 +171,22 @@ var _ = Describe("A Memcached", func() {
 		o.stale = true
 		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
 		o.step(ctx, mc)
+		Expect(o.result.RequeueAfter).To(Equal(30 * time.Second))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		o.step(ctx, mc)
+	})
+
+	It("is not rolled when its Deployment loses the label that the cache selects by, after an upgrade", func(ctx SpecContext) {
+		mc := converged(ctx, o, 2)
+		before := live(ctx, mc, &appsv1.Deployment{}).Spec
+		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
+		o.step(ctx, mc, writeStatus)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Labels, memcached.ManagedByLabel) })
+		Expect(o.try(ctx, mc, writeDeployment)).To(Succeed())
+		healed := live(ctx, mc, &appsv1.Deployment{})
+		Expect(healed.Labels).To(HaveKey(memcached.ManagedByLabel))
+		Expect(healed.Spec).To(Equal(before))
 	})
 
 	It("is not rolled by an upgrade of the operator, and adopts the newer default image with the next rollout", func(ctx SpecContext) {

@@ -117,7 +117,7 @@ var _ = Describe("What prevents the desired state", func() {
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
 		change(ctx, service, func(s *corev1.Service) { s.Finalizers = nil })
-		o.step(ctx, mc, writeService, writeStatus)
+		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
 	})
 
 	It("may be a quota, whose words are told, and recovers when there is room", func(ctx SpecContext) {
@@ -148,12 +148,13 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("services are not for everybody"))
 	})
 
-	It("may be a spec that the API server refuses in a child, which only its author can mend", func(ctx SpecContext) {
+	It("may be a spec that the API server refuses in a child, which is told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
 		})
 		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
-		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
+		Expect(err).To(HaveOccurred())
+		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeFalse(), "the cluster may accept it later")
 		expectConditions(ctx, mc, "False/InvalidSpec", "False/NodesUnavailable", "False/Stuck", "True/InvalidSpec")
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("spec.nodeSelector"))
 
@@ -176,11 +177,26 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 
+	It("is told also if the first attempt to tell it fails", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("135Mi")}
+		})
+		o.refuse = func(bool) error { return apierrors.NewServiceUnavailable("starting") }
+		err := o.try(ctx, mc)
+		Expect(err).To(HaveOccurred())
+		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeFalse(), "a terminal error is not tried again")
+		o.refuse = nil
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InvalidResources"))
+	})
+
 	It("may be the deletion of the namespace, which is not fought", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		Expect(user.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mc.Namespace}})).To(Succeed())
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
-		o.step(ctx, mc, writeService+" (403)", writeStatus)
+		Expect(o.try(ctx, mc, writeService+" (403)", writeStatus)).To(Succeed())
 		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
 	})
 
@@ -189,7 +205,7 @@ var _ = Describe("What prevents the desired state", func() {
 			mc := converged(ctx, o, 1)
 			before := status(ctx, mc)
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-			o.refuse = func(string) error { return failure }
+			o.refuse = func(bool) error { return failure }
 			Expect(o.try(ctx, mc)).To(MatchError(failure))
 			Expect(status(ctx, mc)).To(Equal(before))
 			Expect(o.events()).To(BeEmpty())
@@ -206,8 +222,8 @@ var _ = Describe("What prevents the desired state", func() {
 
 	It("may be a webhook that cannot be called, which somebody must mend", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1)
-		o.refuse = func(kind string) error {
-			if kind == "Memcached" {
+		o.refuse = func(status bool) error {
+			if status {
 				return nil
 			}
 			return apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com": connection refused`))

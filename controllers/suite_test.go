@@ -67,8 +67,10 @@ type operator struct {
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
 	clock    *clocktesting.FakePassiveClock
-	// refuse, if it is set, answers writes of the named resource in the place of the API server.
-	refuse func(resource string) error
+	// refuse, if it is set, answers writes of children, and of the status, in the place of the API server.
+	refuse func(status bool) error
+	// result is that of the last step.
+	result reconcile.Result
 	// stale hides what was written since, as a cache that lags does.
 	stale bool
 }
@@ -83,7 +85,9 @@ func newOperator(options memcached.Options) *operator {
 	}
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list, Patch: o.patch})
+	cached := interceptor.NewClient(writer, interceptor.Funcs{
+		Get: o.get, List: list, Patch: o.patch, SubResourcePatch: o.patchStatus,
+	})
 	o.Reconciler = controllers.NewReconciler(cached, writer, o.recorder, metrics.New(o.registry), o.clock, options)
 	return o
 }
@@ -114,11 +118,22 @@ func (o *operator) patch(
 	ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
 	if o.refuse != nil {
-		if err := o.refuse(object.GetObjectKind().GroupVersionKind().Kind); err != nil {
+		if err := o.refuse(false); err != nil {
 			return err
 		}
 	}
 	return c.Patch(ctx, object, patch, opts...)
+}
+
+func (o *operator) patchStatus(
+	ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+) error {
+	if o.refuse != nil {
+		if err := o.refuse(true); err != nil {
+			return err
+		}
+	}
+	return c.SubResource(name).Patch(ctx, object, patch, opts...)
 }
 
 // step reconciles once and expects exactly these writes past the cache, and no reads.
@@ -132,7 +147,8 @@ func (o *operator) step(ctx context.Context, mc *cachev1alpha1.Memcached, writes
 func (o *operator) try(ctx context.Context, mc *cachev1alpha1.Memcached, writes ...string) error {
 	GinkgoHelper()
 	o.requests.Reset()
-	_, err := o.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)})
+	var err error
+	o.result, err = o.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)})
 	Expect(o.requests.Writes()).To(ConsistOf(writes), "after %v", err)
 	return err
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is how long the controller waits after an event of a pod or of a Deployment's status: a rollout has many of
-// them, and the user needs one status.
+// debounce is how long after the first event of a pod or of a Deployment's status the controller looks: a rollout has many
+// of them, and the user needs few statuses.
 const debounce = 500 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -39,10 +39,10 @@ const never urgency = -1
 // sources are what wakes the controller.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return []source.Source{
-		source.Kind(c, &cachev1alpha1.Memcached{}, watch(r, nameOf, memcachedChange)),
-		source.Kind(c, &appsv1.Deployment{}, watch(r, nameOf, deploymentChange)),
-		source.Kind(c, &corev1.Service{}, watch(r, nameOf, serviceChange)),
-		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, nameOf, budgetChange)),
+		source.Kind(c, &cachev1alpha1.Memcached{}, watch(r, memcachedChange)),
+		source.Kind(c, &appsv1.Deployment{}, watch(r, deploymentChange)),
+		source.Kind(c, &corev1.Service{}, watch(r, serviceChange)),
+		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, budgetChange)),
 		source.Kind(c, &corev1.Pod{}, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 				enqueue(q, instanceOf(e.Object), debounce)
@@ -57,29 +57,28 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	}
 }
 
-// watch enqueues the Memcached of an object that this process writes: not for what it wrote itself, for changes with the
-// given urgency, and for creations and deletions at once.
+// watch enqueues the Memcached of an object that this process writes: for creations and deletions at once, for changes with
+// the given urgency. Own says that the change is what this process wrote last. The objects bear the name of their
+// Memcached, and one that bears the name and belongs to somebody else is in its way.
 func watch[T client.Object](
-	r *Reconciler, owner func(client.Object) types.NamespacedName, change func(before, after T) urgency,
+	r *Reconciler, change func(before, after T, own bool) urgency,
 ) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
 			if !r.memory.Confirm(e.Object) {
-				enqueue(q, owner(e.Object), 0)
+				enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			switch {
-			case r.memory.Confirm(e.ObjectNew):
-			case e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion():
-				enqueue(q, owner(e.ObjectNew), 0) // a resync: whatever was missed is mended
-			default:
-				enqueue(q, owner(e.ObjectNew), change(e.ObjectOld, e.ObjectNew))
+			when := change(e.ObjectOld, e.ObjectNew, r.memory.Confirm(e.ObjectNew))
+			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+				when = 0 // a resync: whatever was missed is mended
 			}
+			enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), when)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
 			r.memory.Gone(e.Object)
-			enqueue(q, owner(e.Object), 0)
+			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 		},
 	}
 }
@@ -94,53 +93,52 @@ func enqueue(q queue, name types.NamespacedName, when urgency) {
 	}
 }
 
-// nameOf is right for the children too: they bear the name of their Memcached, and one that bears the name and belongs to
-// somebody else is in its way.
-func nameOf(object client.Object) types.NamespacedName {
-	return client.ObjectKeyFromObject(object)
-}
-
 func instanceOf(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel]}
 }
 
-// memcachedChange reacts to a new spec, to the pause annotation, and to a status that somebody else has written.
-func memcachedChange(before, after *cachev1alpha1.Memcached) urgency {
+// memcachedChange reacts to a new spec, which may come with an own write of the status, to the pause annotation, and to a
+// status that somebody else has written.
+func memcachedChange(before, after *cachev1alpha1.Memcached, own bool) urgency {
 	if before.Generation != after.Generation || memcached.Paused(before) != memcached.Paused(after) ||
-		!equality.Semantic.DeepEqual(before.Status, after.Status) {
+		!own && !equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return 0
 	}
 	return never
 }
 
 // deploymentChange does not look at the generation: the Deployment controller annotates, and annotations count there.
-func deploymentChange(before, after *appsv1.Deployment) urgency {
+func deploymentChange(before, after *appsv1.Deployment, own bool) urgency {
+	if own {
+		return never
+	}
 	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
 		return 0
 	}
 	return debounce
 }
 
-func serviceChange(before, after *corev1.Service) urgency {
-	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
-		return 0
-	}
-	return annotationChange(before, after)
+func serviceChange(before, after *corev1.Service, own bool) urgency {
+	return childChange(before, after, equality.Semantic.DeepEqual(before.Spec, after.Spec), own)
 }
 
-func budgetChange(before, after *policyv1.PodDisruptionBudget) urgency {
-	if before.Generation != after.Generation || metadataChanged(before, after) {
-		return 0
-	}
-	return annotationChange(before, after)
+func budgetChange(before, after *policyv1.PodDisruptionBudget, own bool) urgency {
+	return childChange(before, after, before.Generation == after.Generation, own)
 }
 
-// annotationChange can wait: annotations have no effect that would be ours to keep, but the hash among them may be lost.
-func annotationChange(before, after metav1.Object) urgency {
-	if !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()) {
+// childChange reacts to a spec and to metadata. Annotations can wait: they have no effect that would be ours to keep, but
+// the hash among them may be lost.
+func childChange(before, after metav1.Object, sameSpec, own bool) urgency {
+	switch {
+	case own:
+		return never
+	case !sameSpec || metadataChanged(before, after):
+		return 0
+	case !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()):
 		return debounce
+	default:
+		return never
 	}
-	return never
 }
 
 // podChange compares what the cache keeps of a pod.

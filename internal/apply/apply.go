@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // absent is the resource version of an object that must not exist yet: an apply that carries it creates, and is answered
@@ -29,6 +28,8 @@ type Options struct {
 	HashAnnotation string
 	// Zeros are the fields whose zero values are enforced.
 	Zeros []Zero
+	// Unions are the fields of which one excludes the others.
+	Unions []Union
 }
 
 // Applier writes the objects of owners.
@@ -52,6 +53,7 @@ func New(c client.Client, live client.Reader, memory *Memory, opts Options) *App
 			converter:      applyconfigurations.NewTypeConverter(c.Scheme()),
 			hashAnnotation: opts.HashAnnotation,
 			zeros:          opts.Zeros,
+			unions:         opts.Unions,
 		},
 	}
 }
@@ -84,63 +86,108 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, desired, obser
 	return result, errors.Join(errs...)
 }
 
-// Pending says whether Apply would write. Objects that belong to somebody else are not counted.
+// Pending says whether Apply would write, without writing. The errors are those of Apply that are known before a write.
 func (a *Applier) Pending(owner client.Object, desired, observed []client.Object) (bool, error) {
+	pending := len(undesired(owner, desired, observed)) > 0
+	var errs []error
 	for _, object := range desired {
 		live := find(observed, object)
 		if live == nil {
-			return true, nil
-		}
-		if a.ownership(owner, object, live) != nil {
+			pending = true
 			continue
 		}
-		rendered, err := a.gate.render(owner, object)
-		if err != nil {
-			return false, err
-		}
-		if holds, err := a.gate.holds(live, rendered); err != nil || !holds {
-			return true, err
-		}
+		_, holds, err := a.compare(owner, object, live)
+		pending = pending || err == nil && !holds
+		errs = append(errs, err)
 	}
-	return len(undesired(owner, desired, observed)) > 0, nil
+	return pending, errors.Join(errs...)
+}
+
+// compare renders a desired object, and says whether the live one, which must be the owner's, holds it.
+func (a *Applier) compare(owner, desired, live client.Object) (*unstructured.Unstructured, bool, error) {
+	if err := a.ownership(owner, desired, live); err != nil {
+		return nil, false, err
+	}
+	rendered, err := a.gate.render(owner, desired)
+	if err != nil {
+		return nil, false, &RenderError{Name: desired.GetName(), Err: err}
+	}
+	holds, err := a.gate.holds(live, rendered)
+	if err != nil {
+		return nil, false, &RenderError{Name: desired.GetName(), Err: err}
+	}
+	return rendered, holds, nil
 }
 
 func (a *Applier) applyOne(
 	ctx context.Context, owner, desired, live client.Object, result *Result,
 ) (client.Object, error) {
-	rendered, err := a.gate.render(owner, desired)
-	if err != nil {
-		return nil, err
-	}
 	if live == nil {
-		created, err := a.create(ctx, owner, desired, rendered)
+		created, err := a.create(ctx, owner, desired)
 		result.Created = result.Created || err == nil
 		result.Written = result.Written || err == nil
 		return created, err
 	}
-	if err := a.ownership(owner, desired, live); err != nil {
+	rendered, holds, err := a.compare(owner, desired, live)
+	switch {
+	case rendered == nil:
 		return nil, err
+	case holds:
+		return live, nil
 	}
-	holds, err := a.gate.holds(live, rendered)
-	if err != nil || holds {
-		return live, err
+	changed, err := a.change(ctx, desired, live, rendered)
+	result.Written = result.Written || err == nil
+	return changed, err
+}
+
+// change makes a live object hold what was rendered. It returns the live object if it fails.
+func (a *Applier) change(
+	ctx context.Context, desired, live client.Object, rendered *unstructured.Unstructured,
+) (client.Object, error) {
+	exchange, drifted, err := a.gate.exchangeOf(live, rendered)
+	if err != nil {
+		return live, &RenderError{Name: live.GetName(), Err: err}
 	}
-	changed, err := a.patch(ctx, desired, rendered, live.GetUID())
+	rendered.SetUID(live.GetUID())
+	if exchange == nil || !drifted {
+		changed, err := a.send(ctx, desired, rendered)
+		if err == nil {
+			return changed, nil
+		}
+		if exchange == nil || !apierrors.IsInvalid(err) {
+			return live, err
+		}
+	}
+	changed, err := a.exchange(ctx, desired, live, exchange)
 	if err != nil {
 		return live, err
 	}
-	result.Written = true
-	return changed, nil
+	if holds, err := a.gate.holds(changed, rendered); err == nil && holds {
+		return changed, nil
+	}
+	return a.send(ctx, desired, rendered)
 }
 
-// create applies an object that must not exist. If it does, the cache cannot see it: it lacks the label that the cache
-// selects by. Then what is there decides: an object of ours gets its label back, anything else is a conflict.
-func (a *Applier) create(
-	ctx context.Context, owner, desired client.Object, rendered *unstructured.Unstructured,
-) (client.Object, error) {
-	body := rendered.DeepCopy()
-	body.SetResourceVersion(absent)
-	created, err := a.send(ctx, desired, body)
+// exchange is the only write that is not an apply: it takes away what somebody else has put in the place of ours.
+func (a *Applier) exchange(ctx context.Context, desired, live client.Object, patch map[string]any) (client.Object, error) {
+	patch["metadata"] = map[string]any{"uid": live.GetUID()}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return live, &RenderError{Name: live.GetName(), Err: err}
+	}
+	return a.patch(ctx, desired, client.RawPatch(types.StrategicMergePatchType, text), a.owner)
+}
+
+// create applies an object that must not exist. If it does, the cache cannot see it, as it lacks the label that the cache
+// selects by, or lags. Then what is there decides. An object of ours is remembered, and the conflict is returned: what is
+// desired may depend on the object that was not seen.
+func (a *Applier) create(ctx context.Context, owner, desired client.Object) (client.Object, error) {
+	rendered, err := a.gate.render(owner, desired)
+	if err != nil {
+		return nil, &RenderError{Name: desired.GetName(), Err: err}
+	}
+	rendered.SetResourceVersion(absent)
+	created, err := a.send(ctx, desired, rendered)
 	if !apierrors.IsConflict(err) {
 		return created, err
 	}
@@ -154,29 +201,28 @@ func (a *Applier) create(
 	if err := a.ownership(owner, desired, live); err != nil {
 		return nil, err
 	}
-	return a.patch(ctx, desired, rendered, live.GetUID())
-}
-
-func (a *Applier) patch(
-	ctx context.Context, desired client.Object, rendered *unstructured.Unstructured, uid types.UID,
-) (client.Object, error) {
-	body := rendered.DeepCopy()
-	body.SetUID(uid)
-	return a.send(ctx, desired, body)
+	a.memory.Written(live)
+	return nil, err
 }
 
 func (a *Applier) send(ctx context.Context, desired client.Object, body *unstructured.Unstructured) (client.Object, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", desired.GetName(), err)
+		return nil, &RenderError{Name: desired.GetName(), Err: err}
 	}
+	return a.patch(ctx, desired, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, a.owner)
+}
+
+func (a *Applier) patch(
+	ctx context.Context, desired client.Object, patch client.Patch, opts ...client.PatchOption,
+) (client.Object, error) {
 	answer, err := a.empty(desired)
 	if err != nil {
 		return nil, err
 	}
-	patch := client.RawPatch(types.ApplyPatchType, text)
-	if err := a.client.Patch(ctx, answer, patch, client.ForceOwnership, a.owner); err != nil {
-		return nil, fmt.Errorf("apply %s %s: %w", body.GetKind(), body.GetName(), err)
+	if err := a.client.Patch(ctx, answer, patch, opts...); err != nil {
+		kind := desired.GetObjectKind().GroupVersionKind().Kind
+		return nil, fmt.Errorf("apply %s %s: %w", kind, desired.GetName(), err)
 	}
 	a.memory.Written(answer)
 	return answer, nil
@@ -207,13 +253,4 @@ func (a *Applier) prune(ctx context.Context, object client.Object, result *Resul
 	a.memory.Deleted(object)
 	result.Written = true
 	return nil
-}
-
-func (a *Applier) ownership(owner, desired, live client.Object) error {
-	kind := desired.GetObjectKind().GroupVersionKind().Kind
-	ownerKind, err := apiutil.GVKForObject(owner, a.client.Scheme())
-	if err != nil {
-		return fmt.Errorf("find the kind of the owner: %w", err)
-	}
-	return ownership(owner, kind, ownerKind.Kind, live)
 }

@@ -11,7 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,11 +105,60 @@ var _ = Describe("Apply", func() {
 			result := applied(ctx, desired, nil, "patch services", "patch deployments")
 			applied(ctx, desired, result.Objects)
 			liveService := foreign(ctx, service(owner), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
-			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Paused, d.Spec.MinReadySeconds = true, 300
+			})
 			result = applied(ctx, desired, objects(liveService, liveDeployment), "patch services", "patch deployments")
 			Expect(read(ctx, service(owner)).Spec.PublishNotReadyAddresses).To(BeFalse())
 			Expect(read(ctx, deployment(owner)).Spec.Paused).To(BeFalse())
+			Expect(read(ctx, deployment(owner)).Spec.MinReadySeconds).To(BeZero())
 			applied(ctx, desired, result.Objects)
+		})
+
+		It("loses what excludes the desired", func(ctx SpecContext) {
+			desired := objects(deployment(owner), budget(owner))
+			applied(ctx, desired, nil, "patch deployments", "patch poddisruptionbudgets")
+			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].LivenessProbe.ProbeHandler = corev1.ProbeHandler{
+					Exec: &corev1.ExecAction{Command: []string{"true"}},
+				}
+			})
+			liveBudget := foreign(ctx, budget(owner), func(b *policyv1.PodDisruptionBudget) {
+				b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(2))
+			})
+			result := applied(ctx, desired, objects(liveDeployment, liveBudget), "patch deployments", "patch poddisruptionbudgets")
+			healed := read(ctx, deployment(owner)).Spec.Template.Spec.Containers[0].LivenessProbe
+			Expect(healed.Exec).To(BeNil())
+			Expect(healed.TCPSocket).NotTo(BeNil())
+			Expect(read(ctx, budget(owner)).Spec.MinAvailable).To(BeNil())
+			applied(ctx, desired, result.Objects)
+
+			By("exchanging one for the other when that is desired after all")
+			other := budget(owner)
+			other.Spec.MaxUnavailable, other.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(1))
+			_, err := applier.Apply(ctx, owner, objects(other), objects(read(ctx, budget(owner))))
+			Expect(err).NotTo(HaveOccurred())
+			applied(ctx, objects(other), objects(read(ctx, budget(owner))))
+		})
+
+		It("exchanges what excludes another with one write when that is desired", func(ctx SpecContext) {
+			result := applied(ctx, objects(budget(owner)), nil, "patch poddisruptionbudgets")
+			other := budget(owner)
+			other.Spec.MaxUnavailable, other.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(1))
+			applied(ctx, objects(other), result.Objects, "patch poddisruptionbudgets")
+			Expect(read(ctx, budget(owner)).Spec.MaxUnavailable).To(BeNil())
+		})
+
+		It("is compared although it holds duplicates, which the API server accepts", func(ctx SpecContext) {
+			applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+			twice := corev1.EnvVar{Name: "A", Value: "a"}
+			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
+					corev1.Container{Name: "sidecar", Image: "sidecar:1", Env: []corev1.EnvVar{twice, twice}})
+			})
+			applied(ctx, objects(deployment(owner)), objects(live))
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
+			applied(ctx, objects(deployment(owner)), objects(live), "patch deployments")
 		})
 
 		It("keeps what others have added, without a write", func(ctx SpecContext) {

@@ -3,12 +3,7 @@
 
 package apply
 
-import (
-	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
+import "fmt"
 
 // ConflictError says that an object of the desired name exists and does not belong to the owner. It was not touched.
 type ConflictError struct {
@@ -38,23 +33,17 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("%s %s is being deleted and must be gone first", e.Kind, e.Name)
 }
 
-// ownership says whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
-func ownership(owner client.Object, kind, ownerKind string, live client.Object) error {
-	controller := metav1.GetControllerOfNoCopy(live)
-	switch {
-	case controller != nil && controller.UID == owner.GetUID():
-		if live.GetDeletionTimestamp() != nil {
-			return &WaitingError{Kind: kind, Name: live.GetName()}
-		}
-		return nil
-	case controller != nil && controller.Kind == ownerKind && controller.Name == owner.GetName():
-		// It belonged to an earlier owner of the same name; the garbage collector deletes it.
-		return &WaitingError{Kind: kind, Name: live.GetName()}
-	case controller != nil:
-		return &ConflictError{Kind: kind, Name: live.GetName(), Controller: controller.Kind + " " + controller.Name}
-	case live.GetDeletionTimestamp() != nil:
-		return &WaitingError{Kind: kind, Name: live.GetName()}
-	default:
-		return &ConflictError{Kind: kind, Name: live.GetName()}
-	}
+// RenderError says that a desired object cannot be encoded, or not be compared with the live one. It is ours, not the
+// API server's.
+type RenderError struct {
+	// Name of the object.
+	Name string
+	// Err is the cause.
+	Err error
 }
+
+// Error implements error.
+func (e *RenderError) Error() string { return fmt.Sprintf("render %s: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *RenderError) Unwrap() error { return e.Err }

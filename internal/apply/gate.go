@@ -30,12 +30,24 @@ type Zero struct {
 	Value any
 }
 
+// Union is a set of fields of which an object may have only one. If somebody has exchanged ours for another one, an apply
+// would be refused for having both: it adds ours and cannot take away what is theirs.
+type Union struct {
+	// Kind of the objects that have the fields.
+	Kind schema.GroupVersionKind
+	// Path of what holds the fields. Lists on the way are matched by the names of their items.
+	Path []string
+	// Members are the fields.
+	Members []string
+}
+
 // gate renders desired objects for server-side apply and compares them with live ones.
 type gate struct {
 	scheme         *runtime.Scheme
 	converter      managedfields.TypeConverter
 	hashAnnotation string
 	zeros          []Zero
+	unions         []Union
 }
 
 // render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
@@ -92,14 +104,15 @@ func (g gate) fields(object client.Object) (*unstructured.Unstructured, error) {
 // holds says whether a live object holds all that was rendered, and nothing that was applied once and is no longer
 // desired. Lists and maps mean what the schema of Kubernetes says: what others add to them is not compared.
 func (g gate) holds(live client.Object, rendered *unstructured.Unstructured) (bool, error) {
-	if live.GetAnnotations()[g.hashAnnotation] != rendered.GetAnnotations()[g.hashAnnotation] {
-		return false, nil
-	}
 	fields, err := g.fields(live)
 	if err != nil {
 		return false, err
 	}
-	liveValue, err := g.converter.ObjectToTyped(fields)
+	if !g.sameHash(live, rendered) || g.exchange(fields, rendered) != nil {
+		return false, nil
+	}
+	// The API server accepts some lists with duplicates that the schema does not allow, and so must we.
+	liveValue, err := g.converter.ObjectToTyped(fields, typed.AllowDuplicates)
 	if err != nil {
 		return false, fmt.Errorf("type the live %s: %w", live.GetName(), err)
 	}
@@ -116,4 +129,82 @@ func (g gate) holds(live client.Object, rendered *unstructured.Unstructured) (bo
 		return false, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
 	return difference.IsSame(), nil
+}
+
+// exchangeOf returns the exchange that a live object needs, and whether it drifted: what is desired is what was applied.
+func (g gate) exchangeOf(live client.Object, rendered *unstructured.Unstructured) (map[string]any, bool, error) {
+	fields, err := g.fields(live)
+	if err != nil {
+		return nil, false, err
+	}
+	return g.exchange(fields, rendered), g.sameHash(live, rendered), nil
+}
+
+func (g gate) sameHash(live client.Object, rendered *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[g.hashAnnotation] == rendered.GetAnnotations()[g.hashAnnotation]
+}
+
+// exchange returns the strategic merge patch that exchanges the members of a union that the live object has for the one
+// that is desired; nil if there are none.
+func (g gate) exchange(live, rendered *unstructured.Unstructured) map[string]any {
+	for _, union := range g.unions {
+		if union.Kind != rendered.GroupVersionKind() {
+			continue
+		}
+		if patch := exchange(live.Object, rendered.Object, union.Path, union.Members); patch != nil {
+			return patch
+		}
+	}
+	return nil
+}
+
+func exchange(live, rendered map[string]any, path, members []string) map[string]any {
+	if len(path) == 0 {
+		return exchangeMembers(live, rendered, members)
+	}
+	switch inner := rendered[path[0]].(type) {
+	case map[string]any:
+		if patch := exchange(asMap(live[path[0]]), inner, path[1:], members); patch != nil {
+			return map[string]any{path[0]: patch}
+		}
+	case []any:
+		others, _ := live[path[0]].([]any)
+		for _, item := range inner {
+			name := asMap(item)["name"]
+			if patch := exchange(named(others, name), asMap(item), path[1:], members); patch != nil {
+				patch["name"] = name
+				return map[string]any{path[0]: []any{patch}}
+			}
+		}
+	}
+	return nil
+}
+
+func exchangeMembers(live, rendered map[string]any, members []string) map[string]any {
+	patch, wanted, unwanted := map[string]any{}, false, false
+	for _, member := range members {
+		if value, ok := rendered[member]; ok {
+			patch[member], wanted = value, true
+		} else if _, ok := live[member]; ok {
+			patch[member], unwanted = nil, true
+		}
+	}
+	if !wanted || !unwanted {
+		return nil
+	}
+	return patch
+}
+
+func asMap(value any) map[string]any {
+	object, _ := value.(map[string]any)
+	return object
+}
+
+func named(items []any, name any) map[string]any {
+	for _, item := range items {
+		if object := asMap(item); object["name"] == name {
+			return object
+		}
+	}
+	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// creationGrace is how long a created object may be missing from the cache before it is taken for deleted. A watch
+// CreationGrace is how long a created object may be missing from the cache before it is taken for deleted. A watch
 // usually brings it within milliseconds; after this time it was probably deleted while the watch was interrupted.
-const creationGrace = 30 * time.Second
+const CreationGrace = 30 * time.Second
 
 // Memory holds what this process wrote until the cache has caught up with it: a cached copy that is older than our own
 // write never counts. It is safe for concurrent use.
@@ -81,26 +81,27 @@ func (m *Memory) Forget(name types.NamespacedName) {
 }
 
 // Latest returns the newer of what the cache holds and what was written, or nil if the object does not exist. The cached
-// object has its name and namespace also when found is false.
-func (m *Memory) Latest(cached client.Object, found bool) client.Object {
+// object has its name and namespace also when found is false. Unconfirmed says that the object was created and the cache
+// has not received it yet: if it does not within CreationGrace, somebody has to look again.
+func (m *Memory) Latest(cached client.Object, found bool) (latest client.Object, unconfirmed bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	w, written := m.recall(cached)
 	switch {
-	case !found && !written, !found && w.deleted, !found && m.clock.Since(w.at) > creationGrace:
+	case !found && (!written || w.deleted || m.clock.Since(w.at) > CreationGrace):
 		m.forget(cached)
-		return nil
+		return nil, false
 	case !found:
-		return w.object.DeepCopyObject().(client.Object)
+		return w.object.DeepCopyObject().(client.Object), true
 	case !written:
-		return cached
+		return cached, false
 	case w.deleted && w.object.GetUID() == cached.GetUID():
-		return nil
+		return nil, false
 	case !w.deleted && newer(w.object, cached):
-		return w.object.DeepCopyObject().(client.Object)
+		return w.object.DeepCopyObject().(client.Object), false
 	default:
 		m.forget(cached)
-		return cached
+		return cached, false
 	}
 }
 

@@ -22,6 +22,11 @@ func version(resourceVersion string, uid types.UID) *corev1.Service {
 	}}
 }
 
+func latest(memory *apply.Memory, cached client.Object, found bool) client.Object {
+	latest, _ := memory.Latest(cached, found)
+	return latest
+}
+
 func TestMemoryLatest(t *testing.T) {
 	written := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Written(object) } }
 	deleted := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Deleted(object) } }
@@ -60,11 +65,15 @@ func TestMemoryLatest(t *testing.T) {
 			}
 			clock.SetTime(clock.Now().Add(test.after))
 			got := ""
-			if latest := memory.Latest(test.cached, test.found); latest != nil {
+			latest, unconfirmed := memory.Latest(test.cached, test.found)
+			if latest != nil {
 				got = latest.GetResourceVersion()
 			}
 			if got != test.want {
 				t.Errorf("got version %q, want %q", got, test.want)
+			}
+			if want := latest != nil && !test.found; unconfirmed != want {
+				t.Errorf("unconfirmed is %v, want %v", unconfirmed, want)
 			}
 		})
 	}
@@ -86,8 +95,8 @@ func TestMemoryConfirm(t *testing.T) {
 	if memory.Confirm(version("13", "u")) {
 		t.Error("a later write of somebody else was taken for ours")
 	}
-	if got := memory.Latest(version("11", "u"), true).GetResourceVersion(); got != "11" {
-		t.Errorf("what the cache has received must end the memory, got version %s", got)
+	if got := latest(memory, version("11", "u"), true); got == nil || got.GetResourceVersion() != "11" {
+		t.Errorf("what the cache has received must end the memory, got %v", got)
 	}
 }
 
@@ -95,11 +104,11 @@ func TestMemoryGone(t *testing.T) {
 	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	memory.Written(version("10", "u"))
 	memory.Gone(version("8", "earlier"))
-	if memory.Latest(version("", ""), false) == nil {
+	if latest(memory, version("", ""), false) == nil {
 		t.Error("the deletion of an earlier object of the name ended the memory of the present one")
 	}
 	memory.Gone(version("11", "u"))
-	if latest := memory.Latest(version("", ""), false); latest != nil {
+	if latest(memory, version("", ""), false) != nil {
 		t.Error("a deleted object was remembered")
 	}
 }
@@ -108,7 +117,7 @@ func TestMemoryForget(t *testing.T) {
 	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	memory.Written(version("10", "u"))
 	memory.Forget(client.ObjectKeyFromObject(version("", "")))
-	if latest := memory.Latest(version("", ""), false); latest != nil {
+	if latest(memory, version("", ""), false) != nil {
 		t.Error("what was forgotten was remembered")
 	}
 }
@@ -118,9 +127,8 @@ func TestMemoryIsACopy(t *testing.T) {
 	object := version("10", "u")
 	memory.Written(object)
 	object.Labels = map[string]string{"changed": "later"}
-	memory.Latest(version("9", "u"), true).SetAnnotations(map[string]string{"changed": "too"})
-	var latest client.Object = memory.Latest(version("9", "u"), true)
-	if len(latest.GetLabels()) > 0 || len(latest.GetAnnotations()) > 0 {
-		t.Errorf("what was remembered has changed: %v", latest)
+	latest(memory, version("9", "u"), true).SetAnnotations(map[string]string{"changed": "too"})
+	if got := latest(memory, version("9", "u"), true); len(got.GetLabels()) > 0 || len(got.GetAnnotations()) > 0 {
+		t.Errorf("what was remembered has changed: %v", got)
 	}
 }

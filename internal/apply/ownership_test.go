@@ -12,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -99,13 +101,32 @@ var _ = Describe("What is not ours", func() {
 		untouched(ctx, read(ctx, service(owner)), message)
 	})
 
-	It("does not include an object of ours whose label somebody has removed, so that the cache misses it", func(ctx SpecContext) {
+	It("does not include an object of ours that the cache misses, as somebody has removed its label", func(ctx SpecContext) {
 		_, err := applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
+
+		By("observing it, since what is desired may depend on it")
+		before := read(ctx, service(owner))
 		_, err = applier.Apply(ctx, owner, []client.Object{service(owner)}, nil)
+		Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		Expect(read(ctx, service(owner))).To(Equal(before))
+
+		By("putting the label back then")
+		observed, _ := memory.Latest(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: owner.GetName()}}, false)
+		_, err = applier.Apply(ctx, owner, []client.Object{service(owner)}, []client.Object{observed})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))
+	})
+
+	It("is a conflict if it belongs to the same kind of another group, of the same name", func(ctx SpecContext) {
+		theirs := service(owner)
+		theirs.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "another.example.com/v1", Kind: "ConfigMap", Name: owner.GetName(), UID: "another", Controller: ptr.To(true),
+		}}
+		Expect(direct.Create(ctx, theirs)).To(Succeed())
+		untouched(ctx, theirs, "Service "+owner.GetName()+" exists already and belongs to ConfigMap "+owner.GetName()+
+			": delete or rename one of the two")
 	})
 
 	It("is not created or changed by an apply to an object that was deleted since it was observed", func(ctx SpecContext) {

@@ -32,6 +32,8 @@ var (
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.Client
+	// memory is that of the last Applier.
+	memory *apply.Memory
 )
 
 func TestApply(t *testing.T) {
@@ -50,14 +52,27 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// newApplier has the zeros that the operator has.
+// newApplier has the fields that the operator has.
 func newApplier() *apply.Applier {
-	return apply.New(ours, ours, apply.NewMemory(clock.RealClock{}), apply.Options{
+	memory = apply.NewMemory(clock.RealClock{})
+	return apply.New(ours, ours, memory, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
 		Zeros: []apply.Zero{
 			{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
 			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
+			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
+		},
+		Unions: []apply.Union{
+			{
+				Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Path: []string{"spec"},
+				Members: []string{"minAvailable", "maxUnavailable"},
+			},
+			{
+				Kind:    appsv1.SchemeGroupVersion.WithKind("Deployment"),
+				Path:    []string{"spec", "template", "spec", "containers", "livenessProbe"},
+				Members: []string{"exec", "tcpSocket"},
+			},
 		},
 	})
 }
@@ -91,6 +106,9 @@ func deployment(owner client.Object) *appsv1.Deployment {
 				ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(owner)},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{
 					Name: "main", Image: "main:1", Args: []string{"-m", "64"},
+					LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+						TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("main")},
+					}},
 					Ports: []corev1.ContainerPort{{Name: "main", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}},
 				}}},
 			},

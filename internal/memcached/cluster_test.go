@@ -39,9 +39,9 @@ type replicaSet struct {
 	actual, ready int32
 }
 
-// run takes random steps until none changes anything.
-func (c *cluster) run() {
-	for {
+// run takes random steps, at most so many, until none changes anything.
+func (c *cluster) run(most int) {
+	for range most {
 		steps := []func() bool{c.syncDeployment, c.startPod, c.removePod}
 		for _, rs := range c.replicaSets {
 			steps = append(steps, func() bool { return c.syncReplicaSet(rs) })

@@ -133,7 +133,10 @@ func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condit
 		condition.Reason, condition.Message = progressing.Reason, progressing.Message
 	case f.work.reason != "":
 		condition.Reason, condition.Message = f.work.reason, f.work.message
-	case f.ready != f.size || len(f.pods) != int(f.size):
+	case len(f.pods) > int(f.size):
+		condition.Reason = cachev1alpha1.ReasonScaling
+		condition.Message = fmt.Sprintf("%d nodes exist, %d are wanted", len(f.pods), f.size)
+	case f.ready != f.size:
 		condition.Reason = cachev1alpha1.ReasonNodesUnavailable
 		condition.Message = fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size)
 	default:

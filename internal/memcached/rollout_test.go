@@ -69,6 +69,22 @@ func TestStatusThroughRollouts(t *testing.T) {
 	}
 }
 
+// TestStatusThroughInterruptions has users who change their mind in the middle of it.
+func TestStatusThroughInterruptions(t *testing.T) {
+	for seed := range uint64(25) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			story := &story{t: t, mc: makeCache(3), cluster: &cluster{random: random}}
+			story.cluster.look = story.reconcile
+			for range 20 {
+				story.begin(chapters[random.IntN(len(chapters))])
+				story.cluster.run(random.IntN(20))
+			}
+			story.end()
+		})
+	}
+}
+
 // story is a cluster with an operator that looks at it at every change.
 type story struct {
 	t       *testing.T
@@ -82,22 +98,34 @@ type story struct {
 	rollout bool
 }
 
+// toTheEnd is more steps than any chapter has.
+const toTheEnd = 10000
+
 func (s *story) tell(chapter chapter) {
 	before := s.mc.Spec.Size
-	chapter.change(s.mc)
-	s.mc.Generation++
-	s.chapter, s.reasons = chapter.name, nil
-	s.rollout = before == s.mc.Spec.Size && s.cluster.deployment != nil
-	s.apply()
-	s.reconcile()
-	s.cluster.run()
-	s.seen = s.cluster.pods
-	s.reconcile()
+	s.begin(chapter)
+	s.rollout = before == s.mc.Spec.Size && chapter.name != "create"
+	s.end()
 	if got := strings.Join(s.reasons, " "); got != chapter.reasons {
 		s.t.Errorf("%s: Progressing went through %s, not %s", chapter.name, got, chapter.reasons)
 	}
+}
+
+// begin has the change of a chapter reach the cluster.
+func (s *story) begin(chapter chapter) {
+	chapter.change(s.mc)
+	s.mc.Generation++
+	s.chapter, s.reasons, s.rollout = chapter.name, nil, false
+	s.apply()
+	s.reconcile()
+}
+
+func (s *story) end() {
+	s.cluster.run(toTheEnd)
+	s.seen = s.cluster.pods
+	s.reconcile()
 	if !isTrue(s.mc.Status, cachev1alpha1.ConditionReady) {
-		s.t.Errorf("%s: not Ready at the end: %+v", chapter.name, s.mc.Status.Conditions)
+		s.t.Errorf("%s: not Ready at the end: %+v", s.chapter, s.mc.Status.Conditions)
 	}
 }
 

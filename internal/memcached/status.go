@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -71,7 +72,7 @@ type facts struct {
 	// required is how many nodes must be ready for the cache to be Available.
 	required int32
 	// pods are the nodes, sorted by name; ready is how many of them are ready.
-	pods  []corev1.Pod
+	pods  []*corev1.Pod
 	ready int32
 	// deployment belongs to the Memcached; nil if there is none.
 	deployment *appsv1.Deployment
@@ -91,8 +92,8 @@ func factsOf(mc *cachev1alpha1.Memcached, observed Observed, outcome Outcome, op
 		deployment: observed.deploymentOf(mc),
 	}
 	f.pods = nodes(f.deployment, observed.Pods)
-	for i := range f.pods {
-		if podReady(&f.pods[i]) {
+	for _, pod := range f.pods {
+		if podReady(pod) {
 			f.ready++
 		}
 	}
@@ -104,13 +105,14 @@ func factsOf(mc *cachev1alpha1.Memcached, observed Observed, outcome Outcome, op
 
 // nodes are the pods of a Deployment that are not terminating, sorted by name. ReplicaSets are not watched for this: their
 // names are the Deployment's and the hash that their pods bear as a label.
-func nodes(deployment *appsv1.Deployment, pods []corev1.Pod) []corev1.Pod {
+func nodes(deployment *appsv1.Deployment, pods []corev1.Pod) []*corev1.Pod {
 	if deployment == nil {
 		return nil
 	}
-	var nodes []corev1.Pod
-	for _, pod := range pods {
-		owner := metav1.GetControllerOfNoCopy(&pod)
+	var nodes []*corev1.Pod
+	for i := range pods {
+		pod := &pods[i]
+		owner := metav1.GetControllerOfNoCopy(pod)
 		if owner == nil || owner.Kind != "ReplicaSet" || pod.DeletionTimestamp != nil {
 			continue
 		}
@@ -118,12 +120,7 @@ func nodes(deployment *appsv1.Deployment, pods []corev1.Pod) []corev1.Pod {
 			nodes = append(nodes, pod)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b corev1.Pod) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(nodes, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return nodes
 }
 

@@ -44,7 +44,7 @@ func steadyRows(t *testing.T) []statusCase {
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        append(makePods(3), makePod("cache-5d4f-03", notReady)),
-		ready:       "False NodesUnavailable: 3 of 3 nodes are ready",
+		ready:       "False Scaling: 4 nodes exist, 3 are wanted",
 		available:   available3,
 		progressing: complete,
 		degraded:    asExpected,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,7 @@ import (
 
 // troubleOf says why the nodes are not there or not ready: the first check that finds something. The words are those of
 // the cluster, without the parts that change at every retry, since a message that changes is a status that is written.
-func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) *Problem {
+func troubleOf(deployment *appsv1.Deployment, pods []*corev1.Pod) *Problem {
 	if deployment == nil {
 		return nil
 	}
@@ -24,8 +25,8 @@ func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) *Problem {
 		return problem
 	}
 	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, crashing, unschedulable} {
-		for i := range pods {
-			if problem := check(&pods[i]); problem != nil {
+		for _, pod := range pods {
+			if problem := check(pod); problem != nil {
 				return problem
 			}
 		}
@@ -59,8 +60,9 @@ func RefusalReason(message string) string {
 		strings.Contains(message, "failed calling webhook"),
 		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
 		strings.Contains(message, "unable to validate against any security context constraint"),
-		strings.Contains(message, "per Container"), // LimitRange, its only mark
-		strings.Contains(message, "per Pod"):
+		// LimitRange, PriorityClass, ServiceAccount and other admission; a lack of permissions names the user.
+		strings.Contains(message, "is forbidden: ") && !strings.Contains(message, `User "`) &&
+			!strings.Contains(message, "not yet ready to handle request"): // an API server that starts
 		return cachev1alpha1.ReasonAdmissionDenied
 	default:
 		return cachev1alpha1.ReasonApplyFailed
@@ -140,13 +142,17 @@ func unschedulable(pod *corev1.Pod) *Problem {
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// clean makes a message of the cluster fit for a condition: without the generated pod names that are other ones at every
-// retry, and not longer than a reader reads.
+// clean makes a message of the cluster fit for a condition and an event: without the generated pod names that are other
+// ones at every retry, and at most 1024 bytes, the longest note of an event.
 func clean(message string) string {
-	const longest = 1024
-	message = generatedName.ReplaceAllString(message, "$1")
-	if runes := []rune(message); len(runes) > longest {
-		message = string(runes[:longest-1]) + "…"
+	const longest, more = 1024, "…"
+	message = strings.ToValidUTF8(generatedName.ReplaceAllString(message, "$1"), "\uFFFD")
+	if len(message) <= longest {
+		return message
 	}
-	return message
+	end := longest - len(more)
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + more
 }

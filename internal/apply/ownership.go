@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// ownership says whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
+func (a *Applier) ownership(owner, desired, live client.Object) error {
+	kind := desired.GetObjectKind().GroupVersionKind().Kind
+	controller := metav1.GetControllerOfNoCopy(live)
+	switch {
+	case controller != nil && controller.UID == owner.GetUID():
+		if live.GetDeletionTimestamp() != nil {
+			return &WaitingError{Kind: kind, Name: live.GetName()}
+		}
+		return nil
+	case controller != nil && a.predecessor(owner, controller):
+		return &WaitingError{Kind: kind, Name: live.GetName()}
+	case controller != nil:
+		return &ConflictError{Kind: kind, Name: live.GetName(), Controller: controller.Kind + " " + controller.Name}
+	case live.GetDeletionTimestamp() != nil:
+		return &WaitingError{Kind: kind, Name: live.GetName()}
+	default:
+		return &ConflictError{Kind: kind, Name: live.GetName()}
+	}
+}
+
+// predecessor says whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage
+// collector deletes what it left. Other groups may have the same kind.
+func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
+	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
+	if err != nil {
+		return false
+	}
+	return controller.Name == owner.GetName() &&
+		schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() == kind.GroupKind()
+}
