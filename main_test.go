@@ -6,7 +6,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -248,10 +248,13 @@ func TestManager(t *testing.T) {
 		g := NewWithT(t)
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache"}}
 		g.Expect(installation.admin.Create(t.Context(), mc)).To(Succeed())
-		g.Eventually(func() []metav1.Condition {
-			_ = installation.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)
-			return mc.Status.Conditions
-		}, "20s").Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
+		g.Eventually(installation.conditions(t, mc), "20s").
+			Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
+		g.Eventually(func() []eventsv1.Event {
+			events := &eventsv1.EventList{}
+			g.Expect(installation.admin.List(t.Context(), events, client.InNamespace("default"))).To(Succeed())
+			return events.Items
+		}, "20s").Should(ContainElement(And(HaveField("Reason", "Creating"), HaveField("Regarding.Name", "cache"))), m.output)
 		mc.Spec.PodDisruptionBudget.Enabled = new(false)
 		g.Expect(installation.admin.Update(t.Context(), mc)).To(Succeed())
 		budget := &unstructured.Unstructured{}
@@ -292,16 +295,30 @@ func TestManager(t *testing.T) {
 		g.Expect(blind.Wait()).NotTo(Succeed())
 	})
 
-	t.Run("gives the lease back and exits with 0 when it is told to stop", func(t *testing.T) {
+	t.Run("gives the lease back when it is told to stop, to a standby that watches one namespace", func(t *testing.T) {
 		g := NewWithT(t)
-		lease := &coordinationv1.Lease{}
-		key := client.ObjectKey{Namespace: installed, Name: leaderElectionID}
-		g.Expect(installation.admin.Get(t.Context(), key, lease)).To(Succeed())
-		g.Expect(*lease.Spec.HolderIdentity).NotTo(BeEmpty())
+		address := freeAddress(t)
+		standby := command(t, []string{image, namespaceVariable + "=default", "KUBECONFIG=" + installation.kubeconfig(t, account)},
+			"--leader-elect", "--leader-election-namespace="+installed, "--health-probe-bind-address="+address)
+		g.Expect(standby.Start()).To(Succeed())
+		g.Eventually(status("http://"+address+"/readyz"), "20s").Should(Equal(http.StatusOK), standby.output)
+		holder := installation.leader(t)
+		g.Expect(holder).NotTo(BeEmpty())
+
 		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(m.Wait()).To(Succeed(), m.output)
-		g.Expect(installation.admin.Get(context.Background(), key, lease)).To(Succeed())
-		g.Expect(*lease.Spec.HolderIdentity).To(BeEmpty())
+		// A lease that is not given back ends after 15 seconds.
+		g.Eventually(func() string { return installation.leader(t) }, "10s").ShouldNot(Or(BeEmpty(), Equal(holder)))
+
+		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: installed, Name: "elsewhere"}}
+		here := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "here"}}
+		g.Expect(installation.admin.Create(t.Context(), elsewhere)).To(Succeed())
+		g.Expect(installation.admin.Create(t.Context(), here)).To(Succeed())
+		g.Eventually(installation.conditions(t, here), "20s").ShouldNot(BeEmpty(), standby.output)
+		g.Expect(installation.conditions(t, elsewhere)()).To(BeEmpty())
+		g.Expect(standby.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		g.Expect(standby.Wait()).To(Succeed(), standby.output)
+		g.Expect(installation.leader(t)).To(BeEmpty())
 	})
 
 	t.Run("logs JSON", func(t *testing.T) {
@@ -317,6 +334,26 @@ func TestManager(t *testing.T) {
 			t.Error("nothing was logged")
 		}
 	})
+}
+
+// conditions returns what reads the conditions of a Memcached.
+func (i installation) conditions(t *testing.T, mc *cachev1alpha1.Memcached) func() []metav1.Condition {
+	return func() []metav1.Condition {
+		if err := i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc); err != nil {
+			t.Fatal(err)
+		}
+		return mc.Status.Conditions
+	}
+}
+
+// leader is who holds the lease.
+func (i installation) leader(t *testing.T) string {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := i.admin.Get(t.Context(), client.ObjectKey{Namespace: installed, Name: leaderElectionID}, lease); err != nil {
+		t.Fatal(err)
+	}
+	return *lease.Spec.HolderIdentity
 }
 
 // tokenOfMetricsReader binds the role that the installation offers for this.

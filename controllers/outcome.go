@@ -123,8 +123,7 @@ func (a *applied) add(problem memcached.Problem) {
 }
 
 func problemOf(err error) memcached.Problem {
-	var conflict *apply.ConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*apply.ConflictError](err); ok {
 		return memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()}
 	}
 	problem := memcached.Problem{Reason: memcached.RefusalReason(err.Error()), Message: err.Error()}

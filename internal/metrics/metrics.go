@@ -32,7 +32,7 @@ func New(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memcached_operator_reconciles_total",
-			Help: "Reconciliations by outcome: Unchanged, Applied, Retried, or the reason of the Degraded condition they led to.",
+			Help: "Reconciliations by outcome: Unchanged, Applied, Retried, or the reason why something was refused.",
 		}, []string{"reason"}),
 		condition: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "memcached_operator_memcached_condition",

@@ -32,7 +32,7 @@ func TestSeries(t *testing.T) {
 		}
 	}
 	expect(`
-# HELP memcached_operator_reconciles_total Reconciliations by outcome: Unchanged, Applied, Retried, or the reason of the Degraded condition they led to.
+# HELP memcached_operator_reconciles_total Reconciliations by outcome: Unchanged, Applied, Retried, or the reason why something was refused.
 # TYPE memcached_operator_reconciles_total counter
 memcached_operator_reconciles_total{reason="Applied"} 2
 # HELP memcached_operator_memcached_condition 1 for the status that each condition of each Memcached has.

@@ -23,7 +23,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 		select {}
 	}
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildEndsWithKilledParent$")
-	parent.Env = append(os.Environ(), parentVariable+"=1")
+	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // it cannot remove its own folders
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
