@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// MemcachedResources are the compute resources of each node.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('cpu' in self.limits) || !('cpu' in self.requests) || !isQuantity(string(self.limits['cpu'])) || !isQuantity(string(self.requests['cpu'])) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !isQuantity(string(self.limits['memory'])) || !isQuantity(string(self.requests['memory'])) || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !isQuantity(string(self.limits['ephemeral-storage'])) || !isQuantity(string(self.requests['ephemeral-storage'])) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
+type MemcachedResources struct {
+	// limits are the most that a node may use: cpu, memory and ephemeral-storage. A fraction is text: "1.5", or 1500m.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+
+	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits. A fraction is text:
+	// "1.5", or 1500m.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=3
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.requests must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+}
+
+// MemcachedScheduling says where the nodes may run.
+type MemcachedScheduling struct {
+	// nodeSelector selects the cluster nodes by their labels.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations allow cluster nodes with matching taints.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity is the affinity and anti-affinity of the pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones.
+	// +optional
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +listMapKey=whenUnsatisfiable
+	// +kubebuilder:validation:MaxItems=16
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// priorityClassName is the PriorityClass of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Metadata are labels and annotations that are added to an object.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by', 'pod-template-hash']) && !k.startsWith('cache.example.com/'))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+type Metadata struct {
+	// labels to add. Those of the operator cannot be set: app.kubernetes.io/name, app.kubernetes.io/instance,
+	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+
+	// annotations to add. Those of the operator cannot be set: keys that start with cache.example.com/.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// LabelValue is the value of a label: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or
+// a digit, or empty.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or a digit, or empty"
+type LabelValue string
