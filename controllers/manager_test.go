@@ -85,11 +85,15 @@ func (p *process) reconciles(reason string) float64 {
 }
 
 var _ = Describe("A running manager", Ordered, func() {
-	ready := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	ready := func(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 		GinkgoHelper()
-		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }, "10s").Should(Succeed())
-		rollOut(ctx, mc)
-		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }, "10s").Should(Equal("True/AllNodesReady"))
+		for _, mc := range all {
+			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }, "10s").Should(Succeed())
+			rollOut(ctx, mc)
+		}
+		for _, mc := range all {
+			Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }, "10s").Should(Equal("True/AllNodesReady"))
+		}
 	}
 
 	It("sends nothing when it starts over converged resources, nor at resyncs", func(ctx SpecContext) {
@@ -98,9 +102,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		for _, golden := range goldens() {
 			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec }))
 		}
-		for _, mc := range all {
-			ready(ctx, mc)
-		}
+		ready(ctx, all...)
 		first.stop()
 
 		second := start(ctx, "", time.Second)

@@ -70,6 +70,7 @@ func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, rea
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 	Expect(user.Create(ctx, pod)).To(Succeed())
+	podNames[pod.Namespace] = append(podNames[pod.Namespace], pod.Name)
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	return pod
@@ -77,8 +78,28 @@ func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, rea
 
 func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	Expect(user.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(mc.Namespace),
-		client.MatchingLabels{memcached.InstanceLabel: mc.Name}, client.GracePeriodSeconds(0))).To(Succeed())
+	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		Expect(user.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+	}
+}
+
+// podNames are those that newPod created, by namespace.
+var podNames = map[string][]string{}
+
+// pods returns the pods of a Memcached. It gets them one by one, since an API server without much to do takes up to
+// 100 ms to be sure that a list is up to date.
+func pods(ctx context.Context, namespace, instance string) []corev1.Pod {
+	GinkgoHelper()
+	var found []corev1.Pod
+	for _, name := range podNames[namespace] {
+		var pod corev1.Pod
+		err := user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+		if err == nil && pod.Labels[memcached.InstanceLabel] == instance {
+			found = append(found, pod)
+		}
+	}
+	return found
 }
 
 // converged creates a Memcached and takes the steps until it is Ready.

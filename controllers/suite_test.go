@@ -111,7 +111,8 @@ func list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts 
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	name, _ := options.FieldSelector.RequiresExactMatch("instance")
-	return user.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{memcached.InstanceLabel: name})
+	list.(*corev1.PodList).Items = pods(ctx, options.Namespace, name)
+	return nil
 }
 
 func (o *operator) patch(
