@@ -219,18 +219,6 @@ var _ = Describe("What prevents the desired state", func() {
 		Entry("409", apierrors.NewConflict(schema.GroupResource{}, "cache", errors.New("changed"))),
 		Entry("a broken connection", http.ErrServerClosed),
 	)
-
-	It("may be a webhook that cannot be called, which somebody must mend", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 1)
-		o.refuse = func(status bool) error {
-			if status {
-				return nil
-			}
-			return apierrors.NewInternalError(errors.New(`failed calling webhook "deny.example.com": connection refused`))
-		}
-		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
-	})
 })
 
 // probe is a Service that nothing but a quota or a policy can refuse.

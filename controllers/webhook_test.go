@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var _ = Describe("An admission webhook in the way", func() {
+	It("is quoted when it refuses and when it cannot be called, and recovered from", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := newMemcached(ctx, 1)
+		server := httptest.NewTLSServer(http.HandlerFunc(refuse))
+		webhook := validateServices(ctx, mc.Namespace, server)
+		refused := func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }
+		Eventually(ctx, refused, "20s").Should(MatchError(ContainSubstring("only on Tuesdays")))
+
+		Expect(o.try(ctx, mc, writeService+" (400)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("only on Tuesdays"))
+
+		server.Close()
+		Expect(o.try(ctx, mc, writeService+" (500)", writeStatus)).To(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("failed calling webhook"))
+
+		Expect(user.Delete(ctx, webhook)).To(Succeed())
+		Eventually(ctx, refused, "20s").Should(Succeed())
+		o.step(ctx, mc, writeService, writeStatus)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+})
+
+// refuse answers every review with the same sentence.
+func refuse(answer http.ResponseWriter, request *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
+		http.Error(answer, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{
+		UID: review.Request.UID, Result: &metav1.Status{Message: "only on Tuesdays"},
+	}
+	answer.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(answer).Encode(review) // the API server says so if it cannot read this
+}
+
+// validateServices lets a server decide about the Services of a namespace.
+func validateServices(
+	ctx context.Context, namespace string, server *httptest.Server,
+) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	GinkgoHelper()
+	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	webhook.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
+		Name: "tuesdays.example.com",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			URL:      &server.URL,
+			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
+			},
+		}},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		AdmissionReviewVersions: []string{"v1"},
+	}}
+	Expect(user.Create(ctx, webhook)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, webhook))).To(Succeed()) })
+	return webhook
+}
