@@ -56,7 +56,9 @@ func refuse(answer http.ResponseWriter, request *http.Request) {
 		UID: review.Request.UID, Result: &metav1.Status{Message: "only on Tuesdays"},
 	}
 	answer.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(answer).Encode(review) // the API server says so if it cannot read this
+	if err := json.NewEncoder(answer).Encode(review); err != nil {
+		http.Error(answer, err.Error(), http.StatusInternalServerError)
+	}
 }
 
 // validateServices lets a server decide about the Services of a namespace.
