@@ -6,7 +6,7 @@
 //
 // An event enqueues a Memcached (watches.go). Reconcile observes it and its objects from the cache (observe.go), asks
 // memcached.Desired what they should be, lets the Applier write the difference (outcome.go turns what was refused into
-// words), asks memcached.Status what to tell, writes that if it changed, and sends an event for each condition that
-// changed (status.go, events.go). There is no finalizer: the garbage collector deletes what a Memcached owned. Nothing is
-// polled: what the operator waits for wakes it, and what cannot is retried with a backoff of at most a minute.
+// words), asks memcached.Status what to tell, writes that if it changed, and sends the events for the transitions
+// (status.go, events.go). There is no finalizer: the garbage collector deletes what a Memcached owned. Nothing is polled:
+// what the operator waits for wakes it, and what cannot is retried with a backoff of at most a minute.
 package controllers

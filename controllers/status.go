@@ -35,7 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// tell sends an event for each condition that changed. It follows the write: what is not in the status did not happen.
+// tell sends the events for the transitions. It follows the write: what is not in the status did not happen.
 func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
 	for _, notice := range transitions(mc.Status.Conditions, status.Conditions) {
 		r.recorder.Eventf(mc, nil, notice.kind, notice.reason, notice.action, "%s", notice.note)
