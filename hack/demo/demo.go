@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/await"
+	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/simulated"
-	"github.com/example/memcached-operator/test/simulated/await"
-	"github.com/example/memcached-operator/test/simulated/process"
 )
 
 const (

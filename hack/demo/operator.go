@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/simulated"
-	"github.com/example/memcached-operator/test/simulated/process"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/await"
 	"github.com/example/memcached-operator/test/simulated"
-	"github.com/example/memcached-operator/test/simulated/await"
 )
 
 // What the story is about.

@@ -21,10 +21,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/example/memcached-operator/test/simulated/process"
+	"github.com/example/memcached-operator/test/credentials"
+	"github.com/example/memcached-operator/test/process"
 )
 
 // stopGrace is how long each component may take to end before it is killed.
@@ -60,7 +59,7 @@ type Cluster struct {
 
 	dir        string
 	binaries   string
-	ca         *authority
+	ca         *credentials.Authority
 	components []*process.Process
 	failed     chan error
 	stopping   chan struct{}
@@ -118,22 +117,8 @@ func (c *Cluster) Failed() <-chan error { return c.failed }
 // KubeconfigFile writes a kubeconfig file for a user, who has the permissions that the cluster's RBAC gives to that name
 // and to the groups, and returns its path. The file goes with the cluster.
 func (c *Cluster) KubeconfigFile(user string, groups ...string) (string, error) {
-	id, err := c.ca.user(user, groups)
-	if err != nil {
-		return "", fmt.Errorf("issuing the certificate of user %s: %w", user, err)
-	}
-	const cluster = "simulated"
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[cluster] = &clientcmdapi.Cluster{
-		Server: c.Config.Host, CertificateAuthorityData: c.ca.pem,
-	}
-	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: id.certificate, ClientKeyData: id.key,
-	}
-	kubeconfig.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
-	kubeconfig.CurrentContext = cluster
 	path := filepath.Join(c.dir, fileNameOf.Replace(user)+".kubeconfig")
-	return path, clientcmd.WriteToFile(*kubeconfig, path)
+	return path, c.ca.WriteKubeconfig(path, c.Config.Host, user, groups...)
 }
 
 // Stop ends every component, the last started first, and removes the cluster's directory. It may be called once.

@@ -19,9 +19,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/test/simulated/await"
+	"github.com/example/memcached-operator/test/await"
+	"github.com/example/memcached-operator/test/credentials"
 )
 
 // startDeadline bounds each of the two waits of a start: for the API server and for the nodes.
@@ -33,7 +35,7 @@ var kwokConfiguration []byte
 // startAPIServer starts etcd and kube-apiserver and waits until the latter is ready to serve.
 func (c *Cluster) startAPIServer(ctx context.Context) error {
 	var err error
-	if c.ca, err = newAuthority(); err != nil {
+	if c.ca, err = credentials.NewAuthority("simulated-cluster"); err != nil {
 		return fmt.Errorf("making the certificate authority: %w", err)
 	}
 	if err := writePKI(c.dir, c.ca); err != nil {
@@ -43,14 +45,14 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	admin, err := c.ca.user("admin", []string{mastersGroup})
+	admin, err := c.ca.User("admin", mastersGroup)
 	if err != nil {
-		return fmt.Errorf("issuing the certificate of the administrator: %w", err)
+		return err
 	}
 	c.Config = &rest.Config{
 		Host: "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)),
 		TLSClientConfig: rest.TLSClientConfig{
-			CAData: c.ca.pem, CertData: admin.certificate, KeyData: admin.key,
+			CAData: c.ca.PEM(), CertData: admin.Certificate, KeyData: admin.Key,
 		},
 		QPS: -1,
 	}
@@ -61,6 +63,29 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		return err
 	}
 	return c.waitForAPIServer(ctx)
+}
+
+// writePKI writes the files that the control plane reads; their names are the file constants of controlplane.go.
+func writePKI(dir string, ca *credentials.Authority) error {
+	server, err := ca.Server("kube-apiserver", "localhost", "kubernetes.default.svc", loopback)
+	if err != nil {
+		return err
+	}
+	serviceAccountKey, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return fmt.Errorf("making the key of the service accounts: %w", err)
+	}
+	for name, content := range map[string][]byte{
+		caFile:                ca.PEM(),
+		serverCertificateFile: server.Certificate,
+		serverKeyFile:         server.Key,
+		serviceAccountKeyFile: serviceAccountKey,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waitForAPIServer polls, since there is nothing to watch yet.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/example/memcached-operator/test/simulated/await"
+	"github.com/example/memcached-operator/test/await"
 )
 
 func pod(name string) *corev1.Pod {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulated
+package credentials
 
 import (
 	"crypto/tls"
@@ -10,15 +10,15 @@ import (
 )
 
 func TestAuthority(t *testing.T) {
-	ca, err := newAuthority()
+	ca, err := NewAuthority("test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.certificate)
-	verify := func(id identity, opts x509.VerifyOptions) *x509.Certificate {
+	verify := func(id Identity, opts x509.VerifyOptions) *x509.Certificate {
 		t.Helper()
-		pair, err := tls.X509KeyPair(id.certificate, id.key)
+		pair, err := tls.X509KeyPair(id.Certificate, id.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,14 +28,14 @@ func TestAuthority(t *testing.T) {
 		}
 		return pair.Leaf
 	}
-	server, err := ca.server()
+	server, err := ca.Server("kube-apiserver", "localhost", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"localhost", loopback} {
+	for _, name := range []string{"localhost", "127.0.0.1"} {
 		verify(server, x509.VerifyOptions{DNSName: name})
 	}
-	user, err := ca.user("someone", []string{"a", "b"})
+	user, err := ca.User("someone", "a", "b")
 	if err != nil {
 		t.Fatal(err)
 	}

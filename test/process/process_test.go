@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/memcached-operator/test/simulated/process"
+	"github.com/example/memcached-operator/test/process"
 )
 
 // start runs a shell command that its test stops, unless it ends by itself.
