@@ -55,11 +55,11 @@ SHELL := /usr/bin/env bash
 help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m [VARIABLE=value ...]\n" } \
 		/^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-16s\033[0m %s\n", $$1, $$2 } \
-		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(firstword $(MAKEFILE_LIST))
+		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Watch the operator work on an embedded control plane. DEMO_EXIT=1 ends with the story instead of Ctrl-C.
-	@hack/controlplane/build.sh
+	@hack/binaries.sh
 	@$(MAKE) --no-print-directory build
 	@go build -o bin/demo ./hack/demo
 	@bin/demo
@@ -185,6 +185,8 @@ deploy: check-kubectl check-img $(KUSTOMIZE) ## Install the CRD and the operator
 .PHONY: undeploy
 undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CRD, and with it every Memcached.
 	@$(render) | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+
+include hack/cluster/cluster.mk
 
 ##@ Tools (built when they are needed)
 

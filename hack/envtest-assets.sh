@@ -13,7 +13,7 @@ if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
 	exit
 fi
 
-built="${PWD}/bin/controlplane"
+built="${PWD}/bin/kubernetes"
 version="${ENVTEST_K8S_VERSION:?is set by make: run make test}"
 setup_envtest="${ENVTEST:?is set by make: run make test}"
 bin_dir="${LOCALBIN:?is set by make: run make test}"
@@ -31,5 +31,5 @@ if [[ ! -x "${built}/kube-apiserver" ]]; then
 	fi
 	echo "setup-envtest cannot download Kubernetes ${version}; building it from the pinned modules instead, which takes some minutes once." >&2
 fi
-hack/controlplane/build.sh etcd kube-apiserver >&2
+hack/binaries.sh etcd kube-apiserver >&2
 echo "${built}"

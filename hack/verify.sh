@@ -23,7 +23,7 @@ cp -R "${copy}/before/." "${copy}/after"
 rm -rf "${copy}"/after/config/crd/bases "${copy}/after/config/rbac/role.yaml" "${copy}/after/docs/api.md"
 mkdir "${copy}/after/config/crd/bases"
 "${MAKE:-make}" --no-print-directory -C "${copy}/after" LOCALBIN="${LOCALBIN:-${PWD}/bin}" generate manifests api-docs fmt
-for module in . hack/controlplane; do
+for module in . hack/kubernetes hack/node; do
 	echo "go mod tidy in ${module}"
 	(cd "${copy}/after/${module}" && go mod tidy)
 done

@@ -19,7 +19,7 @@ import (
 
 // The demo runs in the root of the repository, where make demo puts these.
 const (
-	controlPlaneDir = "bin/controlplane"
+	controlPlaneDir = "bin/kubernetes"
 	operatorBinary  = "bin/manager"
 	crdFile         = "config/crd/bases/cache.example.com_memcacheds.yaml"
 	roleFile        = "config/rbac/role.yaml"

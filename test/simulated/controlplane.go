@@ -85,6 +85,8 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
+		// Nobody has such plugins, but run by root it would make the folder on the machine.
+		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
 		clientQPS, clientBurst,
 	}
 }

@@ -43,7 +43,7 @@ var fileNameOf = strings.NewReplacer("/", "-", ":", "-")
 
 // Options say what kind of cluster to start.
 type Options struct {
-	// BinaryDir holds the commands that hack/controlplane/build.sh builds.
+	// BinaryDir holds the commands that hack/binaries.sh builds.
 	BinaryDir string
 	// Nodes is the number of simulated nodes.
 	Nodes int

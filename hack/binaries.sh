@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
+#   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
+# Without arguments it builds what the simulated cluster needs. What is up to date is left alone.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+mkdir -p ../bin/kubernetes
+out=$(cd ../bin/kubernetes && pwd)
+
+# Prints the folder of the module that pins a command, and the command's package.
+source_of() {
+	case $1 in
+	etcd) echo kubernetes go.etcd.io/etcd/server/v3 ;;
+	kube*) echo kubernetes "k8s.io/kubernetes/cmd/$1" ;;
+	kwok) echo kubernetes sigs.k8s.io/kwok/cmd/kwok ;;
+	containerd | containerd-shim-runc-v2) echo node "github.com/containerd/containerd/v2/cmd/$1" ;;
+	registry) echo node github.com/distribution/distribution/v3/cmd/registry ;;
+	coredns) echo node ./coredns ;;
+	*) echo "unknown command $1" >&2 && return 1 ;;
+	esac
+}
+
+# Kubernetes calls itself v0.0.0 unless it is told its version.
+version=$(awk '$1 == "k8s.io/kubernetes" { print $2 }' kubernetes/go.mod)
+variable=k8s.io/component-base/version
+minor=${version#v1.}
+ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
+
+# Lines of go build -v that are packages are counted, so that minutes of compiling show progress; others are passed on.
+progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
+
+if [[ $# -eq 0 ]]; then
+	set -- etcd kube-apiserver kube-controller-manager kube-scheduler kwok
+fi
+for command in "$@"; do
+	source=$(source_of "${command}")
+	read -r module package <<<"${source}"
+	# Everything that decides what the build produces.
+	fingerprint=$( (cat "${module}"/go.* binaries.sh node/coredns/*.go && go version) | cksum)
+	stamp=${out}/.${command}.stamp
+	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
+		continue
+	fi
+	echo "Building ${command}: the first build compiles it and takes minutes, later ones take seconds."
+	rm -f "${stamp}"
+	SECONDS=0
+	(cd "${module}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
+	echo "${fingerprint}" >"${stamp}"
+	echo "  ${command} built in ${SECONDS} s."
+done

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// removal bounds the time that the kernel may take to end the processes of a cluster.
+const removal = time.Minute
+
+// down ends the cluster.
+func (c *cluster) down(ctx context.Context) error {
+	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(c.out, "There is no cluster %s.\n", c.name)
+		return nil
+	}
+	if err := c.remove(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "The cluster %s is gone.\n", c.name)
+	return nil
+}
+
+// remove ends all processes of the cluster, with which its mounts and interfaces go, and then removes its cgroups and files.
+func (c *cluster) remove(ctx context.Context) error {
+	if pid := c.firstPID(); pid != 0 {
+		// The kernel ends every process of a namespace with its first one.
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			return fmt.Errorf("ending the cluster %s: %w", c.name, err)
+		}
+	}
+	// The last processes may still be on their way out of their cgroups.
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, removal, true, func(context.Context) (bool, error) {
+		return c.firstPID() == 0 && c.removeCgroups() == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the end of the cluster %s: %w", c.name, errors.Join(err, c.removeCgroups()))
+	}
+	return os.RemoveAll(c.dir)
+}
+
+// hierarchies are the folders in which cgroups are made: one with cgroup v2, one for each controller with cgroup v1.
+func hierarchies() ([]string, error) {
+	const root = "/sys/fs/cgroup"
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
+		return []string{root}, nil
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return nil, err
+	}
+	var folders []string
+	for _, entry := range entries {
+		// Links are second names of a hierarchy.
+		if entry.IsDir() {
+			folders = append(folders, filepath.Join(root, entry.Name()))
+		}
+	}
+	return folders, nil
+}
+
+func (c *cluster) removeCgroups() error {
+	folders, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, folder := range folders {
+		failures = append(failures, removeCgroup(filepath.Join(folder, c.cgroup())))
+	}
+	return errors.Join(failures...)
+}
+
+// removeCgroup removes a cgroup with those below it, deepest first: their files cannot be removed and go with them.
+func removeCgroup(root string) error {
+	var folders []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			folders = append(folders, path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, folder := range slices.Backward(folders) {
+		if err := unix.Rmdir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing the cgroup %s: %w", folder, err)
+		}
+	}
+	return nil
+}

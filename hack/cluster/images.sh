@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The images of the local cluster, which cannot reach any registry but its own:
+#   hack/cluster/images.sh build       builds them all into bin/images; what is up to date is left alone
+#   hack/cluster/images.sh push FILE   pushes them to the registry of the cluster, whose CA is FILE
+# The operator is built from the project's Dockerfile, with stand-ins for the images that it starts from.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+images=${PWD}/bin/images
+registry=localhost:5000
+mkdir -p "${images}"
+# Builds run in a mount namespace of their own, so that one that is cut short leaves no mount behind.
+if [[ $1 == build && -z "${IMAGES_UNSHARED:-}" ]]; then
+	IMAGES_UNSHARED=1 exec unshare --mount "$0" "$@"
+fi
+
+buildah() {
+	BUILDAH_ISOLATION=chroot command buildah --root "${images}/storage" --runroot "${images}/run" --storage-driver overlay "$@"
+}
+
+# build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds image NAME unless it was built from the same FINGERPRINT before.
+build_image() {
+	local name=$1 fingerprint=$2 context=$3 stamp
+	shift 3
+	stamp=${images}/.$(tr -c 'a-z0-9.\n' - <<<"${name}").stamp
+	if [[ "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]] && buildah images --quiet "${name}" >/dev/null 2>&1; then
+		return
+	fi
+	rm -f "${stamp}"
+	local start=${SECONDS}
+	if ! buildah build --quiet --pull-never --tag "${name}" "$@" "${context}" >"${images}/build.log" 2>&1; then
+		cat "${images}/build.log" >&2
+		echo "Building the image ${name} failed." >&2
+		return 1
+	fi
+	echo "${fingerprint}" >"${stamp}"
+	echo "  image ${name} built in $((SECONDS - start)) s."
+}
+
+fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -; }
+
+memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
+# The operator's image changes its tag with its content: a node does not pull a tag that it has.
+sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)
+operator_image=example.com/memcached-operator:${sources%%-*}
+upgraded_image=${operator_image}-upgraded
+
+# Prints what to push, and under which name.
+list() {
+	cat <<-END
+		localhost:5000/pause:local
+		registry.k8s.io/coredns/coredns:local
+		${memcached_image}
+		${operator_image}
+		${upgraded_image}
+	END
+}
+
+build_pause() {
+	local context=${images}/pause
+	mkdir -p "${context}"
+	cp /bin/busybox "${context}"
+	build_image localhost:5000/pause:local "$(fingerprint_of "$0" /bin/busybox)" "${context}" --file - <<-'END'
+		FROM scratch
+		COPY busybox /bin/busybox
+		ENTRYPOINT ["/bin/busybox", "sleep", "infinity"]
+	END
+}
+
+build_coredns() {
+	local context=${images}/coredns
+	mkdir -p "${context}"
+	cp bin/kubernetes/coredns "${context}"
+	build_image registry.k8s.io/coredns/coredns:local "$(fingerprint_of "$0" bin/kubernetes/coredns)" "${context}" --file - <<-'END'
+		FROM scratch
+		COPY coredns /coredns
+		USER 65532:65532
+		ENTRYPOINT ["/coredns"]
+	END
+}
+
+# Debian 12 has a memcached that is too old, so the packages come from a later suite, unpacked beside the system.
+memcached_packages=(
+	memcached libc6 libevent-2.1-7t64 libsasl2-2 libdb5.3t64 libssl3t64 libzstd1 zlib1g libgcc-s1 libseccomp2 liblua5.4-0
+)
+
+download_memcached() {
+	local context=$1 archive
+	archive=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v security | head -1 || true)
+	if [[ -z ${archive} ]]; then
+		archive=$(awk '$1 == "deb" && $0 !~ /security/ { for (i = 2; i <= NF; i++) if ($i ~ "://") { print $i; exit } }' /etc/apt/sources.list)
+	fi
+	rm -rf "${context}"
+	mkdir -p "${context}"/{lists/partial,cache/archives/partial,debs,rootfs/usr/lib,rootfs/usr/lib64}
+	echo "deb [trusted=yes] ${archive} forky main" >"${context}/sources.list"
+	local apt=(apt-get -qq -o "Dir::Etc::SourceList=${context}/sources.list" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=${context}/lists" -o "Dir::Cache=${context}/cache" -o Dir::State::status=/dev/null
+		-o APT::Sandbox::User=root)
+	"${apt[@]}" update
+	(cd "${context}/debs" && "${apt[@]}" download "${memcached_packages[@]}")
+	ln -s usr/lib "${context}/rootfs/lib"
+	ln -s usr/lib64 "${context}/rootfs/lib64"
+	local deb
+	for deb in "${context}"/debs/*.deb; do
+		dpkg-deb --fsys-tarfile "${deb}" | tar --extract --keep-directory-symlink --directory "${context}/rootfs"
+	done
+	rm -rf "${context:?}"/{lists,cache,debs} "${context}/rootfs/usr/share/"{doc,man,locale}
+}
+
+# The image has, as the official one does, a shell and the usual commands, a numeric user and memcached in its PATH.
+build_memcached() {
+	local context=${images}/memcached version wanted=${memcached_image##*:}
+	local fingerprint
+	fingerprint=$(fingerprint_of "$0")
+	if [[ "$(cat "${context}/.stamp" 2>/dev/null)" != "${fingerprint}" ]]; then
+		download_memcached "${context}"
+		version=$(chroot "${context}/rootfs" /usr/bin/memcached -V | awk '{ print $2 }')
+		if [[ "$(printf '%s\n' "${wanted}" "${version}" | sort -V | head -1)" != "${wanted}" ]]; then
+			echo "Debian has memcached ${version}, but ${memcached_image} is wanted." >&2
+			return 1
+		fi
+		mkdir -p "${context}/rootfs/bin"
+		cp /bin/busybox "${context}/rootfs/bin"
+		local applet
+		for applet in sh cat id touch ls kill ps; do ln -sf busybox "${context}/rootfs/bin/${applet}"; done
+		echo "${fingerprint}" >"${context}/.stamp"
+	fi
+	build_image "${memcached_image}" "${fingerprint}" "${context}" --file - <<-'END'
+		FROM scratch
+		COPY rootfs/ /
+		ENV PATH=/usr/local/bin:/usr/bin:/bin
+		USER 11211:11211
+		CMD ["memcached"]
+	END
+}
+
+# The stand-ins offer what the Dockerfile uses of the images that it starts from: of the first a shell and Go, which is
+# this machine's, and of the second an empty file system and a user.
+build_operator() {
+	local context=${images}/base base
+	mkdir -p "${context}"
+	cp /bin/busybox "${context}"
+	base=$(fingerprint_of "$0" /bin/busybox)
+	build_image docker.io/library/golang:1.26 "${base}" "${context}" --file - <<-'END'
+		FROM scratch
+		COPY busybox /bin/sh
+		ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOCACHE=/cache GOPROXY=off GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+		WORKDIR /tmp
+	END
+	build_image gcr.io/distroless/static:nonroot "${base}" "${context}" --file - <<-'END'
+		FROM scratch
+		USER 65532
+		WORKDIR /home/nonroot
+	END
+	go mod download
+	local arch arguments
+	arch=$(go env GOARCH)
+	arguments=(--volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE):/go/pkg/mod"
+		--volume "$(go env GOCACHE):/cache" --build-arg "BUILDPLATFORM=linux/${arch}" --build-arg TARGETOS=linux
+		--build-arg "TARGETARCH=${arch}")
+	build_image "${operator_image}" "${sources}" . "${arguments[@]}" --build-arg VERSION=0.0.1
+	build_image "${upgraded_image}" "${sources}" . "${arguments[@]}" --build-arg VERSION=0.0.2
+	echo "${operator_image}" >"${images}/operator"
+}
+
+case $1 in
+build)
+	build_pause
+	build_coredns
+	build_memcached
+	build_operator
+	;;
+push)
+	certificates=$(mktemp -d)
+	trap 'rm -rf "${certificates}"' EXIT
+	cp "$2" "${certificates}/ca.crt"
+	while read -r image; do
+		# A registry mirror has the path of an image without the name of the registry that it mirrors.
+		buildah push --quiet --cert-dir "${certificates}" "${image}" "docker://${registry}/${image#*/}"
+	done < <(list)
+	;;
+*)
+	echo "unknown command $1" >&2
+	exit 2
+	;;
+esac

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// isolate prepares the namespaces in which the boot already runs, and the cgroup of the containers.
+func (b *booting) isolate(ctx context.Context) error {
+	if err := b.mount(); err != nil {
+		return err
+	}
+	if err := unix.Sethostname([]byte(nodeName)); err != nil {
+		return err
+	}
+	if err := b.network(ctx); err != nil {
+		return err
+	}
+	return b.makeCgroups()
+}
+
+// mount gives the cluster a /proc, /run, /var/lib and /var/log of its own. The rest of the file system is the machine's.
+func (b *booting) mount() error {
+	// From now on no mount reaches the machine.
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mounting /proc: %w", err)
+	}
+	// With some resolvers this is a link to a file in /run, which is about to be hidden.
+	resolvConf, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mounting /run: %w", err)
+	}
+	for target, source := range map[string]string{"/var/lib": "var-lib", "/var/log": "var-log"} {
+		if err := os.MkdirAll(b.file(source), 0o755); err != nil {
+			return err
+		}
+		if err := bind(b.file(source), target); err != nil {
+			return err
+		}
+	}
+	// kubelet shares its volumes with the containers.
+	if err := os.MkdirAll("/var/lib/kubelet", 0o750); err != nil {
+		return err
+	}
+	return b.mountResolvConf(resolvConf)
+}
+
+// mountResolvConf makes the names of the cluster resolve, as they do in a pod.
+func (b *booting) mountResolvConf(target string) error {
+	content := "nameserver " + dnsIP + "\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
+	if err := os.WriteFile(b.file("resolv.conf"), []byte(content), 0o644); err != nil {
+		return err
+	}
+	if strings.HasPrefix(target, "/run/") {
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(target, []byte(content), 0o644)
+	}
+	return bind(b.file("resolv.conf"), target)
+}
+
+func bind(source, target string) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting %s: %w", target, err)
+	}
+	return nil
+}
+
+// network makes the interface of the node. It is a bridge since every kernel has those; nothing is connected to it.
+func (b *booting) network(ctx context.Context) error {
+	for _, command := range []string{
+		"link set lo up",
+		"link add eth0 type bridge",
+		"address add " + nodeIP + "/24 dev eth0",
+		"link set eth0 up",
+		"route add default dev eth0",
+	} {
+		if err := b.command(ctx, "ip", strings.Fields(command)...); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+}
+
+// makeCgroups makes the cgroup in which the kubelet makes those of the pods, with all controllers.
+func (b *booting) makeCgroups() error {
+	folders, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		path := filepath.Join(folder, b.cgroup())
+		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		for _, v2 := range []string{folder, path} {
+			if err := delegateControllers(v2); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// delegateControllers lets the cgroups below a cgroup have every controller that it has. With cgroup v1 they always do.
+func delegateControllers(path string) error {
+	available, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for controller := range strings.FieldsSeq(string(available)) {
+		if err := os.WriteFile(filepath.Join(path, "cgroup.subtree_control"), []byte("+"+controller), 0o644); err != nil {
+			return fmt.Errorf("delegating the controller %s: %w", controller, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the local cluster needs of the machine:
+#   hack/cluster/packages.sh check     says in one sentence what is missing, and fails
+#   hack/cluster/packages.sh install   installs it, on Debian and its relatives
+set -o errexit -o nounset -o pipefail
+
+# A command that shows that the package is there, and the package.
+needed=(
+	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
+	/usr/lib/cni/ptp:containernetworking-plugins
+)
+elsewhere="Without it make demo simulates nodes, and the end-to-end tests run on any cluster, of kind for example: KUBECONFIG=... make test-e2e."
+
+if [[ "$(uname)" != Linux || "$(id -u)" != 0 ]]; then
+	echo "The local cluster needs Linux and root, for namespaces and containers. ${elsewhere}" >&2
+	exit 1
+fi
+missing=()
+for entry in "${needed[@]}"; do
+	command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+	exit
+fi
+if ! command -v apt-get >/dev/null; then
+	echo "The local cluster is made for Debian and its relatives: it takes memcached and these from their packages: ${missing[*]}. ${elsewhere}" >&2
+	exit 1
+fi
+if [[ $1 == install ]]; then
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+else
+	echo "The local cluster needs these packages: ${missing[*]}. Install them with: make cluster-packages. ${elsewhere}" >&2
+	exit 1
+fi

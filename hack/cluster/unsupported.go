@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "The local cluster needs Linux. make demo simulates nodes here; for real ones use kind or minikube.")
+	os.Exit(1)
+}

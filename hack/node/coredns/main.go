@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// CoreDNS with the plugins that the local cluster uses: the whole of it would compile the clients of every cloud.
+package main
+
+import (
+	"github.com/coredns/coredns/core/dnsserver"
+	"github.com/coredns/coredns/coremain"
+
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/health"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/ready"
+)
+
+func main() {
+	// The order of this list is the order in which the plugins see a request.
+	dnsserver.Directives = []string{"health", "ready", "errors", "kubernetes"}
+	coremain.Run()
+}
