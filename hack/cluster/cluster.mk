@@ -33,3 +33,26 @@ cluster-down: check-cluster ## End the cluster. Nothing of it stays.
 .PHONY: check-cluster
 check-cluster:
 	@[[ -x bin/cluster ]] || { echo "There is no local cluster yet: start one with make cluster-up." >&2; exit 2; }
+
+# The suite deploys IMG and tests it: on the cluster of KUBECONFIG if that is set, else on a local cluster of its own, with
+# the images that are built for that. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
+E2E_FLAGS ?=
+e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=60m
+
+.PHONY: test-e2e
+ifdef KUBECONFIG
+test-e2e: check-kubectl check-img $(KUSTOMIZE) bin/e2e.test ## Run the end-to-end tests on a cluster of their own, or on that of KUBECONFIG.
+	cd test/e2e && ../../$(e2e) --ginkgo.label-filter='!local-cluster' $(E2E_FLAGS)
+else
+test-e2e: CLUSTER = e2e
+test-e2e: $(KUSTOMIZE) bin/e2e.test
+	@$(MAKE) --no-print-directory cluster-up CLUSTER=$(CLUSTER)
+	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; image=$$(cat bin/images/operator); set -x; \
+	bin/cluster --name $(CLUSTER) exec env --chdir test/e2e IMG="$$image" E2E_UPGRADED_IMG="$$image-upgraded" \
+		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" ../../$(e2e) $(E2E_FLAGS)
+endif
+
+# Compiled ahead: the namespaces of the local cluster have no way to download a module.
+.PHONY: bin/e2e.test
+bin/e2e.test:
+	@go test -c -tags e2e -o $@ ./test/e2e

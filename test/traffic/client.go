@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bradfitz/gomemcache/memcache"
+)
+
+const (
+	// connectionsPerServer is how many requests a client has under way at each server.
+	connectionsPerServer = 4
+	// keysPerRead is how many keys a client asks for in one request.
+	keysPerRead = 100
+	// patience is how long a client waits for a connection or an answer.
+	patience = time.Second
+)
+
+// DialFunc connects to an address, as the DialContext method of net.Dialer does.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// orDefault returns the function, or that of net.Dialer where it is nil.
+func (d DialFunc) orDefault() DialFunc {
+	if d == nil {
+		return (&net.Dialer{}).DialContext
+	}
+	return d
+}
+
+// Client reads and writes keys as an application does: through a ring, over connections that it keeps. Its calls end with
+// their context, or when the answer that they wait for is a second late. They may be made concurrently.
+type Client struct {
+	ring  *Ring
+	cache *memcache.Client
+}
+
+// NewClient returns a client of the servers of a ring. It connects when it needs to.
+func NewClient(ring *Ring, dial DialFunc) *Client {
+	cache := memcache.NewFromSelector(ring)
+	cache.Timeout = patience
+	cache.MaxIdleConns = connectionsPerServer
+	cache.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial.orDefault()(ctx, network, address)
+		if err != nil {
+			return nil, &dialError{err}
+		}
+		return conn, nil
+	}
+	return &Client{ring: ring, cache: cache}
+}
+
+// Close closes the connections.
+func (c *Client) Close() error { return c.cache.Close() }
+
+// Key returns the key with a number: "key-000001" is the first that clients write and read.
+func Key(number int) string { return fmt.Sprintf("key-%06d", number) }
+
+// valueOf returns the value of a key: the key and a slash, over and over, cut to a size in bytes.
+func valueOf(key string, size int) []byte {
+	unit := []byte(key + "/")
+	return bytes.Repeat(unit, size/len(unit)+1)[:size]
+}
+
+// Write sets the first keys to values of valueSize bytes that can be told from any other. It tries all keys; the error has
+// a line for each server that did not store all of its share.
+func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
+	return c.spread(ctx, keys, 1, func(keys []string) error {
+		for _, key := range keys {
+			// The flags keep the size, so that a reader can tell a value that was cut short.
+			item := &memcache.Item{Key: key, Value: valueOf(key, valueSize), Flags: uint32(valueSize)} //nolint:gosec // <= 1 GiB
+			if err := c.cache.Set(item); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Hits says what became of the keys that a client read.
+type Hits struct {
+	// Keys is how many were asked for. Those that are not counted below are misses that a server answered.
+	Keys int
+	// Hits had the value that was written for them.
+	Hits int
+	// Wrong had another value. They are no hits.
+	Wrong int
+	// Errors got no answer, because their server cannot be reached or the connection broke. For an application they are
+	// misses.
+	Errors int
+}
+
+// Ratio returns how many of the keys were hits, from 0 to 1.
+func (h Hits) Ratio() float64 {
+	if h.Keys == 0 {
+		return 0
+	}
+	return float64(h.Hits) / float64(h.Keys)
+}
+
+// Read gets the first keys. A server that does not answer makes misses of its keys, not an error: that is only returned
+// when the context ends, and then what was not read counts among the errors.
+func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
+	var hits, wrong, misses atomic.Int64
+	_ = c.spread(ctx, keys, keysPerRead, func(keys []string) error {
+		items, err := c.cache.GetMulti(keys)
+		for key, item := range items {
+			if int(item.Flags) == len(item.Value) && bytes.Equal(item.Value, valueOf(key, len(item.Value))) {
+				hits.Add(1)
+			} else {
+				wrong.Add(1)
+			}
+		}
+		if err == nil {
+			misses.Add(int64(len(keys) - len(items)))
+		}
+		return err
+	})
+	result := Hits{Keys: keys, Hits: int(hits.Load()), Wrong: int(wrong.Load())}
+	result.Errors = keys - result.Hits - result.Wrong - int(misses.Load())
+	return result, context.Cause(ctx)
+}
+
+// spread calls do with all keys, in batches that one server owns, several at a time. It returns the errors.
+func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
+	shares := make([][]string, len(c.ring.servers))
+	for number := range keys {
+		key := Key(number + 1)
+		owner := c.ring.owner(key)
+		shares[owner] = append(shares[owner], key)
+	}
+	failures := make([]error, len(shares))
+	var servers sync.WaitGroup
+	for i, share := range shares {
+		servers.Go(func() {
+			if err := visit(ctx, slices.Collect(slices.Chunk(share, batch)), do); err != nil {
+				failures[i] = fmt.Errorf("server %s at %s: %w", c.ring.servers[i].Name, c.ring.servers[i].Address, err)
+			}
+		})
+	}
+	servers.Wait()
+	return errors.Join(failures...)
+}
+
+// visit calls do with the batches of one server and returns the first error. It goes on after an error of one connection,
+// but not when the server cannot be reached: to try that again for each key would take a second each time.
+func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	var (
+		next    atomic.Int64
+		failure error
+		once    sync.Once
+		workers sync.WaitGroup
+	)
+	for range connectionsPerServer {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(batches) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := do(batches[i]); err != nil {
+					once.Do(func() { failure = err })
+					if unreachable(err) {
+						giveUp(err)
+					}
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if failure == nil {
+		failure = context.Cause(ctx)
+	}
+	return failure
+}
+
+// dialError says that there is no connection.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// unreachable says whether an error means that there is no server, rather than that a connection broke.
+func unreachable(err error) bool {
+	var dialing *dialError
+	return errors.As(err, &dialing) || errors.Is(err, os.ErrDeadlineExceeded)
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// crlf ends each line of the text protocol, and each value.
+const crlf = "\r\n"
+
+// Conn is one connection to a memcached that speaks the text protocol. It is for one goroutine at a time, and closed by
+// the first error.
+type Conn struct {
+	conn    net.Conn
+	replies *bufio.Reader
+	address string
+}
+
+// Connect returns a connection to the memcached at an address. memcached accepts a connection too many as well, and
+// refuses its first command: ERROR Too many open connections.
+func Connect(ctx context.Context, dial DialFunc, address string) (*Conn, error) {
+	conn, err := dial.orDefault()(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return &Conn{conn: conn, replies: bufio.NewReader(conn), address: address}, nil
+}
+
+// Close closes the connection.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// Command sends a command and returns its reply, which must be one line. That the line is ERROR or CLIENT_ERROR makes it no
+// error. A value follows its command after "\r\n": "set k 0 0 5\r\nhello".
+func (c *Conn) Command(ctx context.Context, command string) (reply string, err error) {
+	err = c.within(ctx, command, func() error {
+		reply, err = c.ask([]byte(command + crlf))
+		return err
+	})
+	return reply, err
+}
+
+// Stats returns what the stats command says of a topic, such as settings or items, or of the server when there is none. It
+// is an error when memcached refuses.
+func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
+	command := strings.Join(append([]string{"stats"}, topic...), " ")
+	stats := map[string]string{}
+	err := c.within(ctx, command, func() error {
+		line, err := c.ask([]byte(command + crlf))
+		for ; err == nil && line != "END"; line, err = c.line() {
+			stat, found := strings.CutPrefix(line, "STAT ")
+			if !found {
+				return fmt.Errorf("the reply is %q", line)
+			}
+			name, value, _ := strings.Cut(stat, " ")
+			stats[name] = value
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stats, nil
+}
+
+// within runs a conversation that ends with the context. Its error names the address and the command, which is why the
+// conversation takes place.
+func (c *Conn) within(ctx context.Context, command string, conversation func() error) error {
+	// The deadline of an earlier context that ended after the last reply may still be in force.
+	err := c.conn.SetDeadline(time.Time{})
+	if err == nil {
+		expired := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(expired)
+			_ = c.conn.SetDeadline(time.Unix(1, 0)) // else the connection is closed, which ends the conversation as well
+		})
+		err = conversation()
+		if !stop() {
+			<-expired
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	_ = c.conn.Close() // the error is what there is to say
+	command, _, _ = strings.Cut(command, crlf)
+	return fmt.Errorf("%s: %s: %w", c.address, command, err)
+}
+
+// ask sends a request and returns the first line of the reply.
+func (c *Conn) ask(request []byte) (string, error) {
+	_, broken := c.conn.Write(request)
+	// memcached says why before it hangs up on somebody, so there may be a line to read when nothing can be written.
+	line, err := c.line()
+	if err != nil && broken != nil {
+		err = broken
+	}
+	return line, err
+}
+
+// line reads the next line of a reply, without its end. No line is longer than the buffer of the reader.
+func (c *Conn) line() (string, error) {
+	line, err := c.replies.ReadSlice('\n')
+	return strings.TrimSuffix(string(line), crlf), err
+}
