@@ -58,11 +58,8 @@ help: ## Show this help.
 		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Watch the operator work on an embedded control plane. DEMO_EXIT=1 ends with the story instead of Ctrl-C.
-	@hack/binaries.sh
-	@$(MAKE) --no-print-directory build
-	@go build -o bin/demo ./hack/demo
-	@bin/demo
+demo: ## Watch the operator work on a cluster of the demo's own. DEMO_EXIT=1 ends with the story instead of Ctrl-C.
+	@hack/demo/demo.sh
 
 ##@ Generate
 

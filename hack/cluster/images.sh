@@ -166,6 +166,9 @@ build_operator() {
 	echo "${operator_image}" >"${images}/operator"
 }
 
+# push IMAGE NAME pushes an image. A mirror has the path of a name without the registry that it mirrors.
+push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }
+
 case $1 in
 build)
 	build_pause
@@ -178,9 +181,10 @@ push)
 	trap 'rm -rf "${certificates}"' EXIT
 	cp "$2" "${certificates}/ca.crt"
 	while read -r image; do
-		# A registry mirror has the path of an image without the name of the registry that it mirrors.
-		buildah push --quiet --cert-dir "${certificates}" "${image}" "docker://${registry}/${image#*/}"
+		push "${image}" "${image}"
 	done < <(list)
+	# For a change of the image that is none of memcached.
+	push "${memcached_image}" "${memcached_image}-alpine"
 	;;
 *)
 	echo "unknown command $1" >&2

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -24,28 +23,23 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/await"
-	"github.com/example/memcached-operator/test/process"
-	"github.com/example/memcached-operator/test/simulated"
 )
 
 const (
 	namespace = "default"
 	// stepDeadline is how long a step may take to come true.
 	stepDeadline = time.Minute
-	// operatorGrace is how long the operator may take to end, as in config/manager.
-	operatorGrace = 10 * time.Second
 )
 
 // errTooLate is why a wait ends that lasts too long.
 var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
 
-// demo is the state of the story. Its fields are filled by the first two steps.
+// demo is the state of the story. The clients are connected when the cluster answers.
 type demo struct {
-	out      *narrator
-	cluster  *simulated.Cluster
-	k8s      client.WithWatch
-	api      rest.Interface
-	operator *process.Process
+	out   *narrator
+	stage stage
+	k8s   client.WithWatch
+	api   rest.Interface
 }
 
 // connect makes the clients of the user who tells the story, an administrator.
@@ -67,18 +61,6 @@ func (d *demo) connect(config *rest.Config) error {
 	return err
 }
 
-// stop ends the operator and the cluster.
-func (d *demo) stop() error {
-	var failures []error
-	if d.operator != nil {
-		failures = append(failures, d.operator.Stop(operatorGrace))
-	}
-	if d.cluster != nil {
-		failures = append(failures, d.cluster.Stop())
-	}
-	return errors.Join(failures...)
-}
-
 // until waits for the check to come true among the objects of the story. It does not wait for what cannot come true any
 // more since the operator or the cluster has ended.
 func (d *demo) until(ctx context.Context, check await.Check) error {
@@ -86,15 +68,7 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	go func() {
-		select {
-		case <-d.operator.Done():
-			fail(d.operator.Err())
-		case err := <-d.cluster.Failed():
-			fail(err)
-		case <-ctx.Done():
-		}
-	}()
+	go d.stage.watch(ctx, fail)
 	kinds := []client.ObjectList{
 		&cachev1alpha1.MemcachedList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{},
 		&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo tells in the terminal what the operator does, on a simulated cluster that it starts for the purpose: it does what
-// a user would do with kubectl, waits until the cluster has followed, and shows what kubectl would show. It then leaves
-// the cluster to the user until Ctrl-C. make demo builds what it needs and runs it.
+// Demo tells in the terminal what the operator does: it does what a user would do with kubectl, waits until the cluster has
+// followed, and shows what kubectl would show. It then leaves the cluster to the user until Ctrl-C. make demo builds what it
+// needs and runs it: on a simulated cluster that it starts itself, or, with --deploy IMAGE, on the cluster of KUBECONFIG, to
+// which it deploys the operator with that image.
 //
 // With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and says why.
 package main
@@ -11,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -37,7 +39,14 @@ func status() int {
 	defer stop()
 	// Whoever reads the story may stop reading; it must still clean up.
 	signal.Ignore(syscall.SIGPIPE)
-	err := run(ctx, newNarrator(os.Stdout), os.Getenv("DEMO_EXIT") == "1")
+	d := &demo{out: newNarrator(os.Stdout), stage: &simulatedStage{}}
+	image := flag.String("deploy", "", "the operator's image; without it a simulated cluster is started")
+	cluster := flag.String("cluster", "", "the name of the local cluster, for what users are told to type")
+	flag.Parse()
+	if *image != "" {
+		d.stage = &realStage{image: *image, cluster: *cluster}
+	}
+	err := run(ctx, d, os.Getenv("DEMO_EXIT") == "1")
 	switch {
 	case err == nil:
 		return 0
@@ -51,17 +60,13 @@ func status() int {
 }
 
 // run tells the story and ends everything that it has started.
-func run(ctx context.Context, out *narrator, exit bool) (err error) {
-	if err := checkFiles(); err != nil {
-		return err
-	}
-	d := &demo{out: out}
-	defer func() { err = errors.Join(err, d.stop()) }()
+func run(ctx context.Context, d *demo, exit bool) (err error) {
+	defer func() { err = errors.Join(err, d.stage.stop()) }()
 
-	out.title("The Memcached operator on a simulated cluster. All of it runs on this machine and is gone in the end.")
-	chapters := story()
+	d.out.title("The Memcached operator on " + d.stage.name() + ". All of it runs on this machine and is gone in the end.")
+	chapters := story(d.stage)
 	for i, chapter := range chapters {
-		out.chapter(i+1, len(chapters), chapter.title)
+		d.out.chapter(i+1, len(chapters), chapter.title)
 		if err := chapter.tell(ctx, d); err != nil {
 			if ctx.Err() == nil {
 				d.report(ctx)
@@ -72,14 +77,5 @@ func run(ctx context.Context, out *narrator, exit bool) (err error) {
 	if exit {
 		return nil
 	}
-	return d.stay(ctx)
-}
-
-func checkFiles() error {
-	for _, file := range []string{controlPlaneDir, operatorBinary, crdFile, roleFile, sampleFile} {
-		if _, err := os.Stat(file); err != nil {
-			return fmt.Errorf("%w: run make demo in the root of the repository", err)
-		}
-	}
-	return nil
+	return d.stage.stay(ctx, d)
 }

@@ -53,7 +53,7 @@ func (n *narrator) command(command string) { n.block(n.style(bold, "$ "+command)
 
 // outcome says what has come true, with the time since the start.
 func (n *narrator) outcome(format string, args ...any) {
-	n.line(n.elapsed() + fmt.Sprintf(format, args...))
+	n.line(strings.TrimRight(n.elapsed()+fmt.Sprintf(format, args...), " "))
 }
 
 // block writes text of one or more lines, indented.

@@ -10,15 +10,11 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/await"
-	"github.com/example/memcached-operator/test/simulated"
 )
 
 // What the story is about.
@@ -35,61 +31,15 @@ type chapter struct {
 	tell  func(ctx context.Context, d *demo) error
 }
 
-func story() []chapter {
-	return []chapter{
-		{"A Kubernetes cluster starts, with the CRD and three simulated nodes", startCluster},
-		{"The operator starts", startOperator},
+func story(s stage) []chapter {
+	return append(s.opening(), []chapter{
 		{"A Memcached with 3 nodes is created", createMemcached},
 		{"It is scaled from 3 to 5", scaleMemcached},
 		{"A pod is deleted and replaced", deletePod},
 		{"The image is changed and rolls", changeImage},
 		{"The Service is deleted and comes back", deleteService},
 		{"The Memcached is deleted, and everything that it owned goes", deleteMemcached},
-	}
-}
-
-func startCluster(ctx context.Context, d *demo) (err error) {
-	d.cluster, err = simulated.Start(ctx, simulated.Options{BinaryDir: controlPlaneDir, Nodes: 3, Prepare: d.installCRD})
-	if err != nil {
-		return err
-	}
-	d.out.outcome("kube-controller-manager, kube-scheduler and kwok run.")
-	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
-}
-
-// installCRD is the first thing that the new API server is asked for.
-func (d *demo) installCRD(ctx context.Context, config *rest.Config) error {
-	if err := d.connect(config); err != nil {
-		return err
-	}
-	d.out.outcome("etcd and kube-apiserver run.")
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := d.apply(ctx, crdFile, crd, "customresourcedefinition.apiextensions.k8s.io"); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
-	defer cancel()
-	established := func(ctx context.Context) (string, error) {
-		if err := d.k8s.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			return "", err
-		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return "", nil
-			}
-		}
-		return "the CRD is not established", nil
-	}
-	return await.Until(ctx, d.k8s, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
-}
-
-func startOperator(ctx context.Context, d *demo) error {
-	d.out.command(operatorBinary + " --leader-elect=false &")
-	if err := d.startOperator(ctx); err != nil {
-		return err
-	}
-	d.out.outcome("The operator is ready. It may do what %s permits and nothing else.", roleFile)
-	return nil
+	}...)
 }
 
 func createMemcached(ctx context.Context, d *demo) error {
@@ -109,7 +59,10 @@ func createMemcached(ctx context.Context, d *demo) error {
 	if err := d.showNodes(mc); err != nil {
 		return err
 	}
-	return d.showChildren(ctx)
+	if err := d.showChildren(ctx); err != nil {
+		return err
+	}
+	return d.writeKeys(ctx, mc)
 }
 
 func scaleMemcached(ctx context.Context, d *demo) error {
@@ -129,7 +82,14 @@ func scaleMemcached(ctx context.Context, d *demo) error {
 	if err := d.showMemcached(ctx); err != nil {
 		return err
 	}
-	return d.showNodes(mc)
+	if err := d.showNodes(mc); err != nil {
+		return err
+	}
+	// Three fifths are expected, since the new nodes take two fifths; the ring is not perfectly even.
+	if err := d.readKeys(ctx, mc, "The new nodes took over the others.", keys/2); err != nil {
+		return err
+	}
+	return d.writeKeys(ctx, mc)
 }
 
 func deletePod(ctx context.Context, d *demo) error {
@@ -150,7 +110,11 @@ func deletePod(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.out.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim)
-	return d.showNodes(mc)
+	if err := d.showNodes(mc); err != nil {
+		return err
+	}
+	// A fifth is lost with the pod, and its successor's name takes a fifth of the ring from the others.
+	return d.readKeys(ctx, mc, "The pod's share is lost, and its successor takes keys over from the others.", keys/2)
 }
 
 func changeImage(ctx context.Context, d *demo) error {
@@ -163,7 +127,7 @@ func changeImage(ctx context.Context, d *demo) error {
 	if err := d.k8s.Patch(ctx, mc, client.RawPatch(client.Merge.Type(), []byte(patch))); err != nil {
 		return fmt.Errorf("changing the image: %w", err)
 	}
-	_, err = d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
+	mc, err = d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
 		pods, err := d.pods(ctx)
 		return running(pods, newImage), err
 	})
@@ -174,7 +138,10 @@ func changeImage(ctx context.Context, d *demo) error {
 	if err := d.show(ctx, "kubectl get mc -o wide", resource{path: memcachedsPath, wide: true}); err != nil {
 		return err
 	}
-	return d.showPodImages(ctx)
+	if err := d.showPodImages(ctx); err != nil {
+		return err
+	}
+	return d.readKeys(ctx, mc, "Every pod is a new one: a rolling change empties the cache, node by node.", 0)
 }
 
 func deleteService(ctx context.Context, d *demo) error {

@@ -18,7 +18,7 @@ const (
 
 // report shows what a person would look at to find out why a step did not come true. What cannot be read is left out.
 func (d *demo) report(ctx context.Context) {
-	if d.cluster == nil {
+	if d.k8s == nil {
 		return // there is nothing to look at
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
@@ -47,45 +47,8 @@ func (d *demo) report(ctx context.Context) {
 		d.out.title("Conditions of " + sampleName + ":")
 		d.out.block(align(lines))
 	}
-	if d.operator != nil {
+	if log := d.stage.operatorLog(ctx); log != "" {
 		d.out.title("The end of the operator's log:")
-		d.out.block(d.operator.Tail(reportedLines))
-	}
-}
-
-// stay leaves the cluster to the user until Ctrl-C.
-func (d *demo) stay(ctx context.Context) error {
-	kubeconfig, err := d.cluster.KubeconfigFile("admin", "system:masters")
-	if err != nil {
-		return err
-	}
-	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
-	d.out.block("export KUBECONFIG=" + kubeconfig + `
-kubectl apply -f ` + sampleFile + `
-kubectl get mc --watch
-kubectl scale ` + sampleCommand + ` --replicas 4
-kubectl describe ` + sampleCommand + `
-kubectl explain mc.spec`)
-	d.out.line("")
-	d.out.line("make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are")
-	d.out.line("only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:")
-	d.out.block(fmt.Sprintf("kill %d", d.operator.Pid()))
-	d.out.line("Its log is " + d.operatorLog())
-	return d.waitForInterrupt(ctx)
-}
-
-func (d *demo) waitForInterrupt(ctx context.Context) error {
-	operatorDone := d.operator.Done()
-	for {
-		select {
-		case <-ctx.Done():
-			d.out.title("Stopping and removing everything.")
-			return nil
-		case err := <-d.cluster.Failed():
-			return err
-		case <-operatorDone:
-			d.out.title("The operator of the demo has ended. The cluster stays until Ctrl-C.")
-			operatorDone = nil
-		}
+		d.out.block(log)
 	}
 }

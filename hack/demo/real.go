@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Where make deploy installs the operator.
+const operatorNamespace, operatorDeployment = "memcached-operator-system", "deployment/memcached-operator-controller-manager"
+
+// realStage is a cluster whose nodes run containers, which hack/demo/demo.sh has started and will end, and the operator in
+// it as make deploy installs it.
+type realStage struct {
+	// image is the operator's.
+	image string
+	// cluster is the name by which make cluster-exec knows the cluster.
+	cluster string
+}
+
+func (*realStage) name() string     { return "a Kubernetes cluster with a real node" }
+func (*realStage) servesData() bool { return true }
+
+func (s *realStage) opening() []chapter {
+	return []chapter{
+		{"A Kubernetes cluster runs", s.connect},
+		{"The operator is deployed", s.deploy},
+	}
+}
+
+func (*realStage) connect(ctx context.Context, d *demo) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	if err := d.connect(config); err != nil {
+		return err
+	}
+	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
+}
+
+func (s *realStage) deploy(ctx context.Context, d *demo) error {
+	d.out.command("make deploy IMG=" + s.image)
+	if _, err := command(ctx, "make", "deploy", "IMG="+s.image); err != nil {
+		return err
+	}
+	_, err := command(ctx, "kubectl", "rollout", "status", "--namespace", operatorNamespace, operatorDeployment,
+		"--timeout", stepDeadline.String())
+	if err != nil {
+		return err
+	}
+	d.out.outcome("The operator is ready: the CRD, its permissions and a pod.")
+	return d.show(ctx, "kubectl get pods --namespace "+operatorNamespace,
+		resource{path: "/api/v1/namespaces/" + operatorNamespace + "/pods"})
+}
+
+// watch has nothing to watch: kubelet starts again what ends.
+func (*realStage) watch(context.Context, func(error)) {}
+
+func (*realStage) operatorLog(ctx context.Context) string {
+	log, err := command(ctx, "kubectl", "logs", "--namespace", operatorNamespace, operatorDeployment,
+		"--tail", strconv.Itoa(reportedLines))
+	if err != nil {
+		return err.Error()
+	}
+	return log
+}
+
+func (s *realStage) stay(ctx context.Context, d *demo) error {
+	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
+	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:
+kubectl apply -f ` + sampleFile + `
+kubectl get mc --watch
+kubectl scale ` + sampleCommand + ` --replicas 4
+kubectl describe ` + sampleCommand + `
+kubectl explain mc.spec
+kubectl logs --namespace ` + operatorNamespace + " " + operatorDeployment)
+	<-ctx.Done()
+	d.out.title("Stopping and removing everything.")
+	return nil
+}
+
+// stop leaves the end of the cluster to what has started it.
+func (*realStage) stop() error { return nil }
+
+// command runs a command and returns what it prints, which the error has as well.
+func command(ctx context.Context, name string, args ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", name, err, output)
+	}
+	return string(output), nil
+}
