@@ -5,7 +5,6 @@ package traffic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -55,7 +54,8 @@ type Report struct {
 	Evictions int64
 }
 
-// Fill does it. An error that memcached replies ends it, except that there is no memory for an item.
+// Fill does it. An error that memcached replies ends it, except that there is no memory for an item. Afterwards the node
+// moves its items to a larger hash table, which takes it some seconds more and some memory.
 func (f Filler) Fill(ctx context.Context) (Report, error) {
 	if f.Connections < 1 || f.Factor <= 0 {
 		return Report{}, fmt.Errorf("to fill %s takes connections and a factor, not %d and %g", f.Address, f.Connections, f.Factor)
@@ -66,7 +66,10 @@ func (f Filler) Fill(ctx context.Context) (Report, error) {
 	}
 	report, err := f.fill(ctx, lanes)
 	for _, l := range lanes {
-		err = errors.Join(err, l.close())
+		// After an error some connections are closed already.
+		if failed := l.close(); err == nil {
+			err = failed
+		}
 	}
 	if err != nil {
 		return report, fmt.Errorf("filling %s: %w", f.Address, err)
@@ -136,7 +139,9 @@ func (f Filler) load(ctx context.Context, lanes []*lane, memory, largestItem int
 	chunk := min(largestChunk, int(share)/(4*(f.Connections/len(lanes)+1)))
 	for _, do := range []stage{
 		func(ctx context.Context, l *lane) error { return l.storeSmall(ctx, share-share/8, chunk) },
-		func(ctx context.Context, l *lane) error { return l.storeEverySize(ctx, share/8, len(lanes), largestItem) },
+		func(ctx context.Context, l *lane) error {
+			return l.storeEverySize(ctx, share/8, len(lanes), largestItem)
+		},
 		func(ctx context.Context, l *lane) error { return l.beginSets(ctx) },
 		func(ctx context.Context, l *lane) error { return l.endSets(ctx) },
 		func(ctx context.Context, l *lane) error { return l.beginGets(ctx) },

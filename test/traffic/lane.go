@@ -40,9 +40,9 @@ type lane struct {
 	conns  []*Conn
 	random *rand.Rand
 	turn   int    // the connection that is next, as an index
-	keys   int    // keys given away so far, from 0
-	small  int    // keys that have small values: the first ones
-	filler []byte // what values are cut from
+	keys   int    // how many keys were used so far; they are numbered from 0
+	small  int    // how many keys have small values: the first ones
+	text   []byte // what values are cut from
 
 	// As in Report.
 	sets, refused, gets, hits int
@@ -201,8 +201,8 @@ func (l *lane) key(request []byte, number int) []byte {
 
 // value returns so many bytes. What they are is of no interest, and they are not to be changed.
 func (l *lane) value(size int) []byte {
-	for len(l.filler) < size {
-		l.filler = append(l.filler, "All work and no play makes Jack a dull boy. "...)
+	for len(l.text) < size {
+		l.text = append(l.text, "All work and no play makes Jack a dull boy. "...)
 	}
-	return l.filler[:size:size]
+	return l.text[:size:size]
 }

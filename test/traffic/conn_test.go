@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+func connect(t *testing.T, address string) *traffic.Conn {
+	t.Helper()
+	conn, err := traffic.Connect(t.Context(), nil, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() }) // some tests close it
+	return conn
+}
+
+func TestCommand(t *testing.T) {
+	conn := connect(t, (&fake{}).start(t).address)
+	for _, test := range []struct{ command, reply string }{
+		{"version", "VERSION 1.6.45"},
+		{"set a 0 0 5\r\nhello", "STORED"},
+		{"flush_all", "CLIENT_ERROR flush_all not allowed"},
+		{"nonsense", "ERROR"},
+		{"mn", "MN"},
+	} {
+		// A context that ends when there is a reply is of no consequence for the next command.
+		ctx, cancel := context.WithCancel(t.Context())
+		reply, err := conn.Command(ctx, test.command)
+		cancel()
+		if reply != test.reply || err != nil {
+			t.Errorf("%s: %q, not %q: %v", test.command, reply, test.reply, err)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	server := (&fake{memory: 64, itemMax: 8}).start(t)
+	for _, test := range []struct {
+		topic []string
+		want  map[string]string
+		err   string
+	}{
+		{nil, map[string]string{"version": "1.6.45", "evictions": "0"}, ""},
+		{[]string{"settings"}, map[string]string{"maxbytes": "64", "item_size_max": "8", "inter": ""}, ""},
+		{
+			[]string{"cachedump", "1", "1"},
+			nil,
+			server.address + `: stats cachedump 1 1: the reply is "CLIENT_ERROR stats cachedump 1 1 not allowed"`,
+		},
+	} {
+		got, err := connect(t, server.address).Stats(t.Context(), test.topic...)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("stats %v (-want +got):\n%s", test.topic, diff)
+		}
+		if text := errorText(err); text != test.err {
+			t.Errorf("stats %v: %s, not %s", test.topic, text, test.err)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestConnectionTooMany(t *testing.T) {
+	server := (&fake{maxConns: 1}).start(t)
+	if reply, err := connect(t, server.address).Command(t.Context(), "mn"); reply != "MN" {
+		t.Errorf("the first: %q, %v", reply, err)
+	}
+	if reply, err := connect(t, server.address).Command(t.Context(), "mn"); reply != "ERROR Too many open connections" {
+		t.Errorf("one too many: %q, %v", reply, err)
+	}
+}
+
+func TestErrorsOfConnections(t *testing.T) {
+	server := (&fake{}).start(t)
+	conn := connect(t, server.address)
+	if _, err := conn.Command(t.Context(), "mn"); err != nil {
+		t.Fatal(err)
+	}
+	server.stop()
+	if _, err := conn.Command(t.Context(), "set a 0 0 1\r\nb"); !strings.HasPrefix(errorText(err), server.address+": set a 0 0 1: ") {
+		t.Errorf("the server is gone: %v", err)
+	}
+	if _, err := traffic.Connect(t.Context(), nil, server.address); !strings.HasPrefix(errorText(err), server.address+": ") {
+		t.Errorf("connecting: %v", err)
+	}
+}
+
+// TestContextEndsConversation has a server that takes requests and never replies.
+func TestContextEndsConversation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, err := traffic.Connect(t.Context(), func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go io.Copy(io.Discard, there)
+			return here, nil
+		}, "silent:11211")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tooLate := errors.New("it took too long")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, tooLate)
+		defer cancel()
+		_, err = conn.Stats(ctx, "items")
+		if !errors.Is(err, tooLate) || errorText(err) != "silent:11211: stats items: it took too long" {
+			t.Errorf("got %v", err)
+		}
+		if _, err := conn.Command(t.Context(), "mn"); err == nil {
+			t.Error("a connection that is out of step is still in use")
+		}
+	})
+}
+
+func TestAnswersUDP(t *testing.T) {
+	listen := func() net.PacketConn {
+		conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	answering, other, silent, closed := listen(), listen(), listen(), listen()
+	answer := func(conn net.PacketConn, reply func(request string) string) {
+		request := make([]byte, 2048)
+		for size, from, err := conn.ReadFrom(request); err == nil; size, from, err = conn.ReadFrom(request) {
+			conn.WriteTo([]byte(reply(string(request[:size]))), from)
+		}
+	}
+	go answer(answering, func(request string) string {
+		return strings.Replace(request, "version", "VERSION 1.6.45", 1)
+	})
+	go answer(other, func(string) string { return "who is there?" })
+	closed.Close()
+	for name, test := range map[string]struct {
+		conn    net.PacketConn
+		timeout time.Duration
+		answers bool
+		err     string
+	}{
+		"memcached answers":   {answering, time.Minute, true, ""},
+		"the port is closed":  {closed, time.Minute, false, ""},
+		"the port is silent":  {silent, 50 * time.Millisecond, false, ""},
+		"another one answers": {other, time.Minute, false, `: UDP: "who is there?" answers no request of memcached`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
+			defer cancel()
+			answers, err := traffic.AnswersUDP(ctx, test.conn.LocalAddr().String())
+			if answers != test.answers || strings.TrimPrefix(errorText(err), test.conn.LocalAddr().String()) != test.err {
+				t.Errorf("got %v, %v", answers, err)
+			}
+		})
+	}
+	if _, err := traffic.AnswersUDP(t.Context(), "127.0.0.1:1"); err == nil {
+		t.Error("it waits without a deadline")
+	}
+}
