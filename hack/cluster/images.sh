@@ -143,6 +143,7 @@ build_operator() {
 	local context=${images}/base base
 	mkdir -p "${context}"
 	cp /bin/busybox "${context}"
+	echo nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin >"${context}/passwd"
 	base=$(fingerprint_of "$0" /bin/busybox)
 	build_image docker.io/library/golang:1.26 "${base}" "${context}" --file - <<-'END'
 		FROM scratch
@@ -152,6 +153,7 @@ build_operator() {
 	END
 	build_image gcr.io/distroless/static:nonroot "${base}" "${context}" --file - <<-'END'
 		FROM scratch
+		COPY passwd /etc/passwd
 		USER 65532
 		WORKDIR /home/nonroot
 	END

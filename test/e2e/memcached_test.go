@@ -46,6 +46,14 @@ func newNamespace(ctx context.Context) string {
 // newMemcached creates a Memcached with that many nodes and returns it when it is Ready. The edits are made before.
 func newMemcached(ctx context.Context, namespace string, size int32, edits ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	GinkgoHelper()
+	mc := createMemcached(ctx, namespace, size, edits...)
+	untilReady(ctx, mc)
+	return mc
+}
+
+// createMemcached does the same and waits for nothing.
+func createMemcached(ctx context.Context, namespace string, size int32, edits ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+	GinkgoHelper()
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
@@ -54,7 +62,6 @@ func newMemcached(ctx context.Context, namespace string, size int32, edits ...fu
 		edit(mc)
 	}
 	Expect(k8s.Create(ctx, mc)).To(Succeed())
-	untilReady(ctx, mc)
 	return mc
 }
 

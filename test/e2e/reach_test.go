@@ -37,7 +37,12 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 
 // lookup asks the DNS of the cluster for the addresses of a name.
 func lookup(ctx context.Context, name string) ([]string, error) {
-	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	return resolver().LookupHost(ctx, name)
+}
+
+// resolver asks the DNS of the cluster.
+func resolver() *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var service corev1.Service
 		if err := k8s.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, &service); err != nil {
 			return nil, err
@@ -55,7 +60,6 @@ func lookup(ctx context.Context, name string) ([]string, error) {
 		// A forwarded port carries TCP only. The resolver notices by the type of the connection.
 		return dial(ctx, "tcp", net.JoinHostPort(pods.Items[0].Status.PodIP, dnsPort(&pods.Items[0])))
 	}}
-	return resolver.LookupHost(ctx, name)
 }
 
 func dnsPort(pod *corev1.Pod) string {

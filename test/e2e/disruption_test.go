@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	"github.com/onsi/gomega/gexec"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// All caches live on one node of the cluster. What kubectl drain takes from it cannot start anywhere until kubectl uncordon,
+// as if the cluster were full.
+var _ = Describe("A drain of a cluster node", func() {
+	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		s := newDrainedNode(ctx)
+		usual, single := s.add(ctx, "usual", 3), s.add(ctx, "single", 1)
+		spare := s.add(ctx, "spare", 3, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
+		})
+		broken := s.add(ctx, "broken", 2, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Image = operatorImage // which has no memcached
+		})
+		for _, healthy := range []*drainedCache{usual, single, spare} {
+			untilReady(ctx, healthy.mc)
+		}
+		untilRunning(ctx, broken.mc)
+		s.begin(ctx, map[*drainedCache]int32{usual: 1, single: 1, spare: 2, broken: 0})
+
+		drain := s.drain(ctx)
+
+		By("taking one node of three, or as many as minAvailable allows, a single node, and all nodes that serve nobody")
+		left := map[string]int{"usual": 2, "single": 0, "spare": 1, "broken": 0}
+		Eventually(ctx, func() map[string]int { return s.left(ctx) }).Should(Equal(left))
+
+		By("then waiting: nodes that would be missed are refused, whenever the drain tries again")
+		for _, pod := range append(s.leftOf(ctx, usual), s.leftOf(ctx, spare)...) {
+			Eventually(ctx, func() int { return s.refusalsOf(drain, pod) }).Should(BeNumerically(">=", 2))
+		}
+		Expect(s.left(ctx)).To(Equal(left))
+		Expect(drain).NotTo(gexec.Exit())
+
+		By("going on by itself, node by node, as soon as there is room")
+		kubectl(ctx, "uncordon", s.node)
+		Eventually(ctx, drain).Should(gexec.Exit(0))
+		Expect(drain.Out).To(gbytes.Say("node/%s drained", s.node))
+		Expect(s.left(ctx)).To(Equal(map[string]int{"usual": 0, "single": 0, "spare": 0, "broken": 0}))
+
+		By("leaving every cache as it was, with other pods")
+		for _, healthy := range []*drainedCache{usual, single, spare} {
+			untilReady(ctx, healthy.mc)
+		}
+		AddReportEntry("A drain", s.table(ctx), ReportEntryVisibilityAlways)
+		Expect(usual.readiness.fewest()).To(Equal(2), "of 3 nodes, the least that were ready")
+		Expect(spare.readiness.fewest()).To(Equal(1), "of 3 nodes, the least that were ready")
+	})
+})
+
+// drainedNode is a node of the cluster, the caches on it, and who their nodes were before the drain.
+type drainedNode struct {
+	node, namespace string
+	caches          []*drainedCache
+}
+
+type drainedCache struct {
+	mc        *cachev1alpha1.Memcached
+	readiness *readiness
+	originals map[types.UID]string
+}
+
+// drainLabel marks the pods that a story drains. Everything else stays on the node.
+const drainLabel = "drained-by"
+
+// newDrainedNode picks a node on which pods can run, and sees to it that they can do so again after the spec.
+func newDrainedNode(ctx context.Context) *drainedNode {
+	GinkgoHelper()
+	pods := operatorPods(ctx, Default)
+	Expect(pods).NotTo(BeEmpty())
+	s := &drainedNode{node: pods[0].Spec.NodeName, namespace: newNamespace(ctx)}
+	DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", s.node) })
+	return s
+}
+
+// add makes a cache on the node and does not wait until it is Ready.
+func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ...func(*cachev1alpha1.Memcached)) *drainedCache {
+	GinkgoHelper()
+	var node corev1.Node
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: s.node}, &node)).To(Succeed())
+	mc := createMemcached(ctx, s.namespace, size, append(edits, func(mc *cachev1alpha1.Memcached) {
+		mc.Name = name
+		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{drainLabel: cachev1alpha1.LabelValue(s.namespace)}
+		mc.Spec.Scheduling.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
+		// Every second of it is a second of the drain.
+		mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
+	})...)
+	s.caches = append(s.caches, &drainedCache{mc: mc})
+	return s.caches[len(s.caches)-1]
+}
+
+// untilRunning waits until all pods of a Memcached run and none is ready. One that does not run yet may be evicted whatever
+// its budget says.
+func untilRunning(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		pods := podsOf(ctx, mc)
+		g.Expect(pods).To(HaveLen(int(mc.Spec.Size)))
+		for i := range pods {
+			g.Expect(pods[i].Status.Phase).To(Equal(corev1.PodRunning))
+			g.Expect(isReady(&pods[i])).To(BeFalse())
+		}
+	}).Should(Succeed())
+}
+
+// begin takes down who the nodes are, and waits until the budgets allow so many evictions of ready ones.
+func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32) {
+	GinkgoHelper()
+	for _, c := range s.caches {
+		c.originals, c.readiness = map[types.UID]string{}, followReadiness(ctx, c.mc)
+		for _, pod := range podsOf(ctx, c.mc) {
+			c.originals[pod.UID] = pod.Name
+		}
+		Eventually(ctx, func(g Gomega) {
+			var budget policyv1.PodDisruptionBudget
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(c.mc), &budget)).To(Succeed())
+			g.Expect(budget.Status.ExpectedPods).To(Equal(c.mc.Spec.Size), c.mc.Name)
+			g.Expect(budget.Status.DisruptionsAllowed).To(Equal(allowed[c]), c.mc.Name)
+		}).Should(Succeed())
+	}
+}
+
+// drain starts kubectl drain as an administrator does, but for the pods of the story only. It ends with the spec.
+func (s *drainedNode) drain(ctx context.Context) *gexec.Session {
+	GinkgoHelper()
+	args := []string{"drain", s.node, "--pod-selector", drainLabel + "=" + s.namespace, "--ignore-daemonsets", "--timeout=3m"}
+	fmt.Fprintln(GinkgoWriter, "$ kubectl", strings.Join(args, " "))
+	drain, err := gexec.Start(exec.CommandContext(ctx, "kubectl", args...), GinkgoWriter, GinkgoWriter)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
+	return drain
+}
+
+// refusalsOf returns how often the drain was told that it may not evict a pod yet.
+func (s *drainedNode) refusalsOf(drain *gexec.Session, pod string) int {
+	return strings.Count(string(drain.Err.Contents()), fmt.Sprintf(
+		"error when evicting pods/%q -n %q (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.",
+		pod, s.namespace))
+}
+
+// left returns how many nodes of each cache the drain has left alone.
+func (s *drainedNode) left(ctx context.Context) map[string]int {
+	GinkgoHelper()
+	left := map[string]int{}
+	for _, cache := range s.caches {
+		left[cache.mc.Name] = len(s.leftOf(ctx, cache))
+	}
+	return left
+}
+
+// leftOf returns the names of the pods of a cache that were there before the drain and are not about to end.
+func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
+	GinkgoHelper()
+	var left []string
+	for _, pod := range podsOf(ctx, cache.mc) {
+		if name, ok := cache.originals[pod.UID]; ok {
+			left = append(left, name)
+		}
+	}
+	return left
+}
+
+// table says what the drain did to each cache.
+func (s *drainedNode) table(ctx context.Context) string {
+	GinkgoHelper()
+	rows := [][]string{{"cache", "nodes", "budget", "fewest ready", "nodes left"}}
+	for _, cache := range s.caches {
+		budget := "default: maxUnavailable 1"
+		if least := cache.mc.Spec.PodDisruptionBudget.MinAvailable; least != nil {
+			budget = "minAvailable " + least.String()
+		}
+		rows = append(rows, []string{
+			cache.mc.Name, fmt.Sprint(cache.mc.Spec.Size), budget, fmt.Sprint(cache.readiness.fewest()), fmt.Sprint(len(s.leftOf(ctx, cache))),
+		})
+	}
+	return tabulate(rows)
+}

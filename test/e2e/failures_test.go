@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("A failure is told in words, takes nothing away that serves, and is over when its cause is mended:", Ordered, ContinueOnFailure, func() {
+	var incidents []*incident
+	begin := func(i *incident) *incident {
+		incidents = append(incidents, i)
+		return i
+	}
+	AfterAll(func() { AddReportEntry("Failures", tableOfIncidents(incidents), ReportEntryVisibilityAlways) })
+
+	It("an image that does not exist", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		good := i.cache.Status.Image
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = good + "-missing" }),
+			cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
+		i.mustServe(ctx, incidentNodes-1)
+		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = good }))
+		i.mustServe(ctx, incidentNodes-1)
+	})
+
+	It("an image without memcached", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = operatorImage }),
+			cachev1alpha1.ReasonNodesCrashing, "od cache-", `"memcached": executable file not found in $PATH`)
+		i.mustServe(ctx, incidentNodes-1)
+		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "" }))
+		i.mustServe(ctx, incidentNodes-1)
+	})
+
+	It("a request that no node of the cluster has room for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) {
+			spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+		}), cachev1alpha1.ReasonUnschedulable, "Pod cache-", "cannot be scheduled", "Insufficient cpu")
+		i.mustServe(ctx, incidentNodes-1)
+		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Resources.Requests = nil }))
+		i.mustServe(ctx, incidentNodes-1)
+	})
+
+	It("a quota that is used up", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		quota := &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "team"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
+		}
+		Expect(k8s.Create(ctx, quota)).To(Succeed())
+		i.untilRefused(ctx, &corev1.Pod{Spec: podsOf(ctx, i.neighbor)[0].Spec}, "exceeded quota")
+
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
+			cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
+		i.mustServe(ctx, incidentNodes)
+		i.endsWith(ctx, func() {
+			before := quota.DeepCopy()
+			quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5")
+			Expect(k8s.Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
+		})
+		i.mustServe(ctx, incidentNodes)
+	})
+
+	It("a limit of the namespace that is lower than the memory of a node", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		limits := &corev1.LimitRange{
+			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "team"},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")},
+			}}},
+		}
+		Expect(k8s.Create(ctx, limits)).To(Succeed())
+		i.untilRefused(ctx, &corev1.Pod{Spec: podsOf(ctx, i.neighbor)[0].Spec}, "maximum memory usage")
+
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
+			cachev1alpha1.ReasonAdmissionDenied, "forbidden", "maximum memory usage per Container is 100Mi, but limit is 157Mi")
+		i.mustServe(ctx, incidentNodes)
+		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, limits)).To(Succeed()) })
+		i.mustServe(ctx, incidentNodes)
+	})
+
+	It("a policy that refuses an object", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncidentInCache(ctx))
+		policy := newPolicy(ctx, i.namespace, "object.spec.replicas <= 3", "ask the platform team for more than three nodes")
+		i.untilRefused(ctx, i.deployment(ctx, incidentNodes+1), "ask the platform team")
+
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
+			cachev1alpha1.ReasonAdmissionDenied, policy.Name, "denied request: ask the platform team for more than three nodes")
+		i.mustServe(ctx, incidentNodes)
+		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, policy)).To(Succeed()) })
+		i.mustServe(ctx, incidentNodes)
+	})
+
+	It("a Service of somebody else that has the name already", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := begin(newIncident(ctx))
+		theirs := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "cache"},
+			Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "theirs"}, Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		Expect(k8s.Create(ctx, theirs)).To(Succeed())
+
+		i.happens(ctx, func() { i.cache = createMemcached(ctx, i.namespace, incidentNodes) },
+			cachev1alpha1.ReasonConflict, "Service cache exists already and belongs to nobody: delete or rename one of the two")
+		untouched := &corev1.Service{}
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(theirs), untouched)).To(Succeed())
+		Expect(untouched.ResourceVersion).To(Equal(theirs.ResourceVersion))
+		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, theirs)).To(Succeed()) })
+		Expect(childrenOf(ctx, i.cache)).To(HaveLen(3))
+	})
+})
+
+// edit returns a change of the spec of the cache.
+func (i *incident) edit(ctx context.Context, spec func(*cachev1alpha1.MemcachedSpec)) func() {
+	return func() {
+		GinkgoHelper()
+		change(ctx, i.cache, func(mc *cachev1alpha1.Memcached) { spec(&mc.Spec) })
+	}
+}
+
+// deployment returns a new Deployment like that of the neighbor.
+func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deployment {
+	GinkgoHelper()
+	var like appsv1.Deployment
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(i.neighbor), &like)).To(Succeed())
+	like.Spec.Replicas = &replicas
+	return &appsv1.Deployment{Spec: like.Spec}
+}
+
+// newPolicy makes a policy for the Deployments of a namespace, which goes with the spec. It takes a while to be in force.
+func newPolicy(ctx context.Context, namespace, expression, message string) *admissionregistrationv1.ValidatingAdmissionPolicy {
+	GinkgoHelper()
+	metadata := metav1.ObjectMeta{Name: namespace}
+	rule := admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+	}}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metadata,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy: ptr.To(admissionregistrationv1.Fail),
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+				ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{rule},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: expression, Message: message}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metadata,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	for _, object := range []client.Object{policy, binding} {
+		Expect(k8s.Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, object))).To(Succeed()) })
+	}
+	return policy
+}
+
+// tableOfIncidents says how each of them was told and how long it took.
+func tableOfIncidents(incidents []*incident) string {
+	rows := [][]string{{"failure", "Degraded after", "Ready after the fix", "fewest ready", "reason", "message"}}
+	for _, i := range incidents {
+		rows = append(rows, i.row())
+	}
+	return tabulate(rows)
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// The same Memcached serves all of these: none changes it.
+var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, func() {
+	var (
+		pod  corev1.Pod
+		node *traffic.Conn
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		Expect(k8s.Create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orders"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		})).To(Succeed())
+		mc := newMemcached(ctx, namespace, 1)
+		pod = podsOf(ctx, mc)[0]
+		node = connectTo(ctx, mc)
+	}, NodeTimeout(2*time.Minute))
+
+	DescribeTable("refuses what only attackers and administrators ask for",
+		func(ctx SpecContext, command, reply string) {
+			Expect(node.Command(ctx, command)).To(Equal(reply))
+			Expect(node.Command(ctx, "mn")).To(Equal("MN"), "the node serves on")
+		},
+		Entry(nil, SpecTimeout(time.Minute), "shutdown", "SERVER_ERROR: shutdown not enabled"),
+		Entry(nil, SpecTimeout(time.Minute), "watch fetchers", "CLIENT_ERROR watch commands not allowed"),
+		Entry(nil, SpecTimeout(time.Minute), "stats cachedump 1 100", "CLIENT_ERROR stats cachedump not allowed"),
+		Entry(nil, SpecTimeout(time.Minute), "stats detail on", "CLIENT_ERROR stats detail not allowed"),
+		Entry(nil, SpecTimeout(time.Minute), "lru_crawler metadump all", "ERROR metadump not allowed"),
+		Entry(nil, SpecTimeout(time.Minute), "lru_crawler mgdump all", "ERROR key dump not allowed"),
+	)
+
+	It("can be emptied with flush_all, as memcached can", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
+		Expect(node.Command(ctx, "flush_all")).To(Equal("OK"))
+		Expect(node.Command(ctx, "get color")).To(Equal("END"))
+	})
+
+	It("has no UDP socket, which attackers could amplify their traffic with", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		for _, family := range []string{"udp", "udp6"} {
+			sockets := strings.Split(strings.TrimSpace(execute(ctx, &pod, "cat", "/proc/1/net/"+family)), "\n")
+			Expect(sockets[0]).To(ContainSubstring("local_address"))
+			Expect(sockets[1:]).To(BeEmpty())
+		}
+	})
+
+	It("does not answer a datagram", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
+		bounded, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		Expect(traffic.AnswersUDP(bounded, addressOf(&pod))).To(BeFalse())
+	})
+
+	It("runs without root, capabilities and all system calls", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		Expect(execute(ctx, &pod, "id", "-u")).To(Equal("11211\n"))
+		process := fieldsOf(execute(ctx, &pod, "cat", "/proc/1/status"))
+		Expect(process).To(HaveKeyWithValue("Name", "memcached"))
+		Expect(process).To(HaveKeyWithValue("Uid", "11211 11211 11211 11211"))
+		Expect(process).To(HaveKeyWithValue("Gid", "11211 11211 11211 11211"))
+		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+			Expect(process).To(HaveKeyWithValue(set, "0000000000000000"))
+		}
+		Expect(process).To(HaveKeyWithValue("NoNewPrivs", "1"))
+		const filtered = "2" // see proc_pid_status(5)
+		Expect(process).To(HaveKeyWithValue("Seccomp", filtered))
+	})
+
+	It("has a root file system that nobody can write to", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		for _, folder := range []string{"/", "/etc/", "/usr/bin/"} {
+			_, err := tryExecute(ctx, &pod, "touch", folder+"intruder")
+			Expect(err).To(MatchError(ContainSubstring("Read-only file system")))
+		}
+	})
+
+	It("knows neither the API of the cluster nor other services", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		_, err := tryExecute(ctx, &pod, "ls", "/var/run/secrets/kubernetes.io/serviceaccount")
+		Expect(err).To(MatchError(ContainSubstring("No such file or directory")))
+		environment := execute(ctx, &pod, "cat", "/proc/1/environ")
+		Expect(environment).To(ContainSubstring("HOSTNAME=" + pod.Name))
+		Expect(environment).NotTo(ContainSubstring("ORDERS_"))
+	})
+
+	It("runs where Pod Security admits only restricted pods, and refuses others", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		image := pod.Spec.Containers[0].Image
+		_, err := tryKubectl(ctx, "run", "intruder", "--namespace", pod.Namespace, "--image", image, "--privileged")
+		Expect(err).To(MatchError(And(ContainSubstring(`violates PodSecurity "restricted`), ContainSubstring("privileged"))))
+	})
+
+	DescribeTable("is never started with a spec that cannot work: kubectl says which field is wrong and what to do",
+		func(ctx SpecContext, spec string, says ...string) {
+			manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
+			Expect(os.WriteFile(manifest, []byte(fmt.Sprintf(
+				"{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: invalid}, spec: %s}", spec)), 0o600)).To(Succeed())
+			_, err := tryKubectl(ctx, "apply", "--namespace", pod.Namespace, "--filename", manifest)
+			Expect(err).To(HaveOccurred())
+			for _, part := range says {
+				Expect(err).To(MatchError(ContainSubstring(part)))
+			}
+		},
+		Entry(nil, SpecTimeout(time.Minute), "{}", "spec.size: Required value"),
+		Entry(nil, SpecTimeout(time.Minute), "{size: -1}", "spec.size", "should be greater than or equal to 0"),
+		Entry(nil, SpecTimeout(time.Minute), "{size: 1, replicas: 3}", `unknown field "spec.replicas"`),
+		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {memory: 32Mi}}",
+			"spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"),
+		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {maxItemSize: 64Mi}}",
+			"spec.config.maxItemSize is 64Mi, more than half of spec.config.memory (64Mi)", "lower maxItemSize or raise memory"),
+		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {memory: 1Gi}, resources: {limits: {memory: 1Gi}}}",
+			"spec.resources.limits.memory is 1Gi", "needs at least 1164Mi", "raise it, or lower spec.config.memory"),
+		Entry(nil, SpecTimeout(time.Minute), "{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}",
+			"spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"),
+		Entry("memcached -vv, which logs keys", SpecTimeout(time.Minute), "{size: 1, config: {verbosity: 2}}",
+			"spec.config.verbosity", "should be less than or equal to 1"),
+	)
+})
+
+var _ = Describe("The spec opens or closes a node further", func() {
+	It("refuses flush_all with flushAll: false and lists keys with dump: true", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = ptr.To(false), ptr.To(true)
+		})
+		node := connectTo(ctx, mc)
+		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
+		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
+		Expect(connectTo(ctx, mc).Command(ctx, "lru_crawler metadump all")).To(Equal("OK"))
+		// An item shows when memcached's maintenance has moved it to the list of those that were not used lately.
+		Eventually(ctx, func() (string, error) { return node.Command(ctx, "stats cachedump 1 100") }).Should(HavePrefix("ITEM color "))
+	})
+})
+
+// connectTo connects to the only node of a Memcached until the specs that use it end.
+func connectTo(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Conn {
+	GinkgoHelper()
+	conn, err := traffic.Connect(ctx, dial, serversOf(ctx, mc)[0].Address)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// execute runs a command in the container of a pod, which must succeed, and returns what it prints.
+func execute(ctx context.Context, pod *corev1.Pod, command ...string) string {
+	GinkgoHelper()
+	output, err := tryExecute(ctx, pod, command...)
+	Expect(err).NotTo(HaveOccurred())
+	return output
+}
+
+// tryExecute runs a command in the container of a pod. The error has what it complains of.
+func tryExecute(ctx context.Context, pod *corev1.Pod, command ...string) (string, error) {
+	return tryKubectl(ctx, append([]string{"exec", "--namespace", pod.Namespace, pod.Name, "--"}, command...)...)
+}
+
+// fieldsOf reads /proc/PID/status.
+func fieldsOf(status string) map[string]string {
+	fields := map[string]string{}
+	for line := range strings.Lines(status) {
+		name, value, _ := strings.Cut(line, ":")
+		fields[name] = strings.Join(strings.Fields(value), " ")
+	}
+	return fields
+}

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// permission is what RBAC lets the operator do.
+type permission struct {
+	// namespace is where; empty is everywhere.
+	namespace string
+	// resource is as in apps/deployments, with its API group.
+	resource, verb string
+}
+
+// unusedPermissions are those that the operator needs although it does not use them in the suite.
+var unusedPermissions = map[permission]string{
+	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift asks for it: owner references block the deletion of the owner",
+	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent twice about one state of a Memcached counts",
+	{operatorNamespace, "events", "create"}:                   "leader election tells who leads",
+	{operatorNamespace, "events", "patch"}:                    "leader election tells it again",
+}
+
+// suiteBegan is since when requests count.
+var suiteBegan = time.Now()
+
+// specFailed says that a spec has failed: then the operator may not have done everything that it should.
+var specFailed bool
+
+var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
+
+// The permissions of the operator are tight: over the whole suite it is refused nothing, and it uses whatever it is granted.
+// The operator is still installed here: what BeforeSuite has to clean up it cleans up later.
+var _ = AfterSuite(func(ctx SpecContext) {
+	if clusterDir == "" || k8s == nil {
+		return
+	}
+	granted := permissionsOf(ctx, operatorNamespace)
+	refused := useOf(granted, operatorUser(operatorNamespace), suiteBegan)
+	unused, table := listUse(granted)
+	AddReportEntry("Requests by permission of the operator", table, ReportEntryVisibilityAlways)
+
+	Expect(refused).To(BeEmpty(), "requests of the operator that its roles do not grant")
+	for p := range granted {
+		Expect([]string{p.resource, p.verb}).NotTo(ContainElement(ContainSubstring("*")), "no permission has a wildcard")
+		Expect(p.resource).NotTo(HavePrefix("secrets"))
+	}
+	if suite, _ := GinkgoConfiguration(); specFailed || isFiltered(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles) ||
+		suite.LabelFilter != "" {
+		return
+	}
+	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)
+})
+
+func isFiltered(filters ...[]string) bool { return len(slices.Concat(filters...)) > 0 }
+
+// permissionsOf returns what the roles that are bound to the operator in a namespace grant, each with no use yet.
+func permissionsOf(ctx context.Context, namespace string) map[permission]int {
+	GinkgoHelper()
+	granted := map[permission]int{}
+	var everywhere rbacv1.ClusterRoleBindingList
+	Expect(k8s.List(ctx, &everywhere)).To(Succeed())
+	for _, binding := range everywhere.Items {
+		if bindsOperator(binding.Subjects, namespace) {
+			addRules(granted, "", rulesOf(ctx, "", binding.RoleRef))
+		}
+	}
+	var somewhere rbacv1.RoleBindingList
+	Expect(k8s.List(ctx, &somewhere)).To(Succeed())
+	for _, binding := range somewhere.Items {
+		if bindsOperator(binding.Subjects, namespace) {
+			addRules(granted, binding.Namespace, rulesOf(ctx, binding.Namespace, binding.RoleRef))
+		}
+	}
+	Expect(granted).NotTo(BeEmpty())
+	return granted
+}
+
+func bindsOperator(subjects []rbacv1.Subject, namespace string) bool {
+	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
+		return subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == namespace && subject.Name == operatorDeployment
+	})
+}
+
+func rulesOf(ctx context.Context, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
+	GinkgoHelper()
+	if ref.Kind == "Role" {
+		var role rbacv1.Role
+		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &role)).To(Succeed())
+		return role.Rules
+	}
+	var role rbacv1.ClusterRole
+	Expect(k8s.Get(ctx, client.ObjectKey{Name: ref.Name}, &role)).To(Succeed())
+	return role.Rules
+}
+
+func addRules(granted map[permission]int, namespace string, rules []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					granted[permission{namespace, inGroup(group, resource), verb}] = 0
+				}
+			}
+		}
+		for _, url := range rule.NonResourceURLs {
+			for _, verb := range rule.Verbs {
+				granted[permission{"", url, verb}] = 0
+			}
+		}
+	}
+}
+
+// useOf counts the requests of a user by the permission that each of them needs. It returns those that have been refused,
+// or that something else must have granted.
+func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
+	refused = map[string]int{}
+	for event := range requestsOf(user, since) {
+		resource := resourceOf(event)
+		if resource == "" && !denied(event) {
+			continue // everybody may ask what the API server has
+		}
+		for _, verb := range verbsOf(event) {
+			everywhere := permission{"", cmp.Or(resource, event.RequestURI), verb}
+			here := everywhere
+			if event.ObjectRef != nil {
+				here.namespace = event.ObjectRef.Namespace
+			}
+			_, isEverywhere := granted[everywhere]
+			_, isHere := granted[here]
+			switch {
+			case denied(event) || !isEverywhere && !isHere:
+				refused[fmt.Sprintf("%s %s %s", verb, here.resource, here.namespace)]++
+			case isHere:
+				granted[here]++
+			default:
+				granted[everywhere]++
+			}
+		}
+	}
+	return refused
+}
+
+// listUse lists all permissions with the number of requests that needed them. It returns those that none has needed.
+func listUse(granted map[permission]int) (unused []string, table string) {
+	rows := [][]string{{"verb", "resource", "namespace", "requests"}}
+	sorted := slices.SortedFunc(maps.Keys(granted), func(a, b permission) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.resource, b.resource), cmp.Compare(a.verb, b.verb))
+	})
+	for _, p := range sorted {
+		use := strconv.Itoa(granted[p])
+		why, allowed := unusedPermissions[p]
+		switch {
+		case granted[p] > 0:
+		case allowed:
+			use = "0: " + why
+		default:
+			unused = append(unused, p.verb+" "+p.resource)
+		}
+		rows = append(rows, []string{p.verb, p.resource, cmp.Or(p.namespace, "(all)"), use})
+	}
+	return unused, tabulate(rows)
+}

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// The operator has permissions that it uses for nothing but this: see the end of the suite.
+var _ = Describe("What users seldom do", func() {
+	const managedBy = "app.kubernetes.io/managed-by"
+
+	It("labels that are removed come back", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		before, lives := childrenOf(ctx, mc), livesOf(ctx, mc)
+		for i, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
+			key := client.ObjectKeyFromObject(mc)
+			Expect(k8s.Get(ctx, key, object)).To(Succeed())
+			labeled := object.DeepCopyObject().(client.Object)
+			delete(object.GetLabels(), managedBy)
+			Expect(k8s.Patch(ctx, object, client.MergeFrom(labeled))).To(Succeed())
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Get(ctx, key, object)).To(Succeed())
+				g.Expect(object.GetLabels()).To(HaveKeyWithValue(managedBy, "memcached-operator"))
+			}).Should(Succeed())
+			Expect(string(object.GetUID())).To(Equal(before[i].uid))
+		}
+		Expect(livesOf(ctx, mc)).To(Equal(lives), "no pod is replaced or restarted")
+	})
+
+	It("a budget that is not wanted any more is deleted", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{}))
+		}).Should(BeTrue())
+	})
+})

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// A thousand connections and gigabytes of items are too much for a forwarded port.
+var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label(onLocalCluster), func() {
+	rows := [][]string{{
+		"MiB", "limit", "process (VmHWM)", "container (cgroup)", "limit/process", "connections", "rejected_connections", "sets", "evictions",
+	}}
+
+	AfterAll(func() {
+		AddReportEntry("Peak memory of a full node with all its connections", tabulate(rows), ReportEntryVisibilityAlways)
+	})
+
+	DescribeTable("is enough for all that clients may give the node, and no waste",
+		func(ctx SpecContext, spec cachev1alpha1.MemcachedSpec, atMost float64) {
+			mc := newMemcached(ctx, newNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.Config, mc.Spec.Resources = spec.Config, spec.Resources
+			})
+			address := serversOf(ctx, mc)[0].Address
+			filled, err := traffic.Filler{
+				Address: address, Dial: dial, Connections: int(mc.Spec.Config.MaxConnections), Factor: 1.2, Seed: 1,
+			}.Fill(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(filled.Evictions).To(BeNumerically(">", 0), "the node was not full")
+
+			pod := podsOf(ctx, mc)[0]
+			peak := peakOf(ctx, &pod)
+			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejectedConnections(ctx, address)))
+			Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
+			Expect(pod.Status.ContainerStatuses[0].LastTerminationState.Terminated).To(BeNil())
+			Expect(peak.process).To(BeNumerically("<", peak.limit))
+			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
+			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
+		},
+		// What is not for items counts most in a small node: a page for each slab class, and the reserve for the kernel.
+		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.6),
+		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
+		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
+		Entry("maxConnections 4096, threads 8", SpecTimeout(3*time.Minute),
+			cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{MaxConnections: 4096, Threads: 8}}, 1.6),
+		// 1 MiB less is refused.
+		Entry("the smallest limit that may be given", SpecTimeout(3*time.Minute),
+			cachev1alpha1.MemcachedSpec{Resources: cachev1alpha1.MemcachedResources{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("125Mi")},
+			}}, 1.6),
+	)
+})
+
+var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
+	It("are as many as the spec says, and the next client is told why it is none", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		address := serversOf(ctx, mc)[0].Address
+		Expect(mc.Spec.Config.MaxConnections).To(BeEquivalentTo(1024), "the default")
+		var clients []*traffic.Conn
+		for range mc.Spec.Config.MaxConnections {
+			client, reply := connect(ctx, address)
+			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
+			clients = append(clients, client)
+		}
+		_, reply := connect(ctx, address)
+		Expect(reply).To(Equal("ERROR Too many open connections"))
+		Expect(clients[0].Command(ctx, "mn")).To(Equal("MN"), "those that are in stay in")
+
+		Expect(clients[1].Close()).To(Succeed())
+		Eventually(ctx, func() string {
+			_, reply := connect(ctx, address)
+			return reply
+		}).Should(Equal("MN"), "a place that is given back is there for the next")
+	})
+})
+
+func withMemory(quantity string) cachev1alpha1.MemcachedSpec {
+	return cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{Memory: ptr.To(resource.MustParse(quantity))}}
+}
+
+// connect connects to a node and returns its reply to a command that does nothing. The connection ends with the spec.
+func connect(ctx context.Context, address string) (*traffic.Conn, string) {
+	GinkgoHelper()
+	conn, err := traffic.Connect(ctx, dial, address)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = conn.Close() })
+	reply, err := conn.Command(ctx, "mn")
+	Expect(err).NotTo(HaveOccurred())
+	return conn, reply
+}
+
+// rejectedConnections is how many connections were one too many, those of the kubelet's probes among them.
+func rejectedConnections(ctx context.Context, address string) string {
+	GinkgoHelper()
+	conn, _ := connect(ctx, address)
+	stats, err := conn.Stats(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return stats["rejected_connections"]
+}
+
+// peak is how much memory a node has used at most, in MiB.
+type peak struct {
+	limit float64
+	// process is the resident memory of memcached.
+	process float64
+	// container is what the kernel has charged to the container: that is what the limit is for.
+	container float64
+}
+
+// peakOf reads the peaks in the container.
+func peakOf(ctx context.Context, pod *corev1.Pod) peak {
+	GinkgoHelper()
+	process := fieldsOf(execute(ctx, pod, "cat", "/proc/1/status"))["VmHWM"]
+	// Of cgroup v2 and of cgroup v1: whichever the machine has.
+	container := execute(ctx, pod, "sh", "-c",
+		"cat /sys/fs/cgroup/memory.peak 2>/dev/null || cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes")
+	return peak{
+		limit:     float64(pod.Spec.Containers[0].Resources.Limits.Memory().Value()) / (1 << 20),
+		process:   number(strings.TrimSuffix(process, " kB")) / (1 << 10),
+		container: number(strings.TrimSpace(container)) / (1 << 20),
+	}
+}
+
+func number(text string) float64 {
+	GinkgoHelper()
+	value, err := strconv.ParseFloat(text, 64)
+	Expect(err).NotTo(HaveOccurred())
+	return value
+}
+
+// row is a row of the table of all peaks.
+func (p peak) row(title string, filled traffic.Report, rejected string) []string {
+	return []string{
+		title, fmt.Sprintf("%.0f", p.limit), fmt.Sprintf("%.1f", p.process), fmt.Sprintf("%.1f", p.container),
+		fmt.Sprintf("%.2f", p.limit/p.process), strconv.Itoa(filled.Connections), rejected, strconv.Itoa(filled.Sets),
+		strconv.FormatInt(filled.Evictions, 10),
+	}
+}
