@@ -31,6 +31,7 @@ var unions = []apply.Union{
 	{Kind: budgetKind, Path: []string{"spec"}, Members: []string{"minAvailable", "maxUnavailable"}},
 	{Kind: deploymentKind, Path: container("readinessProbe"), Members: handlers},
 	{Kind: deploymentKind, Path: container("livenessProbe"), Members: handlers},
+	{Kind: deploymentKind, Path: container("startupProbe"), Members: handlers},
 }
 
 // handlers are those of probes.

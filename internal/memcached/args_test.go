@@ -24,35 +24,35 @@ func TestArgs(t *testing.T) {
 	}{
 		{
 			"an object that did not pass through the schema", func(*cachev1alpha1.MemcachedSpec) {},
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X",
 		},
-		{"memory", memory("2Gi"), "-p 11211 -U 0 -m 2048 -c 1053 -t 4 -I 1m -W -X"},
-		{"memory in bytes", memory("134217728"), "-p 11211 -U 0 -m 128 -c 1053 -t 4 -I 1m -W -X"},
+		{"memory", memory("2Gi"), "-p 11211 -U 0 -m 2048 -c 1055 -t 4 -I 1m -W -X"},
+		{"memory in bytes", memory("134217728"), "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X"},
 		{
 			"connections", func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxConnections = 2000 },
-			"-p 11211 -U 0 -m 64 -c 2029 -t 4 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 2031 -t 4 -I 1m -W -X",
 		},
 		{
 			"threads, and the descriptors that they need", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Threads = 8 },
-			"-p 11211 -U 0 -m 64 -c 1073 -t 8 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 1075 -t 8 -I 1m -W -X",
 		},
 		{
 			"verbosity", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Verbosity = 1 },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -v",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -v",
 		},
 		{
 			"an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
 				s.Config.IdleTimeout = &metav1.Duration{Duration: 90 * time.Minute}
 			},
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -o idle_timeout=5400",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o idle_timeout=5400",
 		},
 		{
 			"no flush_all", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W -X -F",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -F",
 		},
 		{
 			"flush_all and dump", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll, s.Config.Dump = ptr.To(true), ptr.To(true) },
-			"-p 11211 -U 0 -m 64 -c 1053 -t 4 -I 1m -W",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W",
 		},
 	} {
 		mc := makeCache(3)

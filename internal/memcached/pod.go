@@ -73,8 +73,10 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		// A TCP connect is the only check that works whatever a later version puts in front of the commands, and that a busy
 		// memcached passes. A restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(5, 3),
-		LivenessProbe:  tcpProbe(10, 6),
-		Lifecycle:      lifecycle(mc),
+		// The first probe often comes before memcached listens. Without this one the node would serve 5 s later than it could.
+		StartupProbe:  tcpProbe(1, 60),
+		LivenessProbe: tcpProbe(10, 6),
+		Lifecycle:     lifecycle(mc),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),
 			ReadOnlyRootFilesystem:   ptr.To(true),

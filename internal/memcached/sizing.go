@@ -73,8 +73,8 @@ func (s sizing) check(limit resource.Quantity) error {
 
 // connectionLimit is memcached's -c for so many client connections. memcached takes 8 file descriptors for itself and 5
 // for each thread from that number, and one for its second listener (IPv4 and IPv6); it does not start with less than
-// about 5 for each thread and 32.
+// about 5 for each thread and 32. The kubelet's two probes need a connection each, which must not be a client's.
 func (s sizing) connectionLimit() int32 {
-	const process, perThread, secondListener, least = 8, 5, 1, 32
-	return perThread*s.threads + max(s.connections+process+secondListener, least)
+	const process, perThread, secondListener, probes, least = 8, 5, 1, 2, 32
+	return perThread*s.threads + max(s.connections+process+secondListener+probes, least)
 }

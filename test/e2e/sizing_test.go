@@ -78,8 +78,13 @@ var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
 			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
 			clients = append(clients, client)
 		}
-		_, reply := connect(ctx, address)
-		Expect(reply).To(Equal("ERROR Too many open connections"))
+		// Two places more are for the probes of the kubelet, which come and go.
+		var replies []string
+		for range 3 {
+			_, reply := connect(ctx, address)
+			replies = append(replies, reply)
+		}
+		Expect(replies).To(ContainElement("ERROR Too many open connections"))
 		Expect(clients[0].Command(ctx, "mn")).To(Equal("MN"), "those that are in stay in")
 
 		Expect(clients[1].Close()).To(Succeed())
