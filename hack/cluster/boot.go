@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,37 +57,13 @@ type booting struct {
 // boot starts everything in the order of dependence, reports each step with its time, and then stays as the parent of the
 // components.
 func (c *cluster) boot(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	b := &booting{cluster: c, failed: make(chan error)}
-	go func() {
-		select {
-		case err := <-b.failed:
-			cancel(err)
-		case <-ctx.Done():
-		}
-	}()
 	// Commands are looked up with the PATH of this process.
 	if err := os.Setenv("PATH", c.binary("")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}
-	for _, step := range []struct {
-		title string
-		take  func(context.Context) error
-	}{
-		{"mounts, network and cgroups", b.isolate},
-		{"certificates and configuration", b.configure},
-		{"etcd and the API server", b.startAPIServer},
-		{"the controllers, containerd and the registry", b.startControllers},
-		{"the images in the registry", b.pushImages},
-		{"the kubelet: a node that is Ready", b.startNode},
-		{"CoreDNS: a name that resolves", b.startDNS},
-	} {
-		start := time.Now()
-		if err := step.take(ctx); err != nil {
-			return fmt.Errorf("%s: %w", step.title, errors.Join(err, context.Cause(ctx)))
-		}
-		fmt.Fprintf(c.out, "  %5.1f s  %s\n", time.Since(start).Seconds(), step.title)
+	b := &booting{cluster: c, failed: make(chan error)}
+	if err := b.takeSteps(ctx); err != nil {
+		return err
 	}
 	if err := os.WriteFile(c.file("ready"), nil, 0o600); err != nil {
 		return err
@@ -103,6 +80,40 @@ func (c *cluster) boot(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// takeSteps takes one step after the other. A component that ends meanwhile ends the wait for it.
+func (b *booting) takeSteps(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case err := <-b.failed:
+			cancel(err)
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
+	defer cancel(nil)
+	for _, step := range []struct {
+		title string
+		take  func(context.Context) error
+	}{
+		{"mounts, network and cgroups", b.isolate},
+		{"certificates and configuration", b.configure},
+		{"etcd and the API server", b.startAPIServer},
+		{"the controllers, containerd and the registry", b.startControllers},
+		{"the images in the registry", b.pushImages},
+		{"the kubelet: a node that is Ready", b.startNode},
+		{"CoreDNS: a name that resolves", b.startDNS},
+	} {
+		start := time.Now()
+		if err := step.take(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.title, errors.Join(err, context.Cause(ctx)))
+		}
+		fmt.Fprintf(b.out, "  %5.1f s  %s\n", time.Since(start).Seconds(), step.title)
+	}
+	return nil
 }
 
 // run starts a component of the cluster, which ends with the boot.

@@ -86,34 +86,42 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	})
 })
 
+// apiServerAway is when the API server was not ready. One that has just started has not read any role and refuses everybody.
+var apiServerAway struct{ from, until time.Time }
+
 var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
 	const away = 30 * time.Second
+	untilReadyz := func(ctx SpecContext) {
+		GinkgoHelper()
+		Eventually(ctx, func() error {
+			_, err := tryKubectl(ctx, "get", "--raw", "/readyz")
+			return err
+		}).Should(Succeed())
+		apiServerAway.until = time.Now()
+	}
 
 	It("for half a minute: nothing is restarted or changed, and the operator goes on by itself", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		scene := newScene(ctx)
 		scene.begin(ctx)
 		server := apiServer()
 		invocation := server.invocation()
-		stopped := time.Now()
+		apiServerAway.from = time.Now()
 		server.signal(syscall.SIGKILL)
 		DeferCleanup(func(ctx SpecContext) {
 			if len(processesOf("kube-apiserver", "")) == 0 {
 				invocation.start()
+				untilReadyz(ctx)
 			}
 			untilOperators(ctx, 1)
 		})
 		Consistently(ctx, scene.traffic.firstFailure).WithTimeout(away).Should(BeEmpty())
 		invocation.start()
-		Eventually(ctx, func() error {
-			_, err := tryKubectl(ctx, "get", "--raw", "/readyz")
-			return err
-		}).Should(Succeed())
-		back := time.Now()
-		took := scene.userScalesAnother(ctx).Sub(back)
+		untilReadyz(ctx)
+		took := scene.userScalesAnother(ctx).Sub(apiServerAway.until)
 		scene.mustBeUntouched(ctx)
 		AddReportEntry("The API server was away", tabulate([][]string{
 			{"away for", "a change was followed after", "what clients saw"},
-			{back.Sub(stopped).Round(time.Second).String(), took.Round(10 * time.Millisecond).String(), scene.traffic.served().String()},
+			{apiServerAway.until.Sub(apiServerAway.from).Round(time.Second).String(), took.Round(10 * time.Millisecond).String(), scene.traffic.served().String()},
 		}), ReportEntryVisibilityAlways)
 	})
 })

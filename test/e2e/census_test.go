@@ -147,9 +147,14 @@ func (c *census) askDNS(ctx context.Context, followers *sync.WaitGroup) {
 	at := time.Now()
 	patient, cancel := context.WithTimeout(ctx, samplePatience)
 	defer cancel()
-	addresses, err := lookup(patient, c.mc.Name+"."+c.mc.Namespace+".svc.cluster.local.")
+	// Only A records: Go's resolver takes an empty answer about the others for all there is when the one about these fails.
+	found, err := resolver().LookupNetIP(patient, "ip4", c.mc.Name+"."+c.mc.Namespace+".svc.cluster.local.")
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
 		return // that there is no sample shows, see blind
+	}
+	var addresses []string
+	for _, address := range found {
+		addresses = append(addresses, address.Unmap().String())
 	}
 	slices.Sort(addresses)
 	c.note(func() {

@@ -131,6 +131,10 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {
+		received := event.RequestReceivedTimestamp.Time
+		if denied(event) && received.After(apiServerAway.from) && received.Before(apiServerAway.until) {
+			continue
+		}
 		resource := resourceOf(event)
 		if resource == "" && !denied(event) {
 			continue // everybody may ask what the API server has
