@@ -35,6 +35,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/fence"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
@@ -46,6 +47,9 @@ const (
 
 // leaderElectionID is the name of the lease.
 const leaderElectionID = "memcached-operator.cache.example.com"
+
+// leaseDuration is how long the others wait for a leader that does not renew its lease.
+const leaseDuration = 15 * time.Second
 
 // version is set by the build.
 var version = "devel"
@@ -118,6 +122,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	if opts.leaderElection {
+		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
+	}
 	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
@@ -173,7 +180,7 @@ func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 		LeaderElection:                opts.leaderElection,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.leaderElectionNamespace,
-		LeaseDuration:                 ptr.To(15 * time.Second),
+		LeaseDuration:                 ptr.To(leaseDuration),
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
 		LeaderElectionReleaseOnCancel: true, // the process exits right after Start returns

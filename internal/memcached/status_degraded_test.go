@@ -88,6 +88,11 @@ func podRows(t *testing.T) []statusCase {
 			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`,
 		},
 		{
+			"memcached is not in the image, and each try says so twice",
+			then(waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`), exited(128, "StartError", "no such file")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 128 (StartError): no such file",
+		},
+		{
 			"the container cannot be created", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
 			"NodesCrashing: Pod cache-5d4f-02 cannot start: CreateContainerConfigError: container has runAsNonRoot and image will run as root",
 		},

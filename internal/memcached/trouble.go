@@ -114,7 +114,8 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 	}
 	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error"): // CreateContainerConfigError, RunContainerError, ...
+	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
+	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
 	case exit != nil && !podReady(pod):
 		problem.Message = fmt.Sprintf("%s in pod %s exited with code %d (%s)", container.Name, pod.Name, exit.ExitCode, exit.Reason)

@@ -127,6 +127,13 @@ func scaleOperator(ctx context.Context, replicas int) {
 	DeferCleanup(func(ctx SpecContext) { scale(ctx, 1) })
 }
 
+// replaceOperator starts the operator in a new pod: in one that has ended several times it would be restarted ever later.
+func replaceOperator(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
+	untilOperators(ctx, 1)
+}
+
 // untilOperators waits until there are just so many operators, and each is ready and runs.
 func untilOperators(ctx context.Context, replicas int) {
 	GinkgoHelper()

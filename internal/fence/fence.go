@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fence keeps a process that has lost its lease from changing anything. Leader election alone does not: a leader
+// that was paused for longer than its lease, by a frozen machine for example, goes on where it was, with what it knew then,
+// until it finds time to ask for the lease.
+package fence
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// Wrap returns the configuration of clients that change objects only while the lease of this name is held: if its last
+// renewal through such a client is older than the lease's duration, a request that changes an object fails without being
+// sent. Requests that create objects are not held back, since those of the operator are events and reviews of access; what
+// it creates otherwise it applies. The lease itself, whose name must be that of no other, can always be written.
+func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
+	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
+	wrapped := rest.CopyConfig(config)
+	wrapped.Wrap(f.around)
+	return wrapped
+}
+
+type fence struct {
+	lease    string
+	duration time.Duration
+	clock    clock.PassiveClock
+
+	mutex   sync.RWMutex
+	renewed time.Time
+}
+
+func (f *fence) around(next http.RoundTripper) http.RoundTripper {
+	return roundTripper{fence: f, next: next}
+}
+
+type roundTripper struct {
+	fence *fence
+	next  http.RoundTripper
+}
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	writes := request.Method == http.MethodPut || request.Method == http.MethodPatch || request.Method == http.MethodDelete
+	switch {
+	case r.fence.concernsLease(request):
+		// What others wait for is the end of the lease since they saw it renewed, which is after now.
+		sent := r.fence.clock.Now()
+		response, err := r.next.RoundTrip(request)
+		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
+			r.fence.note(sent)
+		}
+		return response, err
+	case writes && !r.fence.held():
+		return nil, fmt.Errorf("the lease %s was not renewed for %s: another replica may lead, so nothing is written",
+			r.fence.lease, r.fence.duration)
+	default:
+		return r.next.RoundTrip(request)
+	}
+}
+
+// concernsLease says whether a request reads or writes the lease: by its name, or to create it.
+func (f *fence) concernsLease(request *http.Request) bool {
+	const leases = "/leases"
+	path := request.URL.Path
+	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
+}
+
+func (f *fence) note(renewed time.Time) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.renewed = renewed
+}
+
+// held is decided by both clocks: the monotonic one goes on while a process is stopped, but not while a machine sleeps, and
+// the wall clock may be set.
+func (f *fence) held() bool {
+	f.mutex.RLock()
+	defer f.mutex.RUnlock()
+	now := f.clock.Now()
+	return !f.renewed.IsZero() && now.Sub(f.renewed) < f.duration && now.Round(0).Sub(f.renewed.Round(0)) < f.duration
+}

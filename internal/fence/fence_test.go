@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fence
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+const (
+	name      = "operator.example.com"
+	leases    = "/apis/coordination.k8s.io/v1/namespaces/operators/leases"
+	lease     = leases + "/" + name
+	duration  = 15 * time.Second
+	children  = "/apis/apps/v1/namespaces/shop/deployments/cache"
+	refusedIs = "the lease operator.example.com was not renewed for 15s: another replica may lead, so nothing is written"
+)
+
+// step is a request after some time, and what becomes of it.
+type step struct {
+	after        time.Duration
+	method, path string
+	// status is what the API server answers.
+	status int
+	// refused says that the request must not reach it.
+	refused bool
+}
+
+func TestFence(t *testing.T) {
+	renew := step{method: http.MethodPut, path: lease, status: http.StatusOK}
+	write := step{method: http.MethodPatch, path: children, status: http.StatusOK}
+	refused := step{method: http.MethodPatch, path: children, refused: true}
+	after := func(s step, d time.Duration) step { s.after = d; return s }
+	of := func(s step, method string) step { s.method = method; return s }
+	for title, steps := range map[string][]step{
+		"nobody writes without a lease":                  {refused, of(refused, http.MethodPut), of(refused, http.MethodDelete)},
+		"everybody may read":                             {{method: http.MethodGet, path: children, status: http.StatusOK}},
+		"everybody may report events and ask for access": {{method: http.MethodPost, path: "/apis/events.k8s.io/v1/namespaces/shop/events", status: http.StatusCreated}},
+		"who renewed the lease writes":                   {renew, write, of(write, http.MethodPut), of(write, http.MethodDelete)},
+		"who created the lease writes":                   {{method: http.MethodPost, path: leases, status: http.StatusCreated}, write},
+		"a lease holds for its duration":                 {renew, after(write, duration-1), after(refused, 1)},
+		"each renewal holds it for as long":              {renew, after(renew, duration-1), after(write, duration-1), after(refused, 1)},
+		"reading the lease is no renewal":                {{method: http.MethodGet, path: lease, status: http.StatusOK}, refused},
+		"a renewal that was refused is none":             {{method: http.MethodPut, path: lease, status: http.StatusConflict}, refused},
+		"another's lease is none of ours":                {{method: http.MethodPut, path: leases + "/other", refused: true}, refused},
+		"one who was paused writes when the lease is his": {
+			renew, after(refused, time.Minute), renew, write,
+		},
+	} {
+		t.Run(title, func(t *testing.T) { play(t, steps) })
+	}
+}
+
+func play(t *testing.T, steps []step) {
+	t.Helper()
+	clock := testclock.NewFakePassiveClock(time.Now())
+	var current step
+	received := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		received++
+		w.WriteHeader(current.status)
+	}))
+	defer server.Close()
+	f := &fence{lease: name, duration: duration, clock: clock}
+	client := &http.Client{Transport: f.around(http.DefaultTransport)}
+	for i, s := range steps {
+		current, received = s, 0
+		clock.SetTime(clock.Now().Add(s.after))
+		request, err := http.NewRequestWithContext(t.Context(), s.method, server.URL+s.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		switch {
+		case s.refused && (err == nil || !strings.Contains(err.Error(), refusedIs) || received != 0):
+			t.Errorf("step %d: %s %s must be refused, but was received %d times with the error %v", i, s.method, s.path, received, err)
+		case !s.refused && (err != nil || received != 1):
+			t.Errorf("step %d: %s %s must be sent once, but was received %d times: %v", i, s.method, s.path, received, err)
+		}
+	}
+}
+
+// TestWallClock has the monotonic clock stand still, as it does while a machine sleeps.
+func TestWallClock(t *testing.T) {
+	now := time.Now()
+	f := &fence{lease: name, duration: duration, clock: testclock.NewFakePassiveClock(now.Round(0).Add(time.Hour))}
+	f.note(now)
+	if f.held() {
+		t.Error("the lease was held for an hour of sleep")
+	}
+}
+
+// TestWrap has two clients of one configuration, as the manager has: one renews the lease, the other writes.
+func TestWrap(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	original := &rest.Config{Host: server.URL}
+	config := Wrap(original, name, duration)
+	if original.WrapTransport != nil {
+		t.Error("the original configuration was changed")
+	}
+	send := func(method, path string) error {
+		client, err := rest.HTTPClientFor(rest.CopyConfig(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err
+	}
+	if send(http.MethodPatch, children) == nil {
+		t.Error("written without a lease")
+	}
+	if err := send(http.MethodPut, lease); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(http.MethodPatch, children); err != nil {
+		t.Error(err)
+	}
+}
