@@ -119,7 +119,7 @@ func (c *census) untilSettled(ctx context.Context) {
 
 func (c *census) watchPods(ctx context.Context, events <-chan watch.Event) {
 	for event := range events {
-		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.PodIP != "" {
+		if pod, ok := event.Object.(*corev1.Pod); ok {
 			c.note(func() { c.notePod(event.Type, pod) })
 		}
 	}
@@ -128,9 +128,18 @@ func (c *census) watchPods(ctx context.Context, events <-chan watch.Event) {
 	}
 }
 
+// notePod finds the pod by its name: one that has ended may have no address any more.
 func (c *census) notePod(event watch.EventType, pod *corev1.Pod) {
-	life := c.pods[pod.Status.PodIP]
-	if life == nil || life.name != pod.Name {
+	var life *podLife
+	for _, known := range c.pods {
+		if known.name == pod.Name {
+			life = known
+		}
+	}
+	if life == nil {
+		if pod.Status.PodIP == "" {
+			return // it is not there yet
+		}
 		life = &podLife{name: pod.Name}
 		c.pods[pod.Status.PodIP] = life
 	}
