@@ -9,38 +9,10 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-images=${PWD}/bin/images
-registry=localhost:5000
-mkdir -p "${images}"
-# Builds run in a mount namespace of their own, so that one that is cut short leaves no mount behind.
-if [[ $1 == build && -z "${IMAGES_UNSHARED:-}" ]]; then
-	IMAGES_UNSHARED=1 exec unshare --mount "$0" "$@"
+source hack/cluster/buildah.sh
+if [[ $1 == build ]]; then
+	isolate_mounts "$@"
 fi
-
-buildah() {
-	BUILDAH_ISOLATION=chroot command buildah --root "${images}/storage" --runroot "${images}/run" --storage-driver overlay "$@"
-}
-
-# build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds image NAME unless it was built from the same FINGERPRINT before.
-build_image() {
-	local name=$1 fingerprint=$2 context=$3 stamp
-	shift 3
-	stamp=${images}/.$(tr -c 'a-z0-9.\n' - <<<"${name}").stamp
-	if [[ "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]] && buildah images --quiet "${name}" >/dev/null 2>&1; then
-		return
-	fi
-	rm -f "${stamp}"
-	local start=${SECONDS}
-	if ! buildah build --quiet --pull-never --tag "${name}" "$@" "${context}" >"${images}/build.log" 2>&1; then
-		cat "${images}/build.log" >&2
-		echo "Building the image ${name} failed." >&2
-		return 1
-	fi
-	echo "${fingerprint}" >"${stamp}"
-	echo "  image ${name} built in $((SECONDS - start)) s."
-}
-
-fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -; }
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
 # The operator's image changes its tag with its content: a node does not pull a tag that it has.
@@ -139,11 +111,11 @@ build_memcached() {
 
 # The stand-ins offer what the Dockerfile uses of the images that it starts from: of the first a shell and Go, which is
 # this machine's, and of the second an empty file system and a user.
-build_operator() {
+build_operators() {
 	local context=${images}/base base
 	mkdir -p "${context}"
 	cp /bin/busybox "${context}"
-	echo nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin >"${context}/passwd"
+	echo nonroot:x:65532:65532:nonroot:/:/sbin/nologin >"${context}/passwd"
 	base=$(fingerprint_of "$0" /bin/busybox)
 	build_image docker.io/library/golang:1.26 "${base}" "${context}" --file - <<-'END'
 		FROM scratch
@@ -155,33 +127,21 @@ build_operator() {
 		FROM scratch
 		COPY passwd /etc/passwd
 		USER 65532
-		WORKDIR /home/nonroot
 	END
-	go mod download
-	local arch arguments
-	arch=$(go env GOARCH)
-	arguments=(--volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE):/go/pkg/mod"
-		--volume "$(go env GOCACHE):/cache" --build-arg "BUILDPLATFORM=linux/${arch}" --build-arg TARGETOS=linux
-		--build-arg "TARGETARCH=${arch}")
-	build_image "${operator_image}" "${sources}" . "${arguments[@]}" --build-arg VERSION=0.0.1
-	build_image "${upgraded_image}" "${sources}" . "${arguments[@]}" --build-arg VERSION=0.0.2
+	build_operator "${operator_image}" "${sources}" . 0.0.1
+	build_operator "${upgraded_image}" "${sources}" . 0.0.2
 	echo "${operator_image}" >"${images}/operator"
 }
-
-# push IMAGE NAME pushes an image. A mirror has the path of a name without the registry that it mirrors.
-push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }
 
 case $1 in
 build)
 	build_pause
 	build_coredns
 	build_memcached
-	build_operator
+	build_operators
 	;;
 push)
-	certificates=$(mktemp -d)
-	trap 'rm -rf "${certificates}"' EXIT
-	cp "$2" "${certificates}/ca.crt"
+	trust "$2"
 	while read -r image; do
 		push "${image}" "${image}"
 	done < <(list)

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Functions that build images of the local cluster and push them, for scripts that run in the root of the repository.
+
+images=${PWD}/bin/images
+# The registry of the cluster. Only the namespaces of the cluster have it.
+registry=localhost:5000
+mkdir -p "${images}"
+
+# Runs the script anew in a mount namespace of its own, so that a build that is cut short leaves no mount behind.
+isolate_mounts() {
+	if [[ -z "${IMAGES_UNSHARED:-}" ]]; then
+		IMAGES_UNSHARED=1 exec unshare --mount "$0" "$@"
+	fi
+}
+
+buildah() {
+	BUILDAH_ISOLATION=chroot command buildah --root "${images}/storage" --runroot "${images}/run" --storage-driver overlay "$@"
+}
+
+# build_image NAME FINGERPRINT CONTEXT [ARGUMENT...] builds image NAME unless it was built from the same FINGERPRINT before.
+build_image() {
+	local name=$1 fingerprint=$2 context=$3 stamp
+	shift 3
+	stamp=${images}/.$(tr -c 'a-z0-9.\n' - <<<"${name}").stamp
+	if [[ "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]] && buildah images --quiet "${name}" >/dev/null 2>&1; then
+		return
+	fi
+	rm -f "${stamp}"
+	local start=${SECONDS}
+	if ! buildah build --quiet --pull-never --tag "${name}" "$@" "${context}" >"${images}/build.log" 2>&1; then
+		cat "${images}/build.log" >&2
+		echo "Building the image ${name} failed." >&2
+		return 1
+	fi
+	echo "${fingerprint}" >"${stamp}"
+	echo "  image ${name} built in $((SECONDS - start)) s."
+}
+
+fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -; }
+
+# go_arguments sets arguments: those with which a Dockerfile compiles Go without a network, by the machine's Go, modules and
+# cache, in the stand-ins that images.sh builds for the images that it starts from.
+go_arguments() {
+	local arch
+	arch=$(go env GOARCH)
+	# shellcheck disable=SC2034 # for the caller
+	arguments=(--volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE):/go/pkg/mod"
+		--volume "$(go env GOCACHE):/cache" --build-arg "BUILDPLATFORM=linux/${arch}" --build-arg TARGETOS=linux
+		--build-arg "TARGETARCH=${arch}")
+}
+
+# build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator from the Dockerfile of a checkout.
+build_operator() {
+	local name=$1 fingerprint=$2 checkout=$3 version=$4 arguments
+	(cd "${checkout}" && go mod download)
+	go_arguments
+	build_image "${name}" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}"
+}
+
+# trust FILE lets push trust the registry of the cluster, whose CA is that file.
+trust() {
+	certificates=$(mktemp -d)
+	trap 'rm -rf "${certificates}"' EXIT
+	cp "$1" "${certificates}/ca.crt"
+}
+
+# push IMAGE NAME pushes an image. A mirror has the path of a name without the registry that it mirrors.
+push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }
