@@ -99,7 +99,9 @@ func usage(flags *flag.FlagSet) {
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
-		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n", imageVariable, namespaceVariable)
+		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
+		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
+		imageVariable, namespaceVariable, controllers.OperatorConditionVariable)
 	flags.PrintDefaults()
 }
 
@@ -131,6 +133,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
+	}
+	if err := controllers.SetupUpgradeReporter(mgr); err != nil {
+		return fmt.Errorf("set up what tells OLM about rollouts: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"watchNamespace", os.Getenv(namespaceVariable))

@@ -109,7 +109,7 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 	for _, word := range []string{
-		imageVariable, namespaceVariable, "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
+		imageVariable, namespaceVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
 		"-leader-election-namespace", "-max-concurrent-reconciles", "-omit-run-as-user", "-zap-log-level",
 	} {
 		if !strings.Contains(m.output(), word) {

@@ -9,4 +9,7 @@
 // words), asks memcached.Status what to tell, writes that if it changed, and sends the events for the transitions
 // (status.go, events.go). There is no finalizer: the garbage collector deletes what a Memcached owned. Nothing is polled:
 // what the operator waits for wakes it, and what cannot is retried with a backoff of at most a minute.
+//
+// Apart from that, a controller of its own watches the statuses and tells OLM whether the operator may be upgraded
+// (upgrade_setup.go, upgrade_reporter.go).
 package controllers

@@ -37,24 +37,29 @@ type process struct {
 
 // start starts a manager for the given namespaces and waits until its caches are synced. A resync period of 0 is the
 // default.
-func start(ctx context.Context, namespaces string, resync time.Duration) *process {
+func start(ctx context.Context, namespaces string, resync time.Duration, changes ...func(*ctrl.Options)) *process {
 	GinkgoHelper()
 	p := &process{requests: &testenv.Requests{}, registry: prometheus.NewRegistry()}
 	cacheOptions := controllers.CacheOptions(namespaces)
 	if resync > 0 {
 		cacheOptions.SyncPeriod = &resync
 	}
-	var err error
-	p.manager, err = ctrl.NewManager(p.requests.Record(config), ctrl.Options{
+	options := ctrl.Options{
 		Scheme:     testenv.Scheme(),
 		Cache:      cacheOptions,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	var err error
+	p.manager, err = ctrl.NewManager(p.requests.Record(config), options)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
 	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry),
 		controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8})).To(Succeed())
+	Expect(controllers.SetupUpgradeReporter(p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()
 	p.stop = func() {

@@ -36,9 +36,8 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 			Selector:        &metav1.LabelSelector{MatchLabels: selectorLabels(mc)},
 			MinReadySeconds: mc.Spec.UpdateStrategy.MinReadySeconds,
 			// A memcached node has no state to go back to: one old ReplicaSet is enough to see what changed.
-			RevisionHistoryLimit: ptr.To(int32(1)),
-			// The deadline runs for each node anew; a node that must be ready for an hour before the next must fit in it.
-			ProgressDeadlineSeconds: ptr.To(600 + mc.Spec.UpdateStrategy.MinReadySeconds),
+			RevisionHistoryLimit:    ptr.To(int32(1)),
+			ProgressDeadlineSeconds: ptr.To(progressDeadlineSeconds(mc)),
 			Strategy: appsv1.DeploymentStrategy{
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
@@ -49,6 +48,11 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 			Template: podTemplate(mc, opts, defaults),
 		},
 	}, nil
+}
+
+// progressDeadlineSeconds runs for each node anew; a node that must be ready for an hour before the next must fit in it.
+func progressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
+	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
 }
 
 // updateLimits are maxSurge and maxUnavailable. Every additional member remaps keys, and again when it leaves: nodes are

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	_ "unsafe" // for go:linkname
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/operator-framework/api/crds"
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// readNamespace is where operator-lib reads the namespace of the operator's pod from the file of its service account. The
+// tests run in no pod.
+//
+//go:linkname readNamespace github.com/operator-framework/operator-lib/conditions.readNamespace
+var readNamespace func() (string, error)
+
+// The requests of operator-lib.
+const (
+	readCondition  = "get operatorconditions"
+	writeCondition = "update operatorconditions"
+)
+
+// olm is what OLM v0 leaves in the cluster when it has installed the operator.
+type olm struct {
+	client    client.Client
+	condition *operatorsv2.OperatorCondition
+}
+
+// installOLM installs the CustomResourceDefinition of the OperatorCondition until the container ends.
+func installOLM() {
+	GinkgoHelper()
+	options := envtest.CRDInstallOptions{
+		Scheme: testenv.Scheme(), CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.OperatorCondition()},
+	}
+	installed, err := envtest.InstallCRDs(config, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
+		// The next container may install it again, which must not meet one that is still going.
+		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(installed[0]), crd()) }, "20s").
+			Should(Satisfy(apierrors.IsNotFound))
+	})
+}
+
+func crd() client.Object {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return object
+}
+
+// newOLM names an OperatorCondition as OLM does, in the environment and by the service account, and does not create it.
+func newOLM(ctx context.Context) *olm {
+	GinkgoHelper()
+	o := &olm{condition: &operatorsv2.OperatorCondition{
+		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(ctx), Name: "memcached-operator.v1.2.3"},
+		Spec:       operatorsv2.OperatorConditionSpec{Deployments: []string{"controller-manager"}},
+	}}
+	scheme := testenv.Scheme()
+	Expect(operatorsv2.AddToScheme(scheme)).To(Succeed())
+	var err error
+	o.client, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	GinkgoT().Setenv(controllers.OperatorConditionVariable, o.condition.Name)
+	read := readNamespace
+	readNamespace = func() (string, error) { return o.condition.Namespace, nil }
+	DeferCleanup(func() { readNamespace = read })
+	return o
+}
+
+// create creates the OperatorCondition.
+func (o *olm) create(ctx context.Context) {
+	GinkgoHelper()
+	Expect(o.client.Create(ctx, o.condition)).To(Succeed())
+}
+
+// grant gives the operator the permissions that OLM gives it, no more.
+func (o *olm) grant(ctx context.Context) {
+	GinkgoHelper()
+	name := metav1.ObjectMeta{Namespace: o.condition.Namespace, Name: o.condition.Name}
+	Expect(user.Create(ctx, &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{
+		Verbs: []string{"get", "update", "patch"}, APIGroups: []string{"operators.coreos.com"},
+		Resources: []string{"operatorconditions"}, ResourceNames: []string{o.condition.Name},
+	}}})).To(Succeed())
+	Expect(user.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: name,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: o.condition.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
+	})).To(Succeed())
+}
+
+// asOperator is how the operator reaches the API server when OLM has installed it.
+func asOperator() *rest.Config {
+	impersonated := rest.CopyConfig(config)
+	impersonated.Impersonate = rest.ImpersonationConfig{UserName: "operator", Groups: []string{"system:authenticated"}}
+	return impersonated
+}
+
+// knows is what OLM was told, in the form True/NoRollout: and the message.
+func (o *olm) knows(ctx context.Context) string {
+	GinkgoHelper()
+	Expect(o.client.Get(ctx, client.ObjectKeyFromObject(o.condition), o.condition)).To(Succeed())
+	told := meta.FindStatusCondition(o.condition.Spec.Conditions, operatorsv2.Upgradeable)
+	if told == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s/%s: %s", told.Status, told.Reason, told.Message)
+}
+
+// conditionRequests are the requests for OperatorConditions among those that were recorded, sorted.
+func conditionRequests(requests *testenv.Requests) []string {
+	all := append(requests.Gets(), requests.Writes()...)
+	return slices.DeleteFunc(all, func(request string) bool { return !strings.Contains(request, "operatorconditions") })
+}
+
+// logged collects the lines of a log.
+type logged struct {
+	mutex sync.Mutex
+	lines []string
+}
+
+// logger writes what is at most as detailed as the given level.
+func (l *logged) logger(verbosity int) logr.Logger {
+	return funcr.New(func(_, line string) {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.lines = append(l.lines, line)
+	}, funcr.Options{Verbosity: verbosity})
+}
+
+// take returns the lines since it was last called.
+func (l *logged) take() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
