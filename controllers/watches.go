@@ -98,13 +98,16 @@ func instanceOf(pod *corev1.Pod) types.NamespacedName {
 }
 
 // memcachedChange reacts to a new spec, which may come with an own write of the status, to the pause annotation, and to a
-// status that somebody else has written.
+// status that somebody else has written. The latter can wait: an own one looks the same until its answer has come.
 func memcachedChange(before, after *cachev1alpha1.Memcached, own bool) urgency {
-	if before.Generation != after.Generation || memcached.Paused(before) != memcached.Paused(after) ||
-		!own && !equality.Semantic.DeepEqual(before.Status, after.Status) {
+	switch {
+	case before.Generation != after.Generation || memcached.Paused(before) != memcached.Paused(after):
 		return 0
+	case !own && !equality.Semantic.DeepEqual(before.Status, after.Status):
+		return debounce
+	default:
+		return never
 	}
-	return never
 }
 
 // deploymentChange does not look at the generation: the Deployment controller annotates, and annotations count there.
