@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The version that is being prepared, without a leading v. Image tags and the manifests' labels bear it as v$(VERSION).
-VERSION ?= 0.1.0
+VERSION ?= 1.0.0
 # The images are named after IMAGE_TAG_BASE. Its default is a placeholder: set it, or IMG, to a registry you can push to.
 IMAGE_TAG_BASE ?= example.com/memcached-operator
 # The image of the operator, as config/manager names it too.
@@ -91,6 +91,7 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them: some minutes.
 	$(GOLANGCI_LINT) run
+	cd hack/catalog && $(GOLANGCI_LINT) run
 
 .PHONY: lint-fix
 lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
@@ -101,7 +102,7 @@ lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs t
 	$(GOLANGCI_LINT) config verify
 
 .PHONY: verify
-verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Prove that everything generated is up to date. Changes nothing.
+verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Prove that everything generated is up to date. Changes nothing.
 	@hack/verify.sh
 
 ##@ Test
@@ -115,6 +116,7 @@ endef
 .PHONY: test
 test: ## Run every unit and envtest suite.
 	$(call go-test,go test $(TEST_FLAGS) ./...)
+	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # its results depend on files of another module, this one
 
 .PHONY: test-race
 test-race: ## Run the same suites with the race detector (needs a C compiler).
@@ -184,6 +186,8 @@ undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CR
 	@$(render) | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
 
 include hack/cluster/cluster.mk
+include hack/cluster/olm.mk
+include hack/bundle/bundle.mk
 
 ##@ Tools (built when they are needed)
 

@@ -19,15 +19,30 @@ source_of() {
 	containerd | containerd-shim-runc-v2) echo node "github.com/containerd/containerd/v2/cmd/$1" ;;
 	registry) echo node github.com/distribution/distribution/v3/cmd/registry ;;
 	coredns) echo node ./coredns ;;
+	olm | catalog | package-server) echo olm "github.com/operator-framework/operator-lifecycle-manager/cmd/$1" ;;
+	cpb) echo olm github.com/operator-framework/operator-lifecycle-manager/util/cpb ;;
+	opm) echo olm github.com/operator-framework/operator-registry/cmd/opm ;;
+	operator-sdk) echo olm github.com/operator-framework/operator-sdk/cmd/operator-sdk ;;
+	scorecard-test) echo olm github.com/operator-framework/operator-sdk/images/scorecard-test ;;
+	grpc_health_probe) echo olm github.com/grpc-ecosystem/grpc-health-probe ;;
+	helm) echo olm helm.sh/helm/v3/cmd/helm ;;
 	*) echo "unknown command $1" >&2 && return 1 ;;
 	esac
 }
 
-# Kubernetes calls itself v0.0.0 unless it is told its version.
-version=$(awk '$1 == "k8s.io/kubernetes" { print $2 }' kubernetes/go.mod)
+# version_in FOLDER MODULE prints the version of a module that a folder pins.
+version_in() { awk -v module="$2" '$1 == module { print $2; exit }' "$1/go.mod"; }
+
+# Kubernetes calls itself v0.0.0 unless it is told its version, and operator-sdk unknown. What a command does not have is ignored.
+version=$(version_in kubernetes k8s.io/kubernetes)
 variable=k8s.io/component-base/version
 minor=${version#v1.}
 ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
+sdk=$(version_in olm github.com/operator-framework/operator-sdk)
+variable=github.com/operator-framework/operator-sdk/internal/version
+ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
+# Signatures of images are checked by Go code instead of a C library.
+tags=containers_image_openpgp
 
 # Lines of go build -v that are packages are counted, so that minutes of compiling show progress; others are passed on.
 progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
@@ -47,7 +62,7 @@ for command in "$@"; do
 	echo "Building ${command}: the first build compiles it and takes minutes, later ones take seconds."
 	rm -f "${stamp}"
 	SECONDS=0
-	(cd "${module}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
+	(cd "${module}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
 	echo "${fingerprint}" >"${stamp}"
 	echo "  ${command} built in ${SECONDS} s."
 done

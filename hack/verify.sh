@@ -20,10 +20,13 @@ git ls-files -z --cached --others --exclude-standard |
 cp -R "${copy}/before/." "${copy}/after"
 
 # What is generated must come back by itself, and what nothing generates any more must go.
-rm -rf "${copy}"/after/config/crd/bases "${copy}/after/config/rbac/role.yaml" "${copy}/after/docs/api.md"
+rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
 mkdir "${copy}/after/config/crd/bases"
-"${MAKE:-make}" --no-print-directory -C "${copy}/after" LOCALBIN="${LOCALBIN:-${PWD}/bin}" generate manifests api-docs fmt
-for module in . hack/kubernetes hack/node; do
+bin=${LOCALBIN:-${PWD}/bin}
+# The bundle is that of the Makefile's VERSION and IMG, whatever is in the environment.
+env -u VERSION -u IMG -u IMAGE_TAG_BASE -u BUNDLE_IMG -u SCORECARD_IMG "${MAKE:-make}" --no-print-directory -C "${copy}/after" \
+	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" generate manifests api-docs fmt bundle catalog
+for module in . hack/catalog hack/kubernetes hack/node hack/olm; do
 	echo "go mod tidy in ${module}"
 	(cd "${copy}/after/${module}" && go mod tidy)
 done
@@ -33,7 +36,7 @@ if ! (cd "${copy}" && diff -ruN before after); then
 		echo
 		echo "These files are not what the generators write:"
 		(cd "${copy}"; diff -rqN before after || true) | sed -e 's|^Files before/|  |' -e 's| and after/.*||'
-		echo "Run: make generate manifests api-docs fmt; for go.mod and go.sum: go mod tidy in their directory."
+		echo "Run: make generate manifests api-docs fmt bundle catalog; for go.mod and go.sum: go mod tidy in their directory."
 	} >&2
 	exit 1
 fi

@@ -28,6 +28,7 @@ type MemcachedSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size int32 `json:"size"`
 
 	// image is the memcached image (1.6.45 or newer). It needs memcached on its PATH and must run as any user. Without it
@@ -38,12 +39,14 @@ type MemcachedSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-f0-9]{64}$')",message="spec.image must name a repository, such as memcached, and not the id of an image"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(localhost|[^/]*[.:A-Z][^/]*)/') ? !self.matches('^[^/]*/[^:@]{248}') : !self.matches('^[^:@]{248}')",message="spec.image must not have a repository of more than 247 characters: use a shorter one"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
 	// imagePullPolicy says when the image is pulled.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
 	// imagePullSecrets name Secrets of the same namespace that hold the credentials of the image's registry.
@@ -51,11 +54,13 @@ type MemcachedSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
 	// config is the configuration of memcached itself. A change restarts the nodes one after the other.
 	// +optional
 	// +kubebuilder:default={}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
 	// resources are the compute resources of each node. Without a memory limit it is computed from config (item memory, hash
@@ -63,34 +68,41 @@ type MemcachedSpec struct {
 	// since a killed or evicted node loses its share of the cache. If only a memory request is given it is also the limit.
 	// CPU has no default.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
 
 	// scheduling says where the nodes may run.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
 	// podMetadata is added to the pods. A change of it restarts the nodes one after the other.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
 	// service configures the headless Service through which clients find the nodes.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
 	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction may take away at once.
 	// +optional
 	// +kubebuilder:default={}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
 
 	// updateStrategy says how nodes are replaced when their pods must change.
 	// +optional
 	// +kubebuilder:default={}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	UpdateStrategy MemcachedUpdateStrategy `json:"updateStrategy,omitzero"`
 
 	// gracefulShutdown says how a node leaves.
 	// +optional
 	// +kubebuilder:default={}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
 }
 
@@ -100,6 +112,7 @@ type ImagePullSecret struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret",xDescriptors={"urn:alm:descriptor:io.kubernetes:Secret"}
 	Name string `json:"name"`
 }
 
@@ -114,6 +127,7 @@ type MemcachedConfig struct {
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// maxConnections is the number of connections that clients can have open to each node at once. What memcached needs for
@@ -123,18 +137,21 @@ type MemcachedConfig struct {
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum of connections",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
 	// threads is the number of worker threads (memcached -t). Default: the CPU limit rounded up, or 4 without a CPU limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Worker threads",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Threads int32 `json:"threads,omitempty"`
 
 	// maxItemSize is the size of the largest item (memcached -I): a multiple of 512Ki, at most half of memory and at most 1Gi.
 	// +optional
 	// +kubebuilder:default="1Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('512Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 524288 == 0",message="spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum size of an item",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
 
 	// idleTimeout closes connections that were idle for so long, in whole seconds from 1s to 720h, such as 10m. Off by default.
@@ -142,6 +159,7 @@ type MemcachedConfig struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && self.size() > 0 && duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.config.idleTimeout must be whole seconds, minutes and hours from 1s to 720h, such as 30s, 10m or 1h30m"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
 	// verbosity 1 logs errors and warnings (memcached -v). Higher levels would write keys to the log and are not offered.
@@ -149,16 +167,19 @@ type MemcachedConfig struct {
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Verbosity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Verbosity int32 `json:"verbosity,omitempty"`
 
 	// flushAll says whether clients may empty a node with flush_all.
 	// +optional
 	// +kubebuilder:default=true
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow flush_all",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	FlushAll *bool `json:"flushAll,omitempty"`
 
 	// dump says whether clients may list the keys of a node (stats cachedump, lru_crawler metadump).
 	// +optional
 	// +kubebuilder:default=false
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow listing of keys",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Dump *bool `json:"dump,omitempty"`
 }
 
@@ -169,6 +190,7 @@ type MemcachedService struct {
 	// ipFamilyPolicy is the IP family policy of the Service. Default: the cluster's.
 	// +optional
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="IP family policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:select:SingleStack","urn:alm:descriptor:com.tectonic.ui:select:PreferDualStack","urn:alm:descriptor:com.tectonic.ui:select:RequireDualStack","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 }
 
@@ -179,6 +201,7 @@ type MemcachedPodDisruptionBudget struct {
 	// enabled says whether there is a PodDisruptionBudget.
 	// +optional
 	// +kubebuilder:default=true
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// maxUnavailable is how many nodes, or which percentage of size rounded up, may be missing after an eviction.
@@ -186,6 +209,7 @@ type MemcachedPodDisruptionBudget struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// minAvailable is how many nodes, or which percentage of size rounded up, must remain after an eviction. A value that
@@ -193,6 +217,7 @@ type MemcachedPodDisruptionBudget struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum available",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
@@ -206,6 +231,7 @@ type MemcachedUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// maxSurge is how many nodes, or which percentage of size rounded up, may be started above size during a rollout.
@@ -213,6 +239,7 @@ type MemcachedUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum surge",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
 	// minReadySeconds is how long a new node must be ready before the next one is replaced, so that it can fill.
@@ -220,6 +247,7 @@ type MemcachedUpdateStrategy struct {
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 }
 
@@ -231,6 +259,7 @@ type MemcachedGracefulShutdown struct {
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=300
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Delay before the stop",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PreStopDelaySeconds *int32 `json:"preStopDelaySeconds,omitempty"`
 }
 
@@ -238,35 +267,43 @@ type MemcachedGracefulShutdown struct {
 type MemcachedStatus struct {
 	// observedGeneration is the metadata.generation that this status describes.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// replicas is the number of nodes that exist and are not terminating.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that exist",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
 	// readyReplicas is the number of those nodes that are ready.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that are ready",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// updatedReplicas is the number of nodes that run the current configuration.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that are up to date",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
 	// selector selects the pods of the nodes, for the scale subresource.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
 	// nodes are the names of the pods, sorted: those of this Memcached that are not terminating.
 	// +optional
 	// +listType=set
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
 	// image is the image that the nodes run, or are being rolled to.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
 	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
 	// conditions: Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (the
@@ -276,6 +313,7 @@ type MemcachedStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:items:XValidation:rule="self.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z')",message="status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -293,6 +331,7 @@ type MemcachedStatus struct {
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
 // +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+// +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{Service,v1},{PodDisruptionBudget,v1},{Pod,v1},{Event,v1}}
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`
 

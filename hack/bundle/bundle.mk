@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+##@ Bundle (for the Operator Lifecycle Manager)
+
+comma := ,
+major = $(firstword $(subst ., ,$(VERSION)))
+# A pre-release is for the candidate channel only. The names are those that the catalog's template gives.
+CHANNELS ?= candidate-v$(major)$(if $(findstring -,$(VERSION)),,$(comma)stable-v$(major))
+DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
+# true names every image by its digest, which is looked up in its registry unless IMG and MEMCACHED_IMAGE have it.
+USE_IMAGE_DIGESTS ?= false
+# More flags for operator-sdk generate bundle.
+BUNDLE_GEN_FLAGS ?=
+BUNDLE_DIR ?= bundle
+BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
+SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
+# The catalog is rendered from a template of versions and the folders of their bundles: no registry is needed for it.
+CATALOG_TEMPLATE ?= catalog/template.yaml
+CATALOG_BUNDLES ?= catalog/bundles/* $(BUNDLE_DIR)
+CATALOG_DIR ?= catalog/memcached-operator
+# Signatures of images are checked by Go code instead of a C library.
+CATALOG_TAGS = -tags=containers_image_openpgp
+CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
+# What the catalog image starts from: opm of the version that rendered the catalog.
+OPM_IMG ?= quay.io/operator-framework/opm:$(shell awk '/operator-registry v/ { print $$2; exit }' hack/catalog/go.mod)
+# Where scorecard runs its pods: any namespace of the cluster of KUBECONFIG that exists.
+SCORECARD_NAMESPACE ?= default
+OPERATOR_SDK ?= $(LOCALBIN)/kubernetes/operator-sdk
+OPM ?= $(LOCALBIN)/kubernetes/opm
+export BUNDLE_IMG CATALOG_IMG SCORECARD_IMG
+
+.PHONY: bundle
+bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Twice gives no difference.
+	@BUNDLE_DIR="$(BUNDLE_DIR)" BUNDLE_GEN_FLAGS="$(BUNDLE_GEN_FLAGS)" CHANNELS="$(CHANNELS)" KUSTOMIZE="$(KUSTOMIZE)" \
+	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" MEMCACHED_IMAGE="$(MEMCACHED_IMAGE)" OPERATOR_SDK="$(OPERATOR_SDK)" \
+	USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
+
+.PHONY: bundle-validate
+bundle-validate: operator-sdk ## Check bundle/ with every validator of operator-sdk.
+	$(OPERATOR_SDK) bundle validate $(BUNDLE_DIR) --select-optional suite=operatorframework
+
+.PHONY: bundle-build
+bundle-build: check-container-tool ## Build the bundle image BUNDLE_IMG.
+	$(CONTAINER_TOOL) build -f $(BUNDLE_DIR).Dockerfile -t $(BUNDLE_IMG) $(dir $(BUNDLE_DIR))
+
+.PHONY: bundle-push
+bundle-push: check-container-tool ## Push the bundle image BUNDLE_IMG.
+	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
+
+.PHONY: catalog
+catalog: ## Render the catalog of the released versions, catalog/template.yaml, and the picture of its upgrade graph.
+	@cd hack/catalog && go build $(CATALOG_TAGS) -o $(LOCALBIN)/render-catalog .
+	@$(LOCALBIN)/render-catalog --template $(CATALOG_TEMPLATE) --repository $(IMAGE_TAG_BASE)-bundle \
+		--output $(CATALOG_DIR)/catalog.yaml --graph $(dir $(CATALOG_DIR))graph.md $(CATALOG_BUNDLES)
+
+.PHONY: catalog-build
+catalog-build: check-container-tool opm ## Build the catalog image CATALOG_IMG from CATALOG_DIR.
+	@rm -f $(CATALOG_DIR).Dockerfile && trap 'rm -f $(CATALOG_DIR).Dockerfile' EXIT && set -x && \
+	$(OPM) validate $(CATALOG_DIR) && $(OPM) generate dockerfile $(CATALOG_DIR) --base-image $(OPM_IMG) --builder-image $(OPM_IMG) && \
+	$(CONTAINER_TOOL) build -f $(CATALOG_DIR).Dockerfile -t $(CATALOG_IMG) $(dir $(CATALOG_DIR))
+
+.PHONY: catalog-push
+catalog-push: check-container-tool ## Push the catalog image CATALOG_IMG.
+	$(CONTAINER_TOOL) push $(CATALOG_IMG)
+
+.PHONY: scorecard-build
+scorecard-build: check-container-tool ## Build the image of the project's own scorecard tests, SCORECARD_IMG.
+	$(CONTAINER_TOOL) build -f test/scorecard/Dockerfile -t $(SCORECARD_IMG) .
+
+.PHONY: scorecard-push
+scorecard-push: check-container-tool ## Push the image SCORECARD_IMG.
+	$(CONTAINER_TOOL) push $(SCORECARD_IMG)
+
+.PHONY: scorecard
+scorecard: operator-sdk ## Run the scorecard over bundle/, on the cluster of KUBECONFIG.
+	$(OPERATOR_SDK) scorecard $(BUNDLE_DIR) --namespace $(SCORECARD_NAMESPACE) --wait-time 300s --pod-security restricted
+
+.PHONY: operator-sdk opm
+operator-sdk opm: ## Build operator-sdk, opm.
+	@hack/binaries.sh $@

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls it
+# and describes the variables. It works on a copy and replaces the old bundle when the new one is complete and valid.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+fail() {
+	echo "$*" >&2
+	exit 2
+}
+
+package=memcached-operator
+number='(0|[1-9][0-9]*)'
+identifier='(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)'
+image='^[A-Za-z0-9][A-Za-z0-9._:/-]*(@sha256:[0-9a-f]{64})?$'
+
+check_input() {
+	[[ "${VERSION}" =~ ^${number}\.${number}\.${number}(-${identifier}(\.${identifier})*)?$ ]] ||
+		fail "VERSION is '${VERSION}', but must be a semantic version without a leading v, such as 1.2.3 or 1.2.3-rc.1."
+	local variable
+	for variable in IMG MEMCACHED_IMAGE SCORECARD_IMG; do
+		[[ "${!variable}" =~ ${image} ]] ||
+			fail "${variable} is '${!variable}', but must name an image, such as registry.example.com/team/image:v1.2.3."
+	done
+	[[ "${CHANNELS}" =~ ^[a-z0-9.-]+(,[a-z0-9.-]+)*$ ]] ||
+		fail "CHANNELS is '${CHANNELS}', but must be names separated by commas, such as candidate-v1,stable-v1."
+	[[ ",${CHANNELS}," == *",${DEFAULT_CHANNEL},"* ]] ||
+		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
+	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||
+		fail "USE_IMAGE_DIGESTS is '${USE_IMAGE_DIGESTS}', but must be true or false."
+	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is no folder: create it."
+	local tool
+	for tool in "${KUSTOMIZE}" "${OPERATOR_SDK}" go; do
+		command -v "${tool}" >/dev/null ||
+			fail "${tool} is not there: make kustomize operator-sdk builds the tools, and Go is installed from https://go.dev/dl."
+	done
+}
+
+# quietly runs a command; cause prints why the last one failed, in one line.
+quietly() { "$@" >"${work}/log" 2>&1; }
+cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
+
+# put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, whatever its indentation, by "NAME: VALUE".
+put() {
+	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: that this script could set."
+	VALUE=$3 awk -v name="$2" '
+		match($0, "^[ -]*" name ": ") { print substr($0, 1, RLENGTH) ENVIRON["VALUE"]; next } { print }' "$1" >"${work}/put"
+	cp "${work}/put" "$1"
+}
+
+copy_config() {
+	cp -R config PROJECT "${work}"
+	(cd "${work}/config/manager" && "${KUSTOMIZE}" edit set image "controller=${IMG}")
+	local default
+	default=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
+	sed -i "s|value: ${default}$|value: ${MEMCACHED_IMAGE}|" "${work}/config/manager/manager.yaml"
+	sed -i "s|image: scorecard:latest$|image: ${SCORECARD_IMG}|" "${work}"/config/scorecard/patches/*.yaml
+	base=${work}/config/manifests/bases/${package}.clusterserviceversion.yaml
+	created=$(awk '$1 == "createdAt:" { print $2 }' "${base}")
+	put "${base}" base64data "$(base64 --wrap=0 hack/bundle/icon.svg)"
+	put "${base}" features.operators.openshift.io/disconnected "\"${pinned}\""
+	# The descriptors come from the markers of api/.
+	quietly "${OPERATOR_SDK}" generate kustomize manifests --quiet --interactive=false \
+		--input-dir "${work}/config/manifests" --output-dir "${work}/config/manifests" ||
+		fail "operator-sdk cannot read the markers of api/, mend them: $(cause)"
+}
+
+# generate [FLAG]... generates the bundle of the copied config.
+generate() (
+	cd "${work}" && "${KUSTOMIZE}" build config/manifests >objects.yaml 2>log || return
+	# shellcheck disable=SC2002,SC2086 # operator-sdk reads from a pipe only; BUNDLE_GEN_FLAGS are several words
+	cat objects.yaml | quietly "${OPERATOR_SDK}" generate bundle --quiet --package "${package}" --output-dir "${name}" \
+		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
+)
+
+# resolved VARIABLE prints the image that operator-sdk has put into a variable of the operator.
+resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
+
+# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. So its first bundle
+# serves to know the digests, and the second is generated of images that have them.
+look_up_digests() {
+	copy_config
+	generate --use-image-digests ||
+		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push them to a registry that answers here," \
+			"or give IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
+	IMG=$(resolved RELATED_IMAGE_MEMCACHED_OPERATOR)
+	MEMCACHED_IMAGE=$(resolved RELATED_IMAGE_MEMCACHED)
+	[[ "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]] ||
+		fail "An image has no digest although USE_IMAGE_DIGESTS is true: give IMG and MEMCACHED_IMAGE as name@sha256:..."
+	rm -rf "${work:?}"/*
+}
+
+BUNDLE_DIR=${BUNDLE_DIR:-bundle}
+check_input
+work=$(mktemp -d)
+trap 'rm -rf "${work}" "${BUNDLE_DIR}.new"' EXIT
+name=$(basename "${BUNDLE_DIR}")
+pinned=${USE_IMAGE_DIGESTS:-false}
+csv=${work}/${name}/manifests/${package}.clusterserviceversion.yaml
+if [[ "${pinned}" == true && ! ( "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ) ]]; then
+	look_up_digests
+fi
+copy_config
+generate || fail "The bundle cannot be generated, mend what kustomize or operator-sdk names: $(cause)"
+# operator-sdk writes the time of day, with which no two bundles were equal.
+put "${csv}" createdAt "${created}"
+quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
+	fail "The bundle is not valid, mend what operator-sdk names: $(cause)"
+rm -rf "${BUNDLE_DIR}.new"
+cp -R "${work}/${name}" "${BUNDLE_DIR}.new"
+rm -rf "${BUNDLE_DIR}"
+mv "${BUNDLE_DIR}.new" "${BUNDLE_DIR}"
+cp "${work}/bundle.Dockerfile" "${BUNDLE_DIR}.Dockerfile"
+echo "${BUNDLE_DIR} is the bundle ${package}.v${VERSION} of ${IMG}, in the channels ${CHANNELS}."

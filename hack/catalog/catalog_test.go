@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+)
+
+const root = "../.."
+
+// save writes a file of a test and returns its name.
+func save(t *testing.T, file, content string) string {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// bundleOf copies the project's bundle as one of another version, and returns its folder.
+func bundleOf(t *testing.T, version string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), version)
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(root, "bundle"))); err != nil {
+		t.Fatal(err)
+	}
+	csv := filepath.Join(folder, "manifests", "memcached-operator.clusterserviceversion.yaml")
+	text := read(t, csv)
+	current, err := versionOf(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.Replace(text, "\n  name: memcached-operator.v"+current, "\n  name: memcached-operator.v"+version, 1)
+	save(t, csv, strings.Replace(text, "\n  version: "+current, "\n  version: "+version, 1))
+	return folder
+}
+
+const header = "schema: olm.semver\ngenerateMajorChannels: true\n"
+
+// list returns a list of a template.
+func list(name string, versions ...string) string {
+	text := name + ":\n  bundles:\n"
+	for _, version := range versions {
+		text += "  - image: example.com/memcached-operator-bundle:v" + version + "\n"
+	}
+	return text
+}
+
+// rendered renders a template of versions.
+func rendered(t *testing.T, template string, versions ...string) *declcfg.DeclarativeConfig {
+	t.Helper()
+	bundles := map[string]string{}
+	for _, version := range versions {
+		bundles[version] = bundleOf(t, version)
+	}
+	config, err := render(t.Context(), save(t, filepath.Join(t.TempDir(), "template.yaml"), header+template), "", bundles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// The catalog and the picture are what the template gives now, and every released version has a way to the newest.
+func TestTheCatalogIsCurrent(t *testing.T) {
+	output := t.TempDir()
+	bundles, err := filepath.Glob(filepath.Join(root, "catalog", "bundles", "*"))
+	if err != nil || len(bundles) == 0 {
+		t.Fatalf("there is no released bundle: %v", err)
+	}
+	catalog, graph := filepath.Join(output, "catalog.yaml"), filepath.Join(output, "graph.md")
+	args := append([]string{"--template", filepath.Join(root, "catalog", "template.yaml"), "--output", catalog, "--graph", graph},
+		append(bundles, filepath.Join(root, "bundle"))...)
+	if err := run(t.Context(), args); err != nil {
+		t.Fatal(err)
+	}
+	for tracked, now := range map[string]string{"catalog/memcached-operator/catalog.yaml": catalog, "catalog/graph.md": graph} {
+		if read(t, filepath.Join(root, tracked)) != read(t, now) {
+			t.Errorf("%s is not what catalog/template.yaml and the bundles give: run make catalog", tracked)
+		}
+	}
+}
+
+// Every bundle that is kept has been released, and what is prepared is not kept twice.
+func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
+	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
+	kept, err := os.ReadDir(filepath.Join(root, "catalog", "bundles"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range kept {
+		version, err := versionOf(filepath.Join(root, "catalog", "bundles", entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if version != entry.Name() {
+			t.Errorf("catalog/bundles/%s holds version %s", entry.Name(), version)
+		}
+		if !strings.Contains(template, "-bundle:v"+version+"\n") {
+			t.Errorf("catalog/bundles/%s is not in catalog/template.yaml", version)
+		}
+	}
+}
+
+func TestChannelsOfSeveralReleases(t *testing.T) {
+	versions := []string{"1.0.0-rc.1", "1.0.0", "1.0.1", "1.1.0", "2.0.0"}
+	config := rendered(t, list("candidate", versions...)+list("stable", "1.0.0", "1.0.1", "1.1.0"), versions...)
+	if _, err := declcfg.ConvertToModel(*config); err != nil {
+		t.Error(err)
+	}
+	want := map[string]string{
+		"candidate-v1": "1.0.0-rc.1;1.0.0;1.0.1 skips 1.0.0,1.0.0-rc.1;1.1.0 replaces 1.0.1 skips 1.0.0,1.0.0-rc.1",
+		"candidate-v2": "2.0.0",
+		"stable-v1":    "1.0.0;1.0.1 skips 1.0.0;1.1.0 replaces 1.0.1 skips 1.0.0",
+	}
+	if len(config.Channels) != len(want) {
+		t.Errorf("there are %d channels, want %d", len(config.Channels), len(want))
+	}
+	for _, channel := range config.Channels {
+		var entries []string
+		for _, entry := range channel.Entries {
+			text := entry.Name
+			if entry.Replaces != "" {
+				text += " replaces " + entry.Replaces
+			}
+			if len(entry.Skips) > 0 {
+				text += " skips " + strings.Join(entry.Skips, ",")
+			}
+			entries = append(entries, text)
+		}
+		if got := strings.ReplaceAll(strings.Join(entries, ";"), "memcached-operator.v", ""); got != want[channel.Name] {
+			t.Errorf("the channel %s is\n%s, want\n%s", channel.Name, got, want[channel.Name])
+		}
+	}
+	if got := config.Packages[0].DefaultChannel; got != "stable-v1" {
+		t.Errorf("the default channel is %s, want stable-v1", got)
+	}
+}
+
+// Each mutation is a mistake that would strand somebody who installed a version.
+func TestBrokenGraphsAreRefused(t *testing.T) {
+	versions := []string{"1.0.0", "1.1.0", "1.2.0"}
+	tests := map[string]struct {
+		mutate func(*declcfg.DeclarativeConfig)
+		want   string
+	}{
+		"a version that nothing upgrades": {
+			func(c *declcfg.DeclarativeConfig) {
+				c.Channels[0].Entries[2].Skips = nil
+				c.Channels[0].Entries[1].Replaces = ""
+			},
+			"multiple channel heads",
+		},
+		"a way that goes in a circle": {
+			func(c *declcfg.DeclarativeConfig) { c.Channels[0].Entries[0].Replaces = "memcached-operator.v1.2.0" },
+			"no channel head",
+		},
+		"a default channel that does not exist": {
+			func(c *declcfg.DeclarativeConfig) { c.Packages[0].DefaultChannel = "stable-v9" }, "stable-v9",
+		},
+		"a version in no channel": {
+			func(c *declcfg.DeclarativeConfig) { c.Channels[0].Entries = c.Channels[0].Entries[1:] }, "memcached-operator.v1.0.0",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config := rendered(t, list("stable", versions...), versions...)
+			if _, err := declcfg.ConvertToModel(*config); err != nil {
+				t.Fatalf("before the mutation: %v", err)
+			}
+			test.mutate(config)
+			_, err := declcfg.ConvertToModel(*config)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestMistakesAreToldInOneSentence(t *testing.T) {
+	one := bundleOf(t, "1.0.0")
+	template := save(t, filepath.Join(t.TempDir(), "template.yaml"), header+list("stable", "1.0.0", "1.1.0"))
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"a version without a bundle": {
+			[]string{"--template", template, one}, "there is no bundle of the version of example.com/memcached-operator-bundle:v1.1.0",
+		},
+		"a version twice":         {[]string{"--template", template, one, bundleOf(t, "1.0.0")}, "both of version 1.0.0"},
+		"a folder without bundle": {[]string{"--template", template, t.TempDir()}, "is not a bundle"},
+		"no template":             {[]string{"--template", "/does-not-exist", one}, "no such file"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			output := filepath.Join(t.TempDir(), "catalog.yaml")
+			err := run(t.Context(), append([]string{"--output", output}, test.args...))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+			if _, err := os.Stat(output); err == nil {
+				t.Error("a catalog was written in spite of the mistake")
+			}
+		})
+	}
+}
+
+func TestRepositoryReplacesTheOneOfTheTemplate(t *testing.T) {
+	file := save(t, filepath.Join(t.TempDir(), "template.yaml"), header+list("stable", "1.0.0"))
+	config, err := render(t.Context(), file, "registry.example.com:5000/bundle", map[string]string{"1.0.0": bundleOf(t, "1.0.0")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.Bundles[0].Image; got != "registry.example.com:5000/bundle:v1.0.0" {
+		t.Errorf("the image of the bundle is %s", got)
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/blang/semver/v4"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/crdify/pkg/config"
+	"sigs.k8s.io/crdify/pkg/runner"
+	"sigs.k8s.io/crdify/pkg/validations/property"
+	"sigs.k8s.io/yaml"
+)
+
+// refused returns why OLM v1 would not upgrade one CustomResourceDefinition to another: by its library, with the configuration
+// of operator-controller v1.11.0. What the library does not know, such as a changed CEL rule, is refused too.
+func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefinition) []string {
+	t.Helper()
+	preflight, err := runner.New(&config.Config{
+		Conversion:           config.ConversionPolicyIgnore,
+		UnhandledEnforcement: config.EnforcementPolicyError,
+		Validations: []config.ValidationConfig{
+			{Name: "description", Enforcement: config.EnforcementPolicyNone},
+			{
+				Name: "enum", Enforcement: config.EnforcementPolicyError,
+				Configuration: map[string]any{"additionPolicy": property.AdditionPolicyAllow},
+			},
+		},
+	}, runner.DefaultRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := preflight.Run(before, after)
+	var errs []string
+	for _, result := range results.CRDValidation {
+		errs = append(errs, result.Errors...)
+	}
+	for _, version := range slices.Concat(results.SameVersionValidation, results.ServedVersionValidation) {
+		for _, comparison := range version.PropertyComparisons {
+			for _, result := range comparison.ComparisonResults {
+				for _, err := range result.Errors {
+					errs = append(errs, comparison.Property+": "+result.Name+": "+err)
+				}
+			}
+		}
+	}
+	return errs
+}
+
+// definition reads the CustomResourceDefinition of a bundle, as a cluster has it where somebody uses it.
+func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	file := filepath.Join(bundle, "manifests", "cache.example.com_memcacheds.yaml")
+	if err := yaml.UnmarshalStrict([]byte(read(t, file)), crd); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			crd.Status.StoredVersions = append(crd.Status.StoredVersions, version.Name)
+		}
+	}
+	return crd
+}
+
+// released returns the folders of the released bundles, oldest first.
+func released(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(root, "catalog", "bundles"))
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("there is no released bundle: %v", err)
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int {
+		return semver.MustParse(a.Name()).Compare(semver.MustParse(b.Name()))
+	})
+	var folders []string
+	for _, entry := range entries {
+		folders = append(folders, filepath.Join(root, "catalog", "bundles", entry.Name()))
+	}
+	return folders
+}
+
+// Who runs any released version can upgrade to the one that is prepared, and every resource that is stored stays valid.
+func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
+	after := definition(t, filepath.Join(root, "bundle"))
+	for _, folder := range released(t) {
+		for _, reason := range refused(t, definition(t, folder), after) {
+			t.Errorf("OLM v1 would refuse the upgrade from %s: %s", filepath.Base(folder), reason)
+		}
+	}
+}
+
+// Each mutation is a change of the API that would break somebody.
+func TestBreakingChangesAreRefused(t *testing.T) {
+	type props = apiextensionsv1.JSONSchemaProps
+	spec := func(crd *apiextensionsv1.CustomResourceDefinition, change func(*props)) {
+		properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
+		of := properties["spec"]
+		change(&of)
+		properties["spec"] = of
+	}
+	field := func(name string, change func(*props)) func(*apiextensionsv1.CustomResourceDefinition) {
+		return func(crd *apiextensionsv1.CustomResourceDefinition) {
+			spec(crd, func(of *props) {
+				property := of.Properties[name]
+				change(&property)
+				of.Properties[name] = property
+			})
+		}
+	}
+	tests := map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"another scope":  func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = apiextensionsv1.ClusterScoped },
+		"a version gone": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Name = "v1" },
+		"a field gone": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			spec(crd, func(of *props) { delete(of.Properties, "image") })
+		},
+		"a required field": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			spec(crd, func(of *props) { of.Required = append(of.Required, "image") })
+		},
+		"another type":          field("size", func(p *props) { p.Type = "string" }),
+		"a smaller maximum":     field("size", func(p *props) { p.Maximum = ptr.To(999.0) }),
+		"a larger minimum":      field("size", func(p *props) { p.Minimum = ptr.To(1.0) }),
+		"a shorter text":        field("image", func(p *props) { p.MaxLength = ptr.To(int64(100)) }),
+		"a value of a set gone": field("imagePullPolicy", func(p *props) { p.Enum = p.Enum[1:] }),
+		"another default": field("imagePullPolicy", func(p *props) {
+			p.Default = &apiextensionsv1.JSON{Raw: []byte(`"Always"`)}
+		}),
+		"a default more": field("size", func(p *props) { p.Default = &apiextensionsv1.JSON{Raw: []byte("3")} }),
+		"a default gone": field("imagePullPolicy", func(p *props) { p.Default = nil }),
+		"another rule":   field("image", func(p *props) { p.XValidations[0].Rule = "self.size() < 100" }),
+	}
+	for name, mutate := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := definition(t, filepath.Join(root, "bundle"))
+			after := before.DeepCopy()
+			mutate(after)
+			if len(refused(t, before, after)) == 0 {
+				t.Error("nothing was refused")
+			}
+		})
+	}
+}
+
+// What a release may change: a new optional field, a wider range, one more value, and the texts.
+func TestCompatibleChangesAreNotRefused(t *testing.T) {
+	before := definition(t, filepath.Join(root, "bundle"))
+	after := before.DeepCopy()
+	properties := after.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	properties["tls"] = apiextensionsv1.JSONSchemaProps{Type: "boolean"}
+	size := properties["size"]
+	size.Maximum, size.Description = ptr.To(2000.0), "More."
+	properties["size"] = size
+	policy := properties["imagePullPolicy"]
+	policy.Enum = append(policy.Enum, apiextensionsv1.JSON{Raw: []byte(`"Sometimes"`)})
+	properties["imagePullPolicy"] = policy
+	if reasons := refused(t, before, after); len(reasons) > 0 {
+		t.Errorf("refused: %s", strings.Join(reasons, "\n"))
+	}
+}

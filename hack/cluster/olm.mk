@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+.PHONY: cluster-olm
+cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster, whose registry gets the bundle and the catalog of the checkout.
+	@hack/binaries.sh olm catalog package-server cpb opm grpc_health_probe helm operator-sdk scorecard-test
+	@hack/cluster/olm.sh build
+	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh push "bin/clusters/$(CLUSTER)/ca.crt"
+	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh install
+
+# OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". The certificate is that of the cluster's registry, which
+# operator-sdk asks. A cluster that is there already would run the images that its node has, whatever is pushed.
+OLM_FLAGS ?=
+.PHONY: test-olm
+test-olm: CLUSTER = olm
+test-olm: bin/olm.test ## Test the OLM package: install, upgrade and uninstall under OLM, on a local cluster of its own.
+	@if [[ -x bin/cluster ]]; then bin/cluster --name $(CLUSTER) down; fi; trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
+	$(MAKE) --no-print-directory cluster-olm CLUSTER=$(CLUSTER); set -x; \
+	bin/cluster --name $(CLUSTER) exec env --chdir test/olm SSL_CERT_FILE="$(CURDIR)/bin/clusters/$(CLUSTER)/ca.crt" \
+		../../bin/olm.test --ginkgo.v --ginkgo.timeout=30m $(OLM_FLAGS)
+
+# Compiled ahead: the namespaces of the local cluster have no way to download a module.
+.PHONY: bin/olm.test
+bin/olm.test:
+	@go test -c -tags olm -o $@ ./test/olm

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Operator Lifecycle Manager on the local cluster:
+#   hack/cluster/olm.sh build       builds its images, and bundles and catalogs of the project, into bin/images
+#   hack/cluster/olm.sh push FILE   pushes them to the registry of the cluster, whose CA is FILE
+#   hack/cluster/olm.sh install     installs it on the cluster of KUBECONFIG and waits until it works
+# make cluster-olm calls it and describes the variables.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+source hack/cluster/buildah.sh
+if [[ $1 == build ]]; then
+	isolate_mounts "$@"
+fi
+binaries=bin/kubernetes
+
+# standin NAME prints the name of an image of docs/operations/images.txt, with a tag where the list has a digest: what is built
+# here has another one.
+standin() { awk -v name="$1" 'index($1, name) == 1 { sub(/@.*/, ":local", $1); print $1; exit }' docs/operations/images.txt; }
+
+olm_image=$(standin quay.io/operator-framework/olm@)
+opm_image=$(standin quay.io/operator-framework/opm:v)
+default_opm_image=$(standin quay.io/operator-framework/opm:latest)
+shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
+scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
+untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
+
+# The version before, and the commit that it is built from.
+read -r previous commit < <(grep -v '^#' hack/olm/previous)
+previous_image=${IMG%:*}:v${previous}
+previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
+previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
+
+# Prints what to push.
+list() {
+	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
+		"${untar_image}" "${IMG}" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
+		"${previous_bundle_image}" "${previous_catalog_image}"
+}
+
+# build_commands NAME COMMAND... builds an image of a shell and commands of bin/kubernetes, in place of an official one.
+# Standard input ends its Dockerfile.
+build_commands() {
+	local name=$1 context applet command stamps=()
+	shift
+	context=${images}/$(basename "${name%:*}")
+	rm -rf "${context}"
+	mkdir -p "${context}/rootfs/bin" "${context}/rootfs/tmp"
+	cp /bin/busybox "${context}/rootfs/bin"
+	for applet in sh cat cp gzip tar; do ln -s busybox "${context}/rootfs/bin/${applet}"; done
+	for command in "$@"; do
+		ln "${binaries}/${command}" "${context}/rootfs/bin"
+		stamps+=("${binaries}/.${command}.stamp")
+	done
+	{
+		echo "FROM scratch"
+		echo "COPY rootfs/ /"
+		# The copy of a folder has the usual mode.
+		echo 'RUN ["/bin/busybox", "chmod", "1777", "/tmp"]'
+		echo "USER 1001:1001"
+		cat
+	} >"${context}/Dockerfile"
+	build_image "${name}" "$(fingerprint_of "$0" /bin/busybox "${stamps[@]}")" "${context}"
+}
+
+build_olm() {
+	build_commands "${olm_image}" olm catalog package-server cpb </dev/null
+	build_commands "${opm_image}" opm grpc_health_probe <<-'END'
+		LABEL operators.operatorframework.io.index.configs.v1=/configs
+		WORKDIR /configs
+		ENTRYPOINT ["/bin/opm"]
+	END
+	buildah tag "${opm_image}" "${default_opm_image}"
+	build_commands "${scorecard_test_image}" scorecard-test </dev/null
+	build_commands "${shell_image}" </dev/null
+	buildah tag "${shell_image}" "${untar_image}"
+}
+
+# quietly runs make and prints what it says only if it fails.
+quietly() {
+	if ! make --no-print-directory "$@" CONTAINER_TOOL=hack/cluster/container.sh OPM_IMG="${opm_image}" >"${images}/make.log" 2>&1; then
+		cat "${images}/make.log" >&2
+		return 1
+	fi
+}
+
+# The operator of the checkout with its bundle, its catalog and its scorecard, by the targets that users have.
+build_project() {
+	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)" . "${VERSION}"
+	quietly bundle-build catalog-build scorecard-build
+}
+
+# The version before, and a catalog in which it is the newest.
+build_previous() {
+	local context=${images}/previous
+	if ! git cat-file -e "${commit}^{commit}" 2>/dev/null; then
+		echo "Version ${previous} is built from commit ${commit}, which this clone does not have: get it with git fetch --unshallow." >&2
+		return 1
+	fi
+	rm -rf "${context}"
+	mkdir -p "${context}"/{checkout,catalog/memcached-operator}
+	git archive "${commit}" | tar --extract --directory "${context}/checkout"
+	build_operator "${previous_image}" "${commit}" "${context}/checkout" "${previous}"
+	cp -R "catalog/bundles/${previous}" "${context}/bundle"
+	build_image "${previous_bundle_image}" "$(fingerprint_of bundle.Dockerfile "${context}/bundle")" "${context}" --file bundle.Dockerfile
+	cat >"${context}/template.yaml" <<-END
+		schema: olm.semver
+		generateMajorChannels: true
+		candidate:
+		  bundles:
+		  - image: ${previous_bundle_image}
+	END
+	quietly catalog catalog-build CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="catalog/bundles/${previous}" \
+		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${previous_catalog_image}"
+}
+
+install() {
+	local module
+	module=$(cd hack/olm && go list -m -f '{{.Dir}}' github.com/operator-framework/operator-lifecycle-manager)
+	# The definitions are too large for the annotation that a client-side apply keeps.
+	kubectl apply --server-side --filename "${module}/deploy/chart/crds" >/dev/null
+	kubectl wait --for=condition=Established --filename "${module}/deploy/chart/crds" --timeout=1m >/dev/null
+	"${binaries}/helm" template olm "${module}/deploy/chart" --values "${module}/deploy/upstream/values.yaml" \
+		--values hack/olm/values.yaml | kubectl apply --server-side --filename - >/dev/null
+	kubectl --namespace olm rollout status deployment/olm-operator deployment/catalog-operator --timeout=2m
+	kubectl --namespace olm wait csv/packageserver --for=jsonpath='{.status.phase}'=Succeeded --timeout=2m
+	kubectl wait apiservice/v1.packages.operators.coreos.com --for=condition=Available --timeout=1m
+}
+
+case $1 in
+build)
+	build_olm
+	build_project
+	build_previous
+	;;
+push)
+	trust "$2"
+	while read -r image; do push "${image}" "${image}"; done < <(list)
+	;;
+install) install ;;
+*)
+	echo "unknown command $1" >&2
+	exit 2
+	;;
+esac

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bundle_test proves what the OLM bundle promises beside what test/scorecard finds: that every validator of the
+// Operator Framework accepts it, that it agrees with the rest of the project, and that hack/bundle refuses bad input.
+package bundle_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operator-framework/api/pkg/manifests"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+)
+
+const root = "../.."
+
+func bundle(t *testing.T) *manifests.Bundle {
+	t.Helper()
+	loaded, err := manifests.GetBundleFromDir(filepath.Join(root, "bundle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	return contentOf(t, filepath.Join(append([]string{root}, path...)...))
+}
+
+func contentOf(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// variable returns the default of a variable in the Makefile.
+func variable(t *testing.T, name string) string {
+	t.Helper()
+	match := regexp.MustCompile(`(?m)^` + name + ` \?= (.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	if match == nil {
+		t.Fatalf("the Makefile does not define %s", name)
+	}
+	return match[1]
+}
+
+func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
+	version := variable(t, "VERSION")
+	csv := bundle(t).CSV
+	if csv.Name != "memcached-operator.v"+version || csv.Spec.Version.String() != version {
+		t.Errorf("the bundle is %s of version %s, the Makefile prepares %s", csv.Name, csv.Spec.Version, version)
+	}
+	if !strings.Contains(read(t, "catalog", "template.yaml"), "-bundle:v"+version+"\n") {
+		t.Errorf("catalog/template.yaml does not have version %s", version)
+	}
+}
+
+// The labels say on which nodes OLM may install the operator: those that its image is built for.
+func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
+	var want []string
+	for platform := range strings.SplitSeq(variable(t, "PLATFORMS"), ",") {
+		system, architecture, _ := strings.Cut(platform, "/")
+		want = append(want, "operatorframework.io/os."+system, "operatorframework.io/arch."+architecture)
+	}
+	slices.Sort(want)
+	want = slices.Compact(want)
+	var got []string
+	for label, value := range bundle(t).CSV.Labels {
+		if value != "supported" {
+			t.Errorf("the label %s is %q, want supported", label, value)
+		}
+		got = append(got, label)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the labels are %q, the Makefile builds for %q", got, want)
+	}
+}
+
+func TestEveryInstallModeIsSupported(t *testing.T) {
+	csv := bundle(t).CSV
+	modes := map[operatorsv1alpha1.InstallModeType]bool{}
+	for _, mode := range csv.Spec.InstallModes {
+		modes[mode.Type] = mode.Supported
+	}
+	for _, mode := range []operatorsv1alpha1.InstallModeType{
+		operatorsv1alpha1.InstallModeTypeOwnNamespace, operatorsv1alpha1.InstallModeTypeSingleNamespace,
+		operatorsv1alpha1.InstallModeTypeMultiNamespace, operatorsv1alpha1.InstallModeTypeAllNamespaces,
+	} {
+		if !modes[mode] {
+			t.Errorf("the install mode %s is not supported", mode)
+		}
+	}
+	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches what the variable says.
+	for _, variable := range container(t, csv).Env {
+		if variable.Name == "WATCH_NAMESPACE" {
+			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
+				from.FieldRef.FieldPath != "metadata.annotations['olm.targetNamespaces']" {
+				t.Errorf("WATCH_NAMESPACE does not come from the OperatorGroup: %+v", variable)
+			}
+			return
+		}
+	}
+	t.Error("the operator has no variable WATCH_NAMESPACE")
+}
+
+// Two bundles of the same sources are equal: the time comes from a file, not from a clock.
+func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
+	base := read(t, "config", "manifests", "bases", "memcached-operator.clusterserviceversion.yaml")
+	match := regexp.MustCompile(`(?m)^ {4}createdAt: "(\d{4}-\d\d-\d\dT00:00:00Z)"$`).FindStringSubmatch(base)
+	if match == nil {
+		t.Fatal("the base of the ClusterServiceVersion has no createdAt with the day of the release")
+	}
+	if got := bundle(t).CSV.Annotations["createdAt"]; got != match[1] {
+		t.Errorf("createdAt is %s, the base says %s: run make bundle", got, match[1])
+	}
+}
+
+// Consoles select by these annotations; anything but plain true and false is ignored in silence.
+func TestFeaturesAreDeclaredPlainly(t *testing.T) {
+	declared := map[string]string{}
+	for name, value := range bundle(t).CSV.Annotations {
+		if feature, ok := strings.CutPrefix(name, "features.operators.openshift.io/"); ok {
+			declared[feature] = value
+		}
+	}
+	for _, feature := range []string{
+		"cnf", "cni", "csi", "disconnected", "fips-compliant", "proxy-aware", "tls-profiles", "token-auth-aws", "token-auth-azure",
+		"token-auth-gcp",
+	} {
+		if value := declared[feature]; value != "true" && value != "false" {
+			t.Errorf("the feature %s is declared as %q, want true or false", feature, value)
+		}
+	}
+	pinned := true
+	for _, image := range bundle(t).CSV.Spec.RelatedImages {
+		pinned = pinned && strings.Contains(image.Image, "@sha256:")
+	}
+	if (declared["disconnected"] == "true") != pinned {
+		t.Errorf("the feature disconnected is %s, but that every image has a digest is %t", declared["disconnected"], pinned)
+	}
+}
+
+// The image and the folder say the same of the bundle.
+func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
+	dockerfile := read(t, "bundle.Dockerfile")
+	annotations := regexp.MustCompile(`(?m)^ {2}([a-z0-9._]+): (.*)$`).FindAllStringSubmatch(read(t, "bundle", "metadata", "annotations.yaml"), -1)
+	if len(annotations) < 9 {
+		t.Fatalf("annotations.yaml has only %d annotations", len(annotations))
+	}
+	for _, annotation := range annotations {
+		if label := "LABEL " + annotation[1] + "=" + annotation[2] + "\n"; !strings.Contains(dockerfile, label) {
+			t.Errorf("bundle.Dockerfile lacks %q", label)
+		}
+	}
+}
+
+// What a Dockerfile copies is not ignored.
+func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
+	ignored := strings.Split(read(t, ".dockerignore"), "\n")
+	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile", "test/scorecard/Dockerfile"} {
+		for _, line := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(read(t, dockerfile), -1) {
+			for source := range strings.FieldsSeq(line[1]) {
+				source = strings.TrimSuffix(source, "/")
+				if !slices.ContainsFunc(ignored, func(entry string) bool {
+					kept, ok := strings.CutPrefix(entry, "!")
+					return ok && (source == kept || strings.HasPrefix(source, kept+"/"))
+				}) {
+					t.Errorf("%s copies %s, which .dockerignore keeps out", dockerfile, source)
+				}
+				if _, err := os.Stat(filepath.Join(root, source)); err != nil {
+					t.Errorf("%s copies what is not there: %v", dockerfile, err)
+				}
+			}
+		}
+	}
+}

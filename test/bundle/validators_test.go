@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operator-framework/api/pkg/manifests"
+	"github.com/operator-framework/api/pkg/validation"
+	"github.com/operator-framework/api/pkg/validation/interfaces"
+)
+
+// findings runs every validator of the Operator Framework that needs no image, no catalog and no cluster.
+func findings(bundle *manifests.Bundle) (errs, warnings []string) {
+	// One pulls images, one is about catalogs of OpenShift's past, two are about objects that are not part of a bundle.
+	left := []validator.Validator{
+		validation.MultipleArchitecturesValidator, validation.CommunityOperatorValidator,
+		validation.PackageManifestValidator, validation.OperatorGroupValidator,
+	}
+	for _, candidate := range validation.AllValidators {
+		if slices.ContainsFunc(left, func(other validator.Validator) bool { return same(candidate, other) }) {
+			continue
+		}
+		objects := append(bundle.ObjectsToValidate(), map[string]string{"k8s-version": "1.37"})
+		for _, result := range candidate.Validate(objects...) {
+			for _, err := range result.Errors {
+				errs = append(errs, err.Error())
+			}
+			for _, warning := range result.Warnings {
+				warnings = append(warnings, warning.Error())
+			}
+		}
+	}
+	return errs, warnings
+}
+
+// same says whether two validators are the same function.
+func same(a, b validator.Validator) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// There is no list of findings that may stay: nothing is found.
+func TestNoValidatorFindsAnything(t *testing.T) {
+	errs, warnings := findings(bundle(t))
+	for _, finding := range slices.Concat(errs, warnings) {
+		t.Error(finding)
+	}
+}
+
+// Each mutation is a mistake that a validator must find: they run, and on the right objects.
+func TestValidatorsFindMistakes(t *testing.T) {
+	tests := map[string]struct {
+		mutate func(*manifests.Bundle)
+		want   string
+	}{
+		"default": {
+			func(b *manifests.Bundle) { b.CSV.Spec.CustomResourceDefinitions.Owned = nil }, "not defined in CSV",
+		},
+		"operatorhub": {
+			func(b *manifests.Bundle) { b.CSV.Spec.Maintainers[0].Email = "nobody" }, "email nobody is invalid",
+		},
+		"categories": {
+			func(b *manifests.Bundle) { b.CSV.Annotations["categories"] = "Caches" }, "Caches",
+		},
+		"capabilities": {
+			func(b *manifests.Bundle) { b.CSV.Annotations["capabilities"] = "Everything" }, "Everything",
+		},
+		"good practices": {
+			func(b *manifests.Bundle) {
+				b.CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template.Spec.Containers[0].Resources.Requests = nil
+			}, "resource requests",
+		},
+		"removed APIs": {
+			func(b *manifests.Bundle) {
+				for _, object := range b.Objects {
+					if object.GetKind() == "ClusterRole" {
+						object.SetAPIVersion("rbac.authorization.k8s.io/v1beta1")
+					}
+				}
+			}, "removed in v1.22",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := bundle(t)
+			test.mutate(b)
+			errs, warnings := findings(b)
+			found := strings.Join(slices.Concat(errs, warnings), "\n")
+			if !strings.Contains(found, test.want) {
+				t.Errorf("found %q, want something with %q", found, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package olm
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// imageList is the file that users mirror images by.
+const imageList = "docs/operations/images.txt"
+
+// content returns a file of the repository.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// listed returns the images of a list.
+func listed(list string) []string {
+	var images []string
+	for line := range strings.Lines(list) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			images = append(images, line)
+		}
+	}
+	return images
+}
+
+// TestBundleNamesListedImagesOnly finds every image that the bundle and the catalog name in the list.
+func TestBundleNamesListedImagesOnly(t *testing.T) {
+	images := listed(content(t, imageList))
+	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
+	for _, path := range []string{
+		"bundle/manifests/memcached-operator.clusterserviceversion.yaml",
+		"bundle/tests/scorecard/config.yaml",
+		"catalog/template.yaml",
+	} {
+		found := named.FindAllStringSubmatch(content(t, path), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no image: mend this test", path)
+		}
+		for _, match := range found {
+			if !slices.Contains(images, match[1]) {
+				t.Errorf("%s names %s: add it to %s", path, match[1], imageList)
+			}
+		}
+	}
+}
+
+// TestToolsHaveOneVersion holds the list against the modules that the tools are built from.
+func TestToolsHaveOneVersion(t *testing.T) {
+	images := listed(content(t, imageList))
+	modules := content(t, "hack/olm/go.mod")
+	for module, image := range map[string]string{
+		"operator-sdk":      "quay.io/operator-framework/scorecard-test:",
+		"operator-registry": "quay.io/operator-framework/opm:",
+	} {
+		match := regexp.MustCompile(`operator-framework/` + module + ` (v\S+)`).FindStringSubmatch(modules)
+		if match == nil {
+			t.Fatalf("hack/olm/go.mod does not require %s", module)
+		}
+		if !slices.Contains(images, image+match[1]) {
+			t.Errorf("hack/olm/go.mod has %s %s: list %s%[2]s in %s", module, match[1], image, imageList)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build olm
+
+package olm
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// The namespaces of a story: one has the operator.
+const (
+	own = iota
+	first
+	second
+	numberOfNamespaces
+)
+
+var _ = DescribeTable("An install mode says which namespaces the operator serves",
+	func(ctx SpecContext, targets, served []int) {
+		beginStory(ctx)
+		namespaces := make([]string, numberOfNamespaces)
+		for i := range namespaces {
+			namespaces[i] = newNamespace(ctx, "restricted")
+		}
+		newCatalog(ctx, catalogImage)
+		var scope []string
+		for _, target := range targets {
+			scope = append(scope, namespaces[target])
+		}
+		newScope(ctx, namespaces[own], scope...)
+		subscribe(ctx, namespaces[own], stableChannel, operatorsv1alpha1.ApprovalAutomatic)
+		untilInstalled(ctx, namespaces[own], version)
+
+		var caches []*cachev1alpha1.Memcached
+		for _, namespace := range namespaces {
+			caches = append(caches, createMemcached(ctx, namespace, 1))
+		}
+		in := map[int]bool{}
+		for _, i := range served {
+			in[i] = true
+			untilReady(ctx, caches[i])
+			mustServe(ctx, caches[i], 100)
+		}
+		for i, mc := range caches {
+			if !in[i] {
+				mustBeUntouched(ctx, mc, namespaces[own])
+			}
+		}
+		uninstall(ctx, namespaces[own], version)
+	},
+	Entry("AllNamespaces", SpecTimeout(3*time.Minute), nil, []int{own, first, second}),
+	Entry("OwnNamespace", SpecTimeout(3*time.Minute), []int{own}, []int{own}),
+	Entry("SingleNamespace", SpecTimeout(3*time.Minute), []int{first}, []int{first}),
+	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
+)
+
+// mustBeUntouched fails if the operator has done something for a Memcached, or could.
+func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators string) {
+	GinkgoHelper()
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+	Expect(mc.Status).To(Equal(cachev1alpha1.MemcachedStatus{}))
+	Expect(kubectl(ctx, "get", "deployment,service,poddisruptionbudget,pod", "--namespace", mc.Namespace,
+		"--selector", "app.kubernetes.io/instance="+mc.Name, "--output=name")).To(BeEmpty())
+	if mc.Namespace == operators {
+		return // OLM also grants the permissions where the operator is
+	}
+	answer, err := run(ctx, repository, "kubectl", "auth", "can-i", "patch", "deployments.apps", "--namespace", mc.Namespace,
+		"--as", "system:serviceaccount:"+operators+":"+operatorDeployment)
+	Expect(err).To(HaveOccurred())
+	Expect(answer).To(HavePrefix("no"))
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build olm
+
+package olm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// packageName names the package, and all that the stories make for it.
+	packageName = "memcached-operator"
+	// olmNamespace is where OLM runs. Its catalogs are for all namespaces.
+	olmNamespace = "olm"
+	// operatorDeployment is what the bundle deploys.
+	operatorDeployment = "memcached-operator-controller-manager"
+)
+
+// versionName is the name of the ClusterServiceVersion of a version.
+func versionName(version string) string { return packageName + ".v" + version }
+
+// newCatalog makes a catalog of an image, and waits until it serves. It goes with the story.
+func newCatalog(ctx context.Context, image string) {
+	GinkgoHelper()
+	catalog := &operatorsv1alpha1.CatalogSource{
+		ObjectMeta: metav1.ObjectMeta{Namespace: olmNamespace, Name: packageName},
+		Spec: operatorsv1alpha1.CatalogSourceSpec{
+			SourceType: operatorsv1alpha1.SourceTypeGrpc, Image: image, DisplayName: "Memcached Operator",
+			GrpcPodConfig: &operatorsv1alpha1.GrpcPodConfig{SecurityContextConfig: operatorsv1alpha1.Restricted},
+		},
+	}
+	Expect(k8s.Create(ctx, catalog)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, catalog)).To(Succeed()) })
+	Eventually(ctx, func() (string, error) {
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(catalog), catalog)
+		if state := catalog.Status.GRPCConnectionState; state != nil {
+			return state.LastObservedState, err
+		}
+		return "", err
+	}).Should(Equal("READY"), "state of the connection to the catalog")
+}
+
+// release gives the catalog a new image, as the publisher of a new version does.
+func release(ctx context.Context, image string) {
+	GinkgoHelper()
+	catalog := &operatorsv1alpha1.CatalogSource{}
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: olmNamespace, Name: packageName}, catalog)).To(Succeed())
+	before := catalog.DeepCopy()
+	catalog.Spec.Image = image
+	Expect(k8s.Patch(ctx, catalog, client.MergeFrom(before))).To(Succeed())
+}
+
+// newScope makes an OperatorGroup: operators in its namespace serve the target namespaces, or all if there are none.
+func newScope(ctx context.Context, namespace string, targets ...string) {
+	GinkgoHelper()
+	Expect(k8s.Create(ctx, &operatorsv1.OperatorGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: packageName},
+		Spec:       operatorsv1.OperatorGroupSpec{TargetNamespaces: targets},
+	})).To(Succeed())
+}
+
+// subscribe subscribes a namespace to a channel of the catalog. The edits are made before.
+func subscribe(ctx context.Context, namespace, channel string, approval operatorsv1alpha1.Approval, edits ...func(*operatorsv1alpha1.SubscriptionSpec)) {
+	GinkgoHelper()
+	spec := &operatorsv1alpha1.SubscriptionSpec{
+		Package: packageName, Channel: channel, CatalogSource: packageName, CatalogSourceNamespace: olmNamespace,
+		InstallPlanApproval: approval,
+	}
+	for _, edit := range edits {
+		edit(spec)
+	}
+	Expect(k8s.Create(ctx, &operatorsv1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: packageName}, Spec: spec,
+	})).To(Succeed())
+}
+
+// subscription returns the Subscription of a namespace.
+func subscription(ctx context.Context, namespace string) (*operatorsv1alpha1.Subscription, error) {
+	sub := &operatorsv1alpha1.Subscription{}
+	return sub, k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: packageName}, sub)
+}
+
+// untilPlanned waits until OLM has planned the installation of a version, and returns the plan.
+func untilPlanned(ctx context.Context, namespace, version string) *operatorsv1alpha1.InstallPlan {
+	GinkgoHelper()
+	var plan *operatorsv1alpha1.InstallPlan
+	Eventually(ctx, func() error {
+		var plans operatorsv1alpha1.InstallPlanList
+		if err := k8s.List(ctx, &plans, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for i := range plans.Items {
+			if slices.Contains(plans.Items[i].Spec.ClusterServiceVersionNames, versionName(version)) {
+				plan = &plans.Items[i]
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d plans installs %s", len(plans.Items), version)
+	}).Should(Succeed())
+	return plan
+}
+
+// approve approves a plan, as an administrator does.
+func approve(ctx context.Context, plan *operatorsv1alpha1.InstallPlan) {
+	GinkgoHelper()
+	before := plan.DeepCopy()
+	plan.Spec.Approved = true
+	Expect(k8s.Patch(ctx, plan, client.MergeFrom(before))).To(Succeed())
+}
+
+// installed returns the versions of the operator in a namespace with their phases.
+func installed(ctx context.Context, namespace string) (map[string]operatorsv1alpha1.ClusterServiceVersionPhase, error) {
+	var versions operatorsv1alpha1.ClusterServiceVersionList
+	err := k8s.List(ctx, &versions, client.InNamespace(namespace))
+	phases := map[string]operatorsv1alpha1.ClusterServiceVersionPhase{}
+	for _, csv := range versions.Items {
+		// In the other namespaces that an operator serves, OLM makes copies to show it.
+		if !csv.IsCopied() {
+			phases[csv.Spec.Version.String()] = csv.Status.Phase
+		}
+	}
+	return phases, err
+}
+
+// untilInstalled waits until a version is installed, and no other.
+func untilInstalled(ctx context.Context, namespace, version string) {
+	GinkgoHelper()
+	begin := time.Now()
+	Eventually(ctx, func() (map[string]operatorsv1alpha1.ClusterServiceVersionPhase, error) {
+		return installed(ctx, namespace)
+	}).Should(Equal(map[string]operatorsv1alpha1.ClusterServiceVersionPhase{version: operatorsv1alpha1.CSVPhaseSucceeded}))
+	AddReportEntry(fmt.Sprintf("%s installed after %s", version, time.Since(begin).Round(time.Second)))
+}
+
+// uninstall removes the operator as the documentation says: the Subscription, the ClusterServiceVersion, and the rest of the
+// namespace's part. The definition stays, and so do all caches.
+func uninstall(ctx context.Context, namespace, version string) {
+	GinkgoHelper()
+	kubectl(ctx, "delete", "--namespace", namespace, "--timeout=1m",
+		"subscription/"+packageName, "clusterserviceversion/"+versionName(version), "operatorgroup/"+packageName)
+	Eventually(ctx, func() ([]corev1.Pod, error) {
+		var pods corev1.PodList
+		err := k8s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"control-plane": "controller-manager"})
+		return pods.Items, err
+	}).Should(BeEmpty(), "pods of the operator")
+}
+
+// removeDefinition deletes the definition of Memcached, and with it every cache.
+func removeDefinition(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
+}
+
+// removeRoles deletes the roles of users, which OLM leaves.
+func removeRoles(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "delete", "clusterrole", "--selector=app.kubernetes.io/name="+packageName)
+}
+
+// definition is the name of the CustomResourceDefinition.
+const definition = "memcacheds.cache.example.com"
+
+// remains returns what the cluster has of the operator outside of namespaces.
+func remains(ctx context.Context) []string {
+	GinkgoHelper()
+	var found []string
+	for _, kind := range []schema.GroupVersionKind{
+		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+		rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	} {
+		var all metav1.PartialObjectMetadataList
+		all.SetGroupVersionKind(kind)
+		Expect(k8s.List(ctx, &all)).To(Succeed())
+		for i := range all.Items {
+			if name := all.Items[i].Name; strings.Contains(name, "memcached") {
+				found = append(found, kind.Kind+" "+name)
+			}
+		}
+	}
+	return found
+}
+
+// left returns what a namespace has that neither Kubernetes puts into each nor is the operator's lease, which no owner
+// removes: the next operator there takes it over.
+func left(ctx context.Context, namespace string) []string {
+	GinkgoHelper()
+	var kinds []string
+	for kind := range strings.FieldsSeq(kubectl(ctx, "api-resources", "--namespaced", "--verbs=list,delete", "--output=name")) {
+		if !strings.HasPrefix(kind, "events") && kind != "endpoints" {
+			kinds = append(kinds, kind)
+		}
+	}
+	return slices.DeleteFunc(strings.Fields(kubectl(ctx, "get", strings.Join(kinds, ","), "--namespace", namespace, "--output=name")),
+		func(name string) bool {
+			return slices.Contains([]string{
+				"configmap/kube-root-ca.crt", "serviceaccount/default", "lease.coordination.k8s.io/memcached-operator.cache.example.com",
+			}, name)
+		})
+}

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build olm
+
+package olm
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// mirrored is the name of an image in the registry of the cluster, which has all images, for a tool that asks it directly.
+func mirrored(image string) string {
+	_, path, _ := strings.Cut(image, "/")
+	return "localhost:5000/" + path
+}
+
+var _ = Describe("A developer tries the bundle with operator-sdk", func() {
+	It("gets a cache that serves, and removes all of it again", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		beginStory(ctx)
+		// operator-sdk runs a pod that the level restricted refuses.
+		namespace := newNamespace(ctx, "baseline")
+		operatorSDK(ctx, "run", "bundle", mirrored(bundleImage), "--namespace", namespace, "--timeout", "3m",
+			"--index-image", mirrored("quay.io/operator-framework/opm:latest"))
+		untilInstalled(ctx, namespace, version)
+
+		By("creating the sample")
+		kubectl(ctx, "apply", "--namespace", namespace, "--filename", "config/samples/cache_v1alpha1_memcached.yaml")
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-sample"}}
+		untilReady(ctx, mc)
+		mustServe(ctx, mc, 1000)
+
+		By("cleaning up, which deletes the definition and with it the cache")
+		operatorSDK(ctx, "cleanup", packageName, "--namespace", namespace, "--timeout", "1m")
+		Eventually(ctx, func() []string { return left(ctx, namespace) }).Should(BeEmpty(), "left in the namespace")
+		removeRoles(ctx)
+		Expect(remains(ctx)).To(BeEmpty())
+	})
+})

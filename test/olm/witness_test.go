@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build olm
+
+package olm
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// repositoryOf returns the path of an image in a registry: any may be a mirror. Stand-ins have tags of their own.
+func repositoryOf(image string) string {
+	_, path, _ := strings.Cut(image, "/")
+	path, _, _ = strings.Cut(path, "@")
+	path, _, _ = strings.Cut(path, ":")
+	return path
+}
+
+// witnessImages notes the images of all pods of the stories, and fails the suite in the end if one is not in the list.
+func witnessImages(ctx context.Context) {
+	GinkgoHelper()
+	text, err := os.ReadFile(repository + "/" + imageList)
+	Expect(err).NotTo(HaveOccurred())
+	var known []string
+	for _, image := range listed(string(text)) {
+		known = append(known, repositoryOf(image))
+	}
+	watcher, err := k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{})
+	Expect(err).NotTo(HaveOccurred())
+	seen := map[string]bool{}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for event := range watcher.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok && pod.Namespace != "kube-system" {
+				for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+					seen[container.Image] = true
+				}
+			}
+		}
+	})
+	DeferCleanup(func() {
+		watcher.Stop()
+		watching.Wait()
+		Expect(seen).NotTo(BeEmpty())
+		for image := range seen {
+			Expect(known).To(ContainElement(repositoryOf(image)), "%s is not in %s", image, imageList)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/operator-framework/api/pkg/manifests"
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// bundle is what the tests look at.
+type bundle struct {
+	csv     *operatorsv1alpha1.ClusterServiceVersion
+	crds    []*apiextensionsv1.CustomResourceDefinition
+	objects []*unstructured.Unstructured
+	// needed are the permissions that the sources say the operator needs, and people.
+	needed permissionsOf
+}
+
+// load reads the bundle in a folder, and what the project's folder config says of permissions.
+func load(folder, config string) (*bundle, error) {
+	loaded, err := manifests.GetBundleFromDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("read the bundle in %s: %w", folder, err)
+	}
+	if loaded.CSV == nil || len(loaded.V1CRDs) == 0 {
+		return nil, fmt.Errorf("%s has no ClusterServiceVersion and CustomResourceDefinition: it is not a bundle", folder)
+	}
+	b := &bundle{csv: loaded.CSV, crds: loaded.V1CRDs, objects: loaded.Objects}
+	b.needed, err = readPermissions(config)
+	return b, err
+}
+
+// permissionsOf are the rules of the operator and of people.
+type permissionsOf struct {
+	// namespaced are needed where there are caches, cluster for the whole cluster.
+	namespaced, cluster []rbacv1.PolicyRule
+	// people are the rules of the ClusterRoles by name.
+	people map[string][]rbacv1.PolicyRule
+}
+
+func readPermissions(config string) (permissionsOf, error) {
+	needed := permissionsOf{people: map[string][]rbacv1.PolicyRule{}}
+	var errs []error
+	rules := func(path ...string) []rbacv1.PolicyRule {
+		var role rbacv1.ClusterRole // a Role has the same rules
+		text, err := os.ReadFile(filepath.Join(append([]string{config}, path...)...))
+		errs = append(errs, err, yaml.Unmarshal(text, &role))
+		if strings.Contains(role.Name, "memcached-") || role.Name == "metrics-reader" {
+			needed.people["memcached-operator-"+role.Name] = role.Rules
+		}
+		return role.Rules
+	}
+	needed.namespaced = append(rules("rbac", "role.yaml"), rules("rbac", "leader_election_role.yaml")...)
+	needed.cluster = rules("components", "metrics-auth", "metrics_auth_role.yaml")
+	for _, name := range []string{"admin", "editor", "viewer"} {
+		rules("rbac", "memcached_"+name+"_role.yaml")
+	}
+	rules("components", "metrics-auth", "metrics_reader_role.yaml")
+	if err := errors.Join(errs...); err != nil {
+		return needed, fmt.Errorf("read the permissions in %s: %w", config, err)
+	}
+	return needed, nil
+}
+
+// pods are the pod templates that the bundle starts, by the name of their Deployment.
+func (b *bundle) pods() map[string]corev1.PodTemplateSpec {
+	pods := map[string]corev1.PodTemplateSpec{}
+	for _, deployment := range b.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		pods[deployment.Name] = deployment.Spec.Template
+	}
+	return pods
+}
+
+// containersOf returns all containers of a pod.
+func containersOf(pod corev1.PodTemplateSpec) []corev1.Container {
+	return append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...)
+}
+
+// ships says whether the bundle has an object of that kind and name.
+func (b *bundle) ships(kind, name string) bool {
+	for _, object := range b.objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// permissions finds differences between what the bundle grants, to the operator and to people, and what config/ says that
+// they need.
+func permissions(b *bundle) []string {
+	strategy := b.csv.Spec.InstallStrategy.StrategySpec
+	wrong := compareRules("the operator's permissions in namespaces", b.needed.namespaced, granted(strategy.Permissions))
+	wrong = append(wrong, compareRules("the operator's cluster permissions", b.needed.cluster, granted(strategy.ClusterPermissions))...)
+	shipped := map[string]bool{}
+	for _, object := range b.objects {
+		if object.GroupVersionKind().Group != rbacv1.GroupName {
+			continue
+		}
+		name := object.GetName()
+		needed, ok := b.needed.people[name]
+		if !ok || object.GetKind() != "ClusterRole" {
+			wrong = append(wrong, fmt.Sprintf("the bundle has a %s %s, which config/ does not have", object.GetKind(), name))
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			wrong = append(wrong, fmt.Sprintf("the ClusterRole %s cannot be read: %v", name, err))
+		}
+		wrong = append(wrong, compareRules("the ClusterRole "+name, needed, role.Rules)...)
+		shipped[name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.needed.people)) {
+		if !shipped[name] {
+			wrong = append(wrong, "the bundle has no ClusterRole "+name)
+		}
+	}
+	return wrong
+}
+
+// granted returns the rules for all service accounts.
+func granted(all []operatorsv1alpha1.StrategyDeploymentPermissions) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	for _, permissions := range all {
+		rules = append(rules, permissions.Rules...)
+	}
+	return rules
+}
+
+// compareRules compares rules verb by verb, however they are grouped.
+func compareRules(of string, needed, granted []rbacv1.PolicyRule) []string {
+	want, got := verbs(needed), verbs(granted)
+	var wrong []string
+	for _, verb := range slices.Sorted(maps.Keys(want)) {
+		if !got[verb] {
+			wrong = append(wrong, fmt.Sprintf("%s lack %q", of, verb))
+		}
+	}
+	for _, verb := range slices.Sorted(maps.Keys(got)) {
+		if !want[verb] {
+			wrong = append(wrong, fmt.Sprintf("%s include %q, which config/ does not have", of, verb))
+		}
+	}
+	return wrong
+}
+
+// verbs takes rules apart: each verb on each resource or URL.
+func verbs(rules []rbacv1.PolicyRule) map[string]bool {
+	all := map[string]bool{}
+	for _, rule := range rules {
+		names := strings.Join(rule.ResourceNames, ",")
+		for _, verb := range rule.Verbs {
+			for _, url := range rule.NonResourceURLs {
+				all[verb+" "+url] = true
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					all[strings.TrimSpace(verb+" "+strings.TrimPrefix(group+"/"+resource, "/")+" "+names)] = true
+				}
+			}
+		}
+	}
+	return all
+}
