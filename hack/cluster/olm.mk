@@ -9,14 +9,15 @@ cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster, whose 
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh install
 
 # OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". The certificate is that of the cluster's registry, which
-# operator-sdk asks. A cluster that is there already would run the images that its node has, whatever is pushed.
+# operator-sdk asks and images are pushed to. A cluster that is there already would run the images that its node has, whatever is pushed.
 OLM_FLAGS ?=
 .PHONY: test-olm
 test-olm: CLUSTER = olm
 test-olm: bin/olm.test ## Test the OLM package: install, upgrade and uninstall under OLM, on a local cluster of its own.
 	@if [[ -x bin/cluster ]]; then bin/cluster --name $(CLUSTER) down; fi; trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
 	$(MAKE) --no-print-directory cluster-olm CLUSTER=$(CLUSTER); set -x; \
-	bin/cluster --name $(CLUSTER) exec env --chdir test/olm SSL_CERT_FILE="$(CURDIR)/bin/clusters/$(CLUSTER)/ca.crt" \
+	ca="$(CURDIR)/bin/clusters/$(CLUSTER)/ca.crt"; \
+	bin/cluster --name $(CLUSTER) exec env --chdir test/olm SSL_CERT_FILE="$$ca" CLUSTER_CA="$$ca" \
 		../../bin/olm.test --ginkgo.v --ginkgo.timeout=30m $(OLM_FLAGS)
 
 # Compiled ahead: the namespaces of the local cluster have no way to download a module.

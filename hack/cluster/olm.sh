@@ -92,13 +92,17 @@ build_project() {
 	quietly bundle-build catalog-build scorecard-build
 }
 
-# The version before, and a catalog in which it is the newest.
-build_previous() {
-	local context=${images}/previous
+# Minutes of building would come before it is missed.
+check_previous() {
 	if ! git cat-file -e "${commit}^{commit}" 2>/dev/null; then
 		echo "Version ${previous} is built from commit ${commit}, which this clone does not have: get it with git fetch --unshallow." >&2
 		return 1
 	fi
+}
+
+# The version before, and a catalog in which it is the newest.
+build_previous() {
+	local context=${images}/previous
 	rm -rf "${context}"
 	mkdir -p "${context}"/{checkout,catalog/memcached-operator}
 	git archive "${commit}" | tar --extract --directory "${context}/checkout"
@@ -131,6 +135,7 @@ install() {
 
 case $1 in
 build)
+	check_previous
 	build_olm
 	build_project
 	build_previous

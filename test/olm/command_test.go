@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +19,14 @@ import (
 
 // repository is the root of the repository: tests run in the folder of their package.
 const repository = "../.."
+
+// read returns a file of the repository.
+func read(path string) string {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(repository, path))
+	Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
 
 // kubectl runs kubectl, which must succeed, and returns what it prints.
 func kubectl(ctx context.Context, args ...string) string {

@@ -168,10 +168,15 @@ func removeDefinition(ctx context.Context) {
 	kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 }
 
-// removeRoles deletes the roles of users, which OLM leaves.
-func removeRoles(ctx context.Context) {
+// removeRest deletes what OLM leaves of a bundle: roles for users, and its own record of the operator in a namespace.
+func removeRest(ctx context.Context) {
 	GinkgoHelper()
 	kubectl(ctx, "delete", "clusterrole", "--selector=app.kubernetes.io/name="+packageName)
+	// OLM makes the record anew as long as there is anything that it lists.
+	Eventually(ctx, func() []string {
+		kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
+		return remains(ctx)
+	}).Should(BeEmpty())
 }
 
 // definition is the name of the CustomResourceDefinition.
@@ -185,6 +190,7 @@ func remains(ctx context.Context) []string {
 		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+		operatorsv1.GroupVersion.WithKind("Operator"),
 	} {
 		var all metav1.PartialObjectMetadataList
 		all.SetGroupVersionKind(kind)

@@ -6,7 +6,6 @@
 package olm
 
 import (
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,11 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// mirrored is the name of an image in the registry of the cluster, which has all images, for a tool that asks it directly.
-func mirrored(image string) string {
-	_, path, _ := strings.Cut(image, "/")
-	return "localhost:5000/" + path
-}
+// opmImage is where OLM and operator-sdk look for opm unless they are told otherwise.
+const opmImage = "quay.io/operator-framework/opm:latest"
 
 var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	It("gets a cache that serves, and removes all of it again", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
@@ -28,7 +24,7 @@ var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 		// operator-sdk runs a pod that the level restricted refuses.
 		namespace := newNamespace(ctx, "baseline")
 		operatorSDK(ctx, "run", "bundle", mirrored(bundleImage), "--namespace", namespace, "--timeout", "3m",
-			"--index-image", mirrored("quay.io/operator-framework/opm:latest"))
+			"--index-image", mirrored(opmImage))
 		untilInstalled(ctx, namespace, version)
 
 		By("creating the sample")
@@ -40,7 +36,6 @@ var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 		By("cleaning up, which deletes the definition and with it the cache")
 		operatorSDK(ctx, "cleanup", packageName, "--namespace", namespace, "--timeout", "1m")
 		Eventually(ctx, func() []string { return left(ctx, namespace) }).Should(BeEmpty(), "left in the namespace")
-		removeRoles(ctx)
-		Expect(remains(ctx)).To(BeEmpty())
+		removeRest(ctx)
 	})
 })

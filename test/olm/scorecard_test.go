@@ -7,7 +7,6 @@ package olm
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"time"
 
@@ -23,9 +22,7 @@ var _ = Describe("The bundle", func() {
 			"--pod-security", "restricted", "--output", "json", "--untar-image", "quay.io/operator-framework/scorecard-untar:local")
 		var tests v1alpha3.TestList
 		Expect(json.Unmarshal([]byte(output), &tests)).To(Succeed(), "%v", failure)
-		configured, err := os.ReadFile(repository + "/bundle/tests/scorecard/config.yaml")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(tests.Items).To(HaveLen(strings.Count(string(configured), "entrypoint:")))
+		Expect(tests.Items).To(HaveLen(strings.Count(read("bundle/tests/scorecard/config.yaml"), "entrypoint:")))
 		for _, test := range tests.Items {
 			for _, result := range test.Status.Results {
 				Expect(result.State).To(Equal(v1alpha3.PassState), "%s: %v", result.Name, result.Errors)

@@ -73,7 +73,6 @@ func beginStory(ctx context.Context) {
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
 		removeDefinition(ctx)
-		removeRoles(ctx)
-		Eventually(ctx, func() []string { return remains(ctx) }).Should(BeEmpty())
+		removeRest(ctx)
 	})
 }

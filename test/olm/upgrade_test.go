@@ -8,7 +8,6 @@ package olm
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -37,9 +36,7 @@ const (
 // previousVersion returns the version of hack/olm/previous.
 func previousVersion() string {
 	GinkgoHelper()
-	text, err := os.ReadFile(repository + "/hack/olm/previous")
-	Expect(err).NotTo(HaveOccurred())
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(read("hack/olm/previous")) {
 		if version, _, ok := strings.Cut(line, " "); ok && version != "#" {
 			return version
 		}

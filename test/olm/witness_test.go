@@ -7,7 +7,6 @@ package olm
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,21 +16,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// repositoryOf returns the path of an image in a registry: any may be a mirror. Stand-ins have tags of their own.
+// repositoryOf returns the path of an image in its registry, less that of a mirror: any registry may be one. Tags and digests
+// are left out, since stand-ins have others.
 func repositoryOf(image string) string {
-	_, path, _ := strings.Cut(image, "/")
+	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")
 	path, _, _ = strings.Cut(path, ":")
-	return path
+	return strings.TrimPrefix(path, "mirror/")
 }
 
 // witnessImages notes the images of all pods of the stories, and fails the suite in the end if one is not in the list.
 func witnessImages(ctx context.Context) {
 	GinkgoHelper()
-	text, err := os.ReadFile(repository + "/" + imageList)
-	Expect(err).NotTo(HaveOccurred())
 	var known []string
-	for _, image := range listed(string(text)) {
+	for _, image := range listed(read(imageList)) {
 		known = append(known, repositoryOf(image))
 	}
 	watcher, err := k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{})
