@@ -12,6 +12,7 @@ import (
 	"github.com/operator-framework/api/pkg/manifests"
 	"github.com/operator-framework/api/pkg/validation"
 	"github.com/operator-framework/api/pkg/validation/interfaces"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // findings runs every validator of the Operator Framework that needs no image, no catalog and no cluster.
@@ -76,11 +77,10 @@ func TestValidatorsFindMistakes(t *testing.T) {
 		},
 		"removed APIs": {
 			func(b *manifests.Bundle) {
-				for _, object := range b.Objects {
-					if object.GetKind() == "ClusterRole" {
-						object.SetAPIVersion("rbac.authorization.k8s.io/v1beta1")
-					}
-				}
+				role := &unstructured.Unstructured{}
+				role.SetAPIVersion("rbac.authorization.k8s.io/v1beta1")
+				role.SetKind("ClusterRole")
+				b.Objects = append(b.Objects, role)
 			}, "removed in v1.22",
 		},
 	}

@@ -168,10 +168,9 @@ func removeDefinition(ctx context.Context) {
 	kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 }
 
-// removeRest deletes what OLM leaves of a bundle: roles for users, and its own record of the operator in a namespace.
+// removeRest deletes what OLM leaves: its own record of the operator in a namespace.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
-	kubectl(ctx, "delete", "clusterrole", "--selector=app.kubernetes.io/name="+packageName)
 	// OLM makes the record anew as long as there is anything that it lists.
 	Eventually(ctx, func() []string {
 		kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")

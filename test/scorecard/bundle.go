@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/operator-framework/api/pkg/manifests"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -24,7 +23,7 @@ type bundle struct {
 	csv     *operatorsv1alpha1.ClusterServiceVersion
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	objects []*unstructured.Unstructured
-	// needed are the permissions that the sources say the operator needs, and people.
+	// needed are the permissions that the sources say the operator needs.
 	needed permissionsOf
 }
 
@@ -42,32 +41,23 @@ func load(folder, config string) (*bundle, error) {
 	return b, err
 }
 
-// permissionsOf are the rules of the operator and of people.
+// permissionsOf are the rules that the operator needs.
 type permissionsOf struct {
 	// namespaced are needed where there are caches, cluster for the whole cluster.
 	namespaced, cluster []rbacv1.PolicyRule
-	// people are the rules of the ClusterRoles by name.
-	people map[string][]rbacv1.PolicyRule
 }
 
 func readPermissions(config string) (permissionsOf, error) {
-	needed := permissionsOf{people: map[string][]rbacv1.PolicyRule{}}
+	var needed permissionsOf
 	var errs []error
 	rules := func(path ...string) []rbacv1.PolicyRule {
 		var role rbacv1.ClusterRole // a Role has the same rules
 		text, err := os.ReadFile(filepath.Join(append([]string{config}, path...)...))
 		errs = append(errs, err, yaml.Unmarshal(text, &role))
-		if strings.Contains(role.Name, "memcached-") || role.Name == "metrics-reader" {
-			needed.people["memcached-operator-"+role.Name] = role.Rules
-		}
 		return role.Rules
 	}
 	needed.namespaced = append(rules("rbac", "role.yaml"), rules("rbac", "leader_election_role.yaml")...)
 	needed.cluster = rules("components", "metrics-auth", "metrics_auth_role.yaml")
-	for _, name := range []string{"admin", "editor", "viewer"} {
-		rules("rbac", "memcached_"+name+"_role.yaml")
-	}
-	rules("components", "metrics-auth", "metrics_reader_role.yaml")
 	if err := errors.Join(errs...); err != nil {
 		return needed, fmt.Errorf("read the permissions in %s: %w", config, err)
 	}

@@ -11,36 +11,17 @@ import (
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// permissions finds differences between what the bundle grants, to the operator and to people, and what config/ says that
-// they need.
+// permissions finds differences between what the bundle grants to the operator and what config/ says that it needs, and
+// whatever the bundle grants to others.
 func permissions(b *bundle) []string {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	wrong := compareRules("the operator's permissions in namespaces", b.needed.namespaced, granted(strategy.Permissions))
 	wrong = append(wrong, compareRules("the operator's cluster permissions", b.needed.cluster, granted(strategy.ClusterPermissions))...)
-	shipped := map[string]bool{}
 	for _, object := range b.objects {
-		if object.GroupVersionKind().Group != rbacv1.GroupName {
-			continue
-		}
-		name := object.GetName()
-		needed, ok := b.needed.people[name]
-		if !ok || object.GetKind() != "ClusterRole" {
-			wrong = append(wrong, fmt.Sprintf("the bundle has a %s %s, which config/ does not have", object.GetKind(), name))
-			continue
-		}
-		var role rbacv1.ClusterRole
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-			wrong = append(wrong, fmt.Sprintf("the ClusterRole %s cannot be read: %v", name, err))
-		}
-		wrong = append(wrong, compareRules("the ClusterRole "+name, needed, role.Rules)...)
-		shipped[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(b.needed.people)) {
-		if !shipped[name] {
-			wrong = append(wrong, "the bundle has no ClusterRole "+name)
+		if object.GroupVersionKind().Group == rbacv1.GroupName {
+			wrong = append(wrong, fmt.Sprintf("the bundle has the %s %s, which OLM would never remove", object.GetKind(), object.GetName()))
 		}
 	}
 	return wrong

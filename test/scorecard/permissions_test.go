@@ -26,12 +26,13 @@ var permissionMutations = map[string]mutation{
 			strategy.ClusterPermissions = append(strategy.ClusterPermissions, strategy.Permissions...)
 		}, `cluster permissions include "create apps/deployments"`,
 	},
-	"a role of people that grants more": {
+	"a role of its own": {
 		func(b *bundle) {
-			b.needed.people["memcached-operator-metrics-reader"] = nil
-		}, `include "get /metrics"`,
-	},
-	"a role of people that is not shipped": {
-		func(b *bundle) { object(b, "ClusterRole").SetName("other") }, "has no ClusterRole memcached-operator-",
+			role := object(b, "Service").DeepCopy()
+			role.SetAPIVersion(rbacv1.SchemeGroupVersion.String())
+			role.SetKind("ClusterRole")
+			role.SetName("viewer")
+			b.objects = append(b.objects, role)
+		}, "has the ClusterRole viewer, which OLM would never remove",
 	},
 }
