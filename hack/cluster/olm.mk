@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
+# The version after, for the upgrade from that of the checkout.
+export NEXT_VERSION := $(shell awk -F '[.-]' '{ print $$1 "." $$2 "." $$3 + 1 }' <<<"$(VERSION)")
+
 .PHONY: cluster-olm
 cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster, whose registry gets the bundle and the catalog of the checkout.
 	@hack/binaries.sh olm catalog package-server cpb opm grpc_health_probe helm operator-sdk scorecard-test

@@ -33,11 +33,16 @@ previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
 
+# A version after that of the checkout, with the same operator.
+next_image=${IMG%:*}:v${NEXT_VERSION}
+next_bundle_image=${BUNDLE_IMG%:*}:v${NEXT_VERSION}
+next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
+
 # Prints what to push.
 list() {
 	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
 		"${untar_image}" "${IMG}" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
-		"${previous_bundle_image}" "${previous_catalog_image}"
+		"${previous_bundle_image}" "${previous_catalog_image}" "${next_image}" "${next_bundle_image}" "${next_catalog_image}"
 }
 
 # build_commands NAME COMMAND... builds an image of a shell and commands of bin/kubernetes, in place of an official one.
@@ -100,24 +105,39 @@ check_previous() {
 	fi
 }
 
+# build_catalog IMAGE FOLDER BUNDLE... builds a catalog of candidates in a folder. Standard input are the images of the bundles.
+build_catalog() {
+	local image=$1 context=$2 bundle
+	shift 2
+	{
+		printf '%s\n' 'schema: olm.semver' 'generateMajorChannels: true' 'candidate:' '  bundles:'
+		while read -r bundle; do echo "  - image: ${bundle}"; done
+	} >"${context}/template.yaml"
+	mkdir -p "${context}/catalog/memcached-operator"
+	quietly catalog catalog-build CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="$*" \
+		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
+}
+
 # The version before, and a catalog in which it is the newest.
 build_previous() {
 	local context=${images}/previous
 	rm -rf "${context}"
-	mkdir -p "${context}"/{checkout,catalog/memcached-operator}
+	mkdir -p "${context}/checkout"
 	git archive "${commit}" | tar --extract --directory "${context}/checkout"
 	build_operator "${previous_image}" "${commit}" "${context}/checkout" "${previous}"
 	cp -R "catalog/bundles/${previous}" "${context}/bundle"
 	build_image "${previous_bundle_image}" "$(fingerprint_of bundle.Dockerfile "${context}/bundle")" "${context}" --file bundle.Dockerfile
-	cat >"${context}/template.yaml" <<-END
-		schema: olm.semver
-		generateMajorChannels: true
-		candidate:
-		  bundles:
-		  - image: ${previous_bundle_image}
-	END
-	quietly catalog catalog-build CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="catalog/bundles/${previous}" \
-		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${previous_catalog_image}"
+	build_catalog "${previous_catalog_image}" "${context}" "catalog/bundles/${previous}" <<<"${previous_bundle_image}"
+}
+
+# The version after, and a catalog in which it upgrades that of the checkout.
+build_next() {
+	local context=${images}/next
+	rm -rf "${context}"
+	mkdir -p "${context}"
+	buildah tag "${IMG}" "${next_image}"
+	quietly bundle bundle-build VERSION="${NEXT_VERSION}" IMG="${next_image}" BUNDLE_DIR="${context}/bundle" BUNDLE_IMG="${next_bundle_image}"
+	build_catalog "${next_catalog_image}" "${context}" bundle "${context}/bundle" < <(printf '%s\n' "${BUNDLE_IMG}" "${next_bundle_image}")
 }
 
 install() {
@@ -139,6 +159,7 @@ build)
 	build_olm
 	build_project
 	build_previous
+	build_next
 	;;
 push)
 	trust "$2"

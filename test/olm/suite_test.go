@@ -32,6 +32,7 @@ import (
 // The environment says what is tested: the variables of the Makefile of the same names.
 var (
 	version       = os.Getenv("VERSION")
+	nextVersion   = os.Getenv("NEXT_VERSION")
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
@@ -49,7 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	for _, variable := range []string{"VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"} {
+	for _, variable := range []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"} {
 		Expect(os.Getenv(variable)).NotTo(BeEmpty(), "%s is not set: run make test-olm", variable)
 	}
 	scheme := runtime.NewScheme()

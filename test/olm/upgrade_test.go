@@ -111,6 +111,16 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 		Expect(nodes).To(HaveLen(3))
 	})
 
+	It("lets those who may edit a namespace have caches there", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		kubectl(ctx, "create", "rolebinding", "editor", "--namespace", caches, "--clusterrole=edit", "--user=alice")
+		for _, verb := range []string{"create", "patch", "delete"} {
+			Eventually(ctx, func(ctx context.Context) error {
+				_, err := run(ctx, repository, "kubectl", "auth", "can-i", verb, "memcacheds.cache.example.com", "--namespace", caches, "--as=alice")
+				return err
+			}).Should(Succeed(), verb)
+		}
+	})
+
 	It("upgrades the operator, when the new version is approved, without losing a key", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		reading := startReading(ctx, cache)
 		release(ctx, catalogImage)
@@ -185,6 +195,45 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		untilInstalled(ctx, operators, version)
 		uninstall(ctx, operators, version)
 	})
+
+	It("upgrades it only when no nodes are being replaced any more", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		beginStory(ctx)
+		operators := newNamespace(ctx, "restricted")
+		newCatalog(ctx, catalogImage)
+		newScope(ctx, operators)
+		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
+		untilInstalled(ctx, operators, version)
+		mc := createMemcached(ctx, newNamespace(ctx, "restricted"), 1)
+		untilReady(ctx, mc)
+		untilUpgradeable(ctx, operators)
+
+		By("replacing its node by one that must be ready for an hour, while the catalog gets a new version")
+		before := mc.DeepCopy()
+		mc.Spec.UpdateStrategy.MinReadySeconds = 3600
+		mc.Spec.Config.MaxConnections++
+		Expect(k8s.Patch(ctx, mc, client.MergeFrom(before))).To(Succeed())
+		Eventually(ctx, upgradeable).WithArguments(operators, version).Should(Equal(metav1.ConditionFalse))
+		release(ctx, tagged(catalogImage, "v"+nextVersion))
+		pending := map[string]operatorsv1alpha1.ClusterServiceVersionPhase{
+			version: operatorsv1alpha1.CSVPhaseReplacing, nextVersion: operatorsv1alpha1.CSVPhasePending,
+		}
+		phases := func() (map[string]operatorsv1alpha1.ClusterServiceVersionPhase, error) {
+			return installed(ctx, operators)
+		}
+		Eventually(ctx, phases).Should(Equal(pending))
+		Consistently(ctx, phases).WithTimeout(5 * time.Second).Should(Equal(pending))
+		Expect(kubectl(ctx, "get", "--namespace", operators, "clusterserviceversion/"+versionName(nextVersion),
+			"--output=jsonpath={.status.reason}: {.status.message}")).To(And(
+			HavePrefix(string(operatorsv1alpha1.CSVReasonOperatorConditionNotUpgradeable)), ContainSubstring(mc.Namespace+"/"+mc.Name)))
+
+		By("letting the new node be enough")
+		before = mc.DeepCopy()
+		mc.Spec.UpdateStrategy.MinReadySeconds = 0
+		Expect(k8s.Patch(ctx, mc, client.MergeFrom(before))).To(Succeed())
+		untilInstalled(ctx, operators, nextVersion)
+		Expect(runningImage(ctx, operators)).To(Equal(tagged(operatorImage, "v"+nextVersion)))
+		uninstall(ctx, operators, nextVersion)
+	})
 })
 
 // runningImage returns the image of the operator in a namespace.
@@ -199,9 +248,17 @@ func runningImage(ctx context.Context, namespace string) (string, error) {
 // untilUpgradeable waits until the operator, which leads by then, tells OLM that it may be upgraded.
 func untilUpgradeable(ctx context.Context, namespace string) {
 	GinkgoHelper()
-	Eventually(ctx, func() (bool, error) {
-		var condition operatorsv2.OperatorCondition
-		err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: versionName(version)}, &condition)
-		return apimeta.IsStatusConditionPresentAndEqual(condition.Spec.Conditions, operatorsv2.Upgradeable, metav1.ConditionTrue), err
-	}).Should(BeTrue(), "the condition Upgradeable of the OperatorCondition")
+	Eventually(ctx, upgradeable).WithArguments(namespace, version).Should(Equal(metav1.ConditionTrue))
+}
+
+// upgradeable returns what a version of the operator tells OLM about its upgrade, nothing unless it tells anything.
+func upgradeable(ctx context.Context, namespace, version string) (metav1.ConditionStatus, error) {
+	var operator operatorsv2.OperatorCondition
+	if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: versionName(version)}, &operator); err != nil {
+		return "", err
+	}
+	if condition := apimeta.FindStatusCondition(operator.Spec.Conditions, operatorsv2.Upgradeable); condition != nil {
+		return condition.Status, nil
+	}
+	return "", nil
 }
