@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Annotations that users set on a Memcached.
@@ -162,7 +161,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
-	// verbosity 1 logs errors and warnings (memcached -v). Higher levels would write keys to the log and are not offered.
+	// verbosity 1 logs errors and warnings (memcached -v). Higher levels would write keys to the log and are not offered; a
+	// client can still ask for one with memcached's command verbosity.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -192,75 +192,6 @@ type MemcachedService struct {
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="IP family policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:select:SingleStack","urn:alm:descriptor:com.tectonic.ui:select:PreferDualStack","urn:alm:descriptor:com.tectonic.ui:select:RequireDualStack","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
-}
-
-// MemcachedPodDisruptionBudget configures the PodDisruptionBudget.
-//
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxUnavailable) && has(self.minAvailable))",message="spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"
-type MemcachedPodDisruptionBudget struct {
-	// enabled says whether there is a PodDisruptionBudget.
-	// +optional
-	// +kubebuilder:default=true
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Enabled *bool `json:"enabled,omitempty"`
-
-	// maxUnavailable is how many nodes, or which percentage of size rounded up, may be missing after an eviction.
-	// Default 1, unless minAvailable is given. 0 blocks every drain of a cluster node that runs a memcached node.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// minAvailable is how many nodes, or which percentage of size rounded up, must remain after an eviction. A value that
-	// reaches size blocks every drain of a cluster node that runs a memcached node.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum available",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
-}
-
-// MemcachedUpdateStrategy says how nodes are replaced. The default replaces one node at a time without a surge, since
-// every additional member of a sharded cache remaps keys twice; a single node is replaced by starting the new one first.
-//
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
-type MemcachedUpdateStrategy struct {
-	// maxUnavailable is how many nodes, or which percentage of size rounded down, may be missing during a rollout.
-	// Default 1; 0 for a single node or with a maxSurge above 0.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// maxSurge is how many nodes, or which percentage of size rounded up, may be started above size during a rollout.
-	// Default 0; 1 for a single node or with a maxUnavailable of 0.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum surge",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-
-	// minReadySeconds is how long a new node must be ready before the next one is replaced, so that it can fill.
-	// +optional
-	// +kubebuilder:default=0
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=3600
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
-}
-
-// MemcachedGracefulShutdown says how a node leaves.
-type MemcachedGracefulShutdown struct {
-	// preStopDelaySeconds is how long a node that leaves goes on serving, so that clients and DNS learn of it first. The
-	// termination grace period is 30 seconds longer.
-	// +optional
-	// +kubebuilder:default=5
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=300
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Delay before the stop",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	PreStopDelaySeconds *int32 `json:"preStopDelaySeconds,omitempty"`
 }
 
 // MemcachedStatus is the observed state of a Memcached.
