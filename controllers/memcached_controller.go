@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -56,6 +57,9 @@ type Reconciler struct {
 	metrics  *metrics.Metrics
 	clock    clock.PassiveClock
 	options  memcached.Options
+	// confirmed holds the UIDs of the Memcached resources, by name, of which the API server has confirmed the version that
+	// the cache had, or which this process saw first.
+	confirmed sync.Map
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -91,8 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if mc == nil {
-		r.memory.Forget(request.NamespacedName)
-		r.metrics.Forget(request.Namespace, request.Name)
+		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	observed, unconfirmed, err := r.observe(ctx, mc)

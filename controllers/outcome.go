@@ -76,6 +76,9 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 		a.Pending = pending
 		return a
 	}
+	if err := r.confirmWrites(ctx, mc, desired, observed.Objects()); err != nil {
+		return judge(err)
+	}
 	result, err := r.applier.Apply(ctx, mc, desired, observed.Objects())
 	a := judge(err)
 	a.objects, a.created, a.written = result.Objects, result.Created, result.Written

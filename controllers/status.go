@@ -16,6 +16,11 @@ import (
 // writeStatus is the only writer of status. The patch holds the UID, so that it never reaches another Memcached of the
 // same name, and no resource version, since only we write the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
+	if r.unconfirmed(mc) {
+		if err := r.confirm(ctx, mc); err != nil {
+			return err
+		}
+	}
 	base, updated := mc.DeepCopy(), mc.DeepCopy()
 	base.UID = ""
 	updated.Status = status

@@ -73,6 +73,8 @@ type operator struct {
 	result reconcile.Result
 	// stale hides what was written since, as a cache that lags does.
 	stale bool
+	// outdated, if it is set, is the Memcached in a cache that lags.
+	outdated *cachev1alpha1.Memcached
 }
 
 func newOperator(options memcached.Options) *operator {
@@ -96,7 +98,11 @@ func newOperator(options memcached.Options) *operator {
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
-	_, root := object.(*cachev1alpha1.Memcached)
+	mc, root := object.(*cachev1alpha1.Memcached)
+	if root && o.outdated != nil {
+		o.outdated.DeepCopyInto(mc)
+		return nil
+	}
 	if err := user.Get(ctx, key, object, opts...); err != nil {
 		return err
 	}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("An operator whose cache has an earlier version of the Memcached", func() {
+	It("does not undo what another one did since, and goes on with the latest version", func(ctx SpecContext) {
+		first := newOperator(defaults)
+		mc := converged(ctx, first, 1)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 3 })
+		first.step(ctx, mc, writeDeployment, writeStatus)
+		rollOut(ctx, mc)
+		first.step(ctx, mc, writeStatus)
+
+		second := newOperator(defaults)
+		second.outdated = before
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+		second.step(ctx, mc)
+
+		By("writing at once when its cache is right")
+		third := newOperator(defaults)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+		third.step(ctx, mc, writeDeployment, writeStatus)
+	})
+
+	It("does not tell the state of an earlier generation", func(ctx SpecContext) {
+		mc := converged(ctx, newOperator(defaults), 1)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+		removePods(ctx, mc)
+		second := newOperator(defaults)
+		second.outdated = before
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+	})
+
+	It("creates nothing for one that is deleted, although the garbage collector has begun", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 1)
+		o.outdated = live(ctx, mc, &cachev1alpha1.Memcached{})
+		Expect(user.Delete(ctx, mc)).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}))).To(Succeed())
+		Expect(o.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+	})
+})
