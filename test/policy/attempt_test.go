@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// attempt is a request that changes nothing, whatever the answer: a dry run.
+type attempt func(t *testing.T, c client.Client) error
+
+// The Memcached resources of the user: one has its children, the other has none yet.
+const (
+	existing = "cache"
+	fresh    = "fresh"
+)
+
+// createMemcacheds creates both of them, and the children of one.
+func (i *installation) createMemcacheds(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, name := range []string{existing, fresh} {
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name}}
+		mc.Spec.Size = 3
+		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
+	}
+	for _, child := range childrenOf(t, i.admin, existing) {
+		g.Expect(i.admin.Create(t.Context(), child)).To(Succeed())
+	}
+}
+
+// childrenOf returns what the operator makes of a Memcached.
+func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
+	t.Helper()
+	g := NewWithT(t)
+	mc := &cachev1alpha1.Memcached{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: name}, mc)).To(Succeed())
+	children, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"})
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, child := range children {
+		g.Expect(controllerutil.SetControllerReference(mc, child, testenv.Scheme())).To(Succeed())
+	}
+	return children
+}
+
+// createChild creates a child of the Memcached that has none, changed.
+func createChild[T client.Object](change func(T)) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		for _, child := range childrenOf(t, c, fresh) {
+			if child, ok := child.(T); ok {
+				change(child)
+				return c.Create(t.Context(), child, client.DryRunAll)
+			}
+		}
+		panic("the operator makes no such child")
+	}
+}
+
+// updateChild changes a child of the Memcached that has its children.
+func updateChild[T client.Object](child T, change func(T)) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		return updated(t.Context(), c, child.DeepCopyObject().(T), existing, change)
+	}
+}
+
+func updated[T client.Object](ctx context.Context, c client.Client, object T, name string, change func(T)) error {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, object); err != nil {
+		return err
+	}
+	change(object)
+	return c.Update(ctx, object, client.DryRunAll)
+}
+
+func createDeployment(change func(*appsv1.Deployment)) attempt { return createChild(change) }
+
+func updateDeployment(change func(*appsv1.Deployment)) attempt {
+	return updateChild(&appsv1.Deployment{}, change)
+}
+
+func createService(change func(*corev1.Service)) attempt { return createChild(change) }
+
+func updateService(change func(*corev1.Service)) attempt {
+	return updateChild(&corev1.Service{}, change)
+}
+
+func createBudget(change func(*policyv1.PodDisruptionBudget)) attempt { return createChild(change) }
+
+func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
+	return updateChild(&policyv1.PodDisruptionBudget{}, change)
+}
+
+// create creates an object of its own.
+func create(object client.Object) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		return c.Create(t.Context(), object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+// update changes an object that is there.
+func update[T client.Object](object T, change func(T)) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		object := object.DeepCopyObject().(T)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change(object)
+		return c.Update(t.Context(), object, client.DryRunAll)
+	}
+}
+
+// remove deletes an object that is there.
+func remove(object client.Object) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		return c.Delete(t.Context(), object.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}
+
+// named is the metadata of what is the user's.
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
+
+// subresource creates a subresource of an object that is there.
+func subresource(name string, object, body client.Object) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		return c.SubResource(name).Create(t.Context(), object, body.DeepCopyObject().(client.Object), client.DryRunAll)
+	}
+}

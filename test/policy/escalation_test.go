@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// escalation is an attempt that a policy refuses, and with which words.
+type escalation struct {
+	name, policy, message string
+	attempt               attempt
+}
+
+// The account is an administrator of the cluster here, so that no role refuses anything: without the policies every attempt
+// is permitted, with them none is.
+func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
+	i := install(t)
+	i.grantEverything(t)
+	i.createForeignObjects(t)
+	i.createMemcacheds(t)
+	corpus := escalations()
+	for _, escalation := range corpus {
+		t.Run("without the policies/"+escalation.name, func(t *testing.T) {
+			if err := escalation.attempt(t, i.operator); err != nil {
+				t.Errorf("not permitted, so that no policy is proven by it: %v", err)
+			}
+		})
+	}
+	i.guard(t)
+	for _, escalation := range corpus {
+		t.Run("with the policies/"+escalation.name, func(t *testing.T) {
+			err := escalation.attempt(t, i.operator)
+			g := NewWithT(t)
+			g.Expect(refused(err)).To(BeTrue(), "the answer is %v", err)
+			g.Expect(err).To(MatchError(And(
+				ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-"+escalation.policy+"'"),
+				ContainSubstring(escalation.message),
+			)))
+		})
+	}
+	for name, attempt := range harmless() {
+		t.Run("harmless/"+name, func(t *testing.T) {
+			if err := attempt(t, i.operator); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Logf("%d attempts", len(corpus))
+}
+
+// A rule without an attempt could be wrong, or go, and nobody would notice.
+func TestEveryRuleHasAnEscalation(t *testing.T) {
+	corpus, rules := escalations(), 0
+	for _, policy := range policies(t, render(t, overlay{base: "default", guarded: true})) {
+		for _, rule := range policy.Spec.Validations {
+			if rule.MessageExpression != "" {
+				continue // its words are those of the request, which the corpus knows
+			}
+			rules++
+			if !slices.ContainsFunc(corpus, func(e escalation) bool {
+				return policy.Name == "memcached-operator-"+e.policy && strings.Contains(rule.Message, e.message)
+			}) {
+				t.Errorf("no attempt is refused by %s with %q", policy.Name, rule.Message)
+			}
+		}
+	}
+	t.Logf("%d rules", rules)
+	if rules < 30 {
+		t.Errorf("only %d rules have a message", rules)
+	}
+}
+
+// createForeignObjects creates what is the user's own, and no business of the operator.
+func (i *installation) createForeignObjects(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	labels := map[string]string{"app": "website"}
+	g.Expect(i.admin.Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: named("website"),
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "website", Image: "website"}}},
+			},
+		},
+	})).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), &corev1.Service{
+		ObjectMeta: named("website"),
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}},
+	})).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: named("website"),
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	})).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), newSecret())).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), newPod())).To(Succeed())
+}
+
+func newSecret() *corev1.Secret { return &corev1.Secret{ObjectMeta: named("credentials")} }
+
+func newPod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: named("website"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "website", Image: "website"}}},
+	}
+}
+
+// harmless is what resembles an escalation and must be permitted.
+func harmless() map[string]attempt {
+	return map[string]attempt{
+		"create the Deployment": createDeployment(func(*appsv1.Deployment) {}),
+		"create the Service":    createService(func(*corev1.Service) {}),
+		"create the budget":     createBudget(func(*policyv1.PodDisruptionBudget) {}),
+		"scale":                 updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) }),
+		"change the pods":       updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Labels["team"] = "storefront" }),
+		"change the budget":     updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Labels["team"] = "storefront" }),
+		"delete the budget":     remove(&policyv1.PodDisruptionBudget{ObjectMeta: named(existing)}),
+		"pin the image": updateDeployment(func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image = "memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		}),
+	}
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// escalations are all of the attempts.
+func escalations() []escalation {
+	var all []escalation
+	for _, pod := range podEscalations() {
+		all = append(all,
+			escalation{"create pods with " + pod.name, pod.policy, pod.message, createDeployment(pod.change)},
+			escalation{"give pods " + pod.name, pod.policy, pod.message, updateDeployment(pod.change)})
+	}
+	all = append(all, ownershipEscalations()...)
+	all = append(all, serviceEscalations()...)
+	all = append(all, foreignEscalations()...)
+	return append(all, otherEscalations()...)
+}
+
+// ownershipEscalations are about what is no child of a Memcached, or would be none.
+func ownershipEscalations() []escalation {
+	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
+	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
+	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"
+	others := map[string]string{"app": "website"}
+	return []escalation{
+		{"create a Deployment of nobody", "children", none, createDeployment(func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
+		{"create a Service of nobody", "children", none, createService(func(s *corev1.Service) { s.OwnerReferences = nil })},
+		{"create a budget of nobody", "children", none, createBudget(func(b *policyv1.PodDisruptionBudget) { b.OwnerReferences = nil })},
+		{"create a Deployment that a Memcached does not control", "children", none, createDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].Controller = ptr.To(false)
+		})},
+		{"create a Deployment of another kind of owner", "children", none, createDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].APIVersion, d.OwnerReferences[0].Kind = "apps/v1", "DaemonSet"
+		})},
+		{"create a Deployment of another API's Memcached", "children", none, createDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].APIVersion = "cache.example.org/v1"
+		})},
+		{"create a Deployment of another name", "children", none, createDeployment(func(d *appsv1.Deployment) { d.Name = "website2" })},
+		{"create a Deployment without the label", "children", labels, createDeployment(func(d *appsv1.Deployment) {
+			delete(d.Labels, "app.kubernetes.io/managed-by")
+		})},
+		{"create a Deployment that nobody can delete", "children", finalizers, createDeployment(func(d *appsv1.Deployment) {
+			d.Finalizers = []string{"example.com/stay"}
+		})},
+		{"take a Deployment from its Memcached", "children", none, updateDeployment(func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
+		{"give a Deployment to another Memcached", "children", same, updateDeployment(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" })},
+		{"take over the user's Deployment", "children", foreign, update(&appsv1.Deployment{ObjectMeta: named("website")}, func(d *appsv1.Deployment) {
+			d.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: "website", UID: "mine", Controller: ptr.To(true),
+			}}
+		})},
+		{"change the user's Deployment", "children", "metadata.ownerReferences", update(&appsv1.Deployment{ObjectMeta: named("website")}, func(d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(int32(0))
+		})},
+		{"create a Service for the pods of others", "children", selector, createService(func(s *corev1.Service) { s.Spec.Selector = others })},
+		{"lead clients to the pods of others", "children", selector, updateService(func(s *corev1.Service) { s.Spec.Selector = others })},
+		{"create a budget for the pods of others", "children", selector, createBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = others })},
+		{"keep the pods of others from eviction", "children", selector, updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = others })},
+		{"create a budget for all pods", "children", selector, createBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} })},
+		{"delete the budget of another", "children", foreign, remove(&policyv1.PodDisruptionBudget{ObjectMeta: named("website")})},
+	}
+}
+
+func serviceEscalations() []escalation {
+	clusterIP := func(s *corev1.Service) { s.Spec.ClusterIP = "" }
+	expose := func(t corev1.ServiceType) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.Type, s.Spec.ClusterIP = t, "" }
+	}
+	external := func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.7"} }
+	notReady := func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }
+	port := func(s *corev1.Service) { s.Spec.Ports[0].Port = 443 }
+	target := func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(22) }
+	return []escalation{
+		{"open a port on every node", "services", "spec.type: must be ClusterIP", createService(expose(corev1.ServiceTypeNodePort))},
+		{"ask for a load balancer", "services", "spec.type: must be ClusterIP", createService(expose(corev1.ServiceTypeLoadBalancer))},
+		{"point a name at another host", "services", "spec.type: must be ClusterIP", createService(func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ClusterIP, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "", "example.org"
+		})},
+		{"take an address of the cluster", "services", "spec.clusterIP: must be None", createService(clusterIP)},
+		{"take the traffic of an outside address", "services", "spec.externalIPs, spec.externalName: must not be set", createService(external)},
+		{"take the traffic of an outside address later", "services", "spec.externalIPs, spec.externalName: must not be set", updateService(external)},
+		{"ask for an address of a load balancer", "services", "spec.loadBalancerIP, loadBalancerClass", createService(func(s *corev1.Service) {
+			s.Spec.LoadBalancerIP = "203.0.113.7"
+		})},
+		{"name pods that are not ready", "services", "spec.publishNotReadyAddresses: must not be set", updateService(notReady)},
+		{"use the port of another protocol", "services", "spec.ports: must be port 11211 over TCP", updateService(port)},
+		{"lead to another port of the pods", "services", "spec.ports: must be port 11211 over TCP", updateService(target)},
+	}
+}
+
+// foreignEscalations are writes of what the operator never writes.
+func foreignEscalations() []escalation {
+	const must = "the operator must not "
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "mine"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+	}
+	daemons := &appsv1.DaemonSet{ObjectMeta: named("mine"), Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "mine"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "mine"}}, Spec: newPod().Spec},
+	}}
+	job := &batchv1.Job{ObjectMeta: named("mine"), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: newPod().Spec}}}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod := newPod()
+	pod.Name = "mine"
+	secret := newSecret()
+	secret.Name = "mine"
+	return []escalation{
+		{"create a pod", "writes", must + "CREATE pods", create(pod)},
+		{"delete a pod", "writes", must + "DELETE pods", remove(newPod())},
+		{"create a DaemonSet", "writes", must + "CREATE apps/daemonsets", create(daemons)},
+		{"create a Job", "writes", must + "CREATE batch/jobs", create(job)},
+		{"create a Secret", "writes", must + "CREATE secrets", create(secret)},
+		{"change a Secret", "writes", must + "UPDATE secrets", update(newSecret(), func(s *corev1.Secret) { s.StringData = map[string]string{"password": "mine"} })},
+		{"delete a Secret", "writes", must + "DELETE secrets", remove(newSecret())},
+		{"make itself an administrator", "writes", must + "CREATE rbac.authorization.k8s.io/clusterrolebindings", create(binding)},
+		{"change its own role", "writes", must + "UPDATE rbac.authorization.k8s.io/clusterroles", update(
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "memcached-operator-manager-role"}},
+			func(r *rbacv1.ClusterRole) {
+				r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+			})},
+		{"create a namespace", "writes", must + "CREATE namespaces", create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})},
+		{"allow itself an image", "writes", must + "CREATE configmaps", create(&corev1.ConfigMap{ObjectMeta: named("mine")})},
+		{"delete the Deployment", "writes", must + "DELETE apps/deployments", remove(&appsv1.Deployment{ObjectMeta: named(existing)})},
+		{"delete the Service", "writes", must + "DELETE services", remove(&corev1.Service{ObjectMeta: named(existing)})},
+		{"create a Memcached", "writes", must + "CREATE cache.example.com/memcacheds", create(&cachev1alpha1.Memcached{ObjectMeta: named("mine")})},
+		{"change a Memcached", "writes", must + "UPDATE cache.example.com/memcacheds", update(&cachev1alpha1.Memcached{ObjectMeta: named(existing)},
+			func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 9 })},
+		{"delete a Memcached", "writes", must + "DELETE cache.example.com/memcacheds", remove(&cachev1alpha1.Memcached{ObjectMeta: named(existing)})},
+	}
+}
+
+// otherEscalations are writes to resources that the operator writes, where or as it never does.
+func otherEscalations() []escalation {
+	const own = "in its own namespace only"
+	lease := func(namespace, name string) client.Object {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	return []escalation{
+		{"hold the lease of another", "writes", "metadata.name: the operator writes its own lease only", create(lease(operatorNamespace, "another"))},
+		{"hold a lease elsewhere", "writes", own, create(lease(shop, "memcached-operator.cache.example.com"))},
+		{"get a token of another account", "writes", "the operator must not CREATE serviceaccounts/token", subresource("token",
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}, &authenticationv1.TokenRequest{})},
+		{"evict a pod", "writes", "the operator must not CREATE pods/eviction", subresource("eviction", newPod(), &policyv1.Eviction{
+			ObjectMeta: named("website"), DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+		})},
+	}
+}

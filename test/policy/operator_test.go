@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/metrics"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// The operator has its own roles here and the policies above it, and is refused nothing: neither for the samples nor for the
+// golden files, which use every field of the API, neither when they are created nor later.
+func TestOperatorWorksUnderThePolicies(t *testing.T) {
+	i := install(t)
+	i.createMemcacheds(t)
+	i.grantNothingMore(t)
+	g := NewWithT(t)
+	all := goldens(t)
+	i.allowImages(t, all)
+	answers := i.start(t)
+	for _, mc := range all {
+		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
+	}
+	for _, mc := range all {
+		g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
+	}
+	for _, mc := range all {
+		i.change(t, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Size += 2
+			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"changed": "yes"}
+			mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(false)}
+		})
+		g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
+		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, "20s").Should(BeTrue(), mc.Name)
+		i.healsDrift(t, mc)
+	}
+	for _, mc := range all {
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+		g.Expect(degraded.Status).To(Equal(metav1.ConditionFalse), "%s: %s", mc.Name, degraded.Message)
+		g.Expect(i.admin.Delete(t.Context(), mc)).To(Succeed())
+	}
+	g.Expect(answers.refusals()).To(BeEmpty())
+	g.Expect(answers.count()).To(BeNumerically(">", 7*len(all)), "writes that were permitted")
+}
+
+// An image that is not on the list is refused, which the Memcached tells; a list that names it is enough.
+func TestForeignImageIsToldAndRecovers(t *testing.T) {
+	i := install(t)
+	i.createMemcacheds(t)
+	i.grantNothingMore(t)
+	i.start(t)
+	g := NewWithT(t)
+	mc := &cachev1alpha1.Memcached{ObjectMeta: named("foreign")}
+	mc.Spec.Size, mc.Spec.Image = 1, "registry.example.com/cache/memcached:1.6.45"
+	g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
+	g.Eventually(t.Context(), func() string {
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+		if degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded); degraded != nil {
+			return degraded.Reason + ": " + degraded.Message
+		}
+		return ""
+	}, "20s").Should(And(HavePrefix("AdmissionDenied"), ContainSubstring(mc.Spec.Image+" is not in the ConfigMap")))
+	i.allowImages(t, []*cachev1alpha1.Memcached{mc})
+	// The operator tries again within a minute, and at once when the user changes something.
+	i.change(t, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+	g.Eventually(i.deployed(t, mc), "20s").Should(Equal(int32(2)))
+}
+
+// grantNothingMore installs the policies; it needs the administrator's role for the probes alone, and takes it away.
+func (i *installation) grantNothingMore(t *testing.T) {
+	t.Helper()
+	binding := i.grantEverything(t)
+	i.guard(t)
+	g := NewWithT(t)
+	g.Expect(i.admin.Delete(t.Context(), binding)).To(Succeed())
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, "20s").
+		Should(Satisfy(apierrors.IsForbidden))
+}
+
+// allowImages adds the images of Memcached resources to the list, and waits until each is permitted.
+func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached) {
+	t.Helper()
+	g := NewWithT(t)
+	list := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-allowed-images"}
+	g.Expect(i.admin.Get(t.Context(), key, list)).To(Succeed())
+	for n, mc := range all {
+		if mc.Spec.Image != "" {
+			list.Data[fmt.Sprintf("mine-%d", n)] = strings.SplitN(mc.Spec.Image, "@", 2)[0]
+		}
+	}
+	g.Expect(i.admin.Update(t.Context(), list)).To(Succeed())
+	for _, mc := range all {
+		if mc.Spec.Image != "" {
+			probe := updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = mc.Spec.Image })
+			g.Eventually(t.Context(), func() error { return probe(t, i.admin) }, "20s").Should(Succeed())
+		}
+	}
+}
+
+// goldens are the Memcached resources of the golden files and the samples.
+func goldens(t *testing.T) []*cachev1alpha1.Memcached {
+	t.Helper()
+	g := NewWithT(t)
+	inputs, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	samples, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var all []*cachev1alpha1.Memcached
+	for _, file := range append(inputs, samples...) {
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		read := &cachev1alpha1.Memcached{}
+		g.Expect(yaml.UnmarshalStrict(text, read)).To(Succeed(), file)
+		all = append(all, &cachev1alpha1.Memcached{ObjectMeta: named(fmt.Sprintf("golden-%d", len(all))), Spec: read.Spec})
+	}
+	g.Expect(len(all)).To(BeNumerically(">", 15))
+	return all
+}
+
+// start starts the operator, with its own permissions, and records what it is answered.
+func (i *installation) start(t *testing.T) *answers {
+	t.Helper()
+	g := NewWithT(t)
+	recorded := &answers{}
+	config := i.asOperator()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next: next, answers: recorded} })
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
+		LeaderElection: true, LeaderElectionID: "memcached-operator.cache.example.com", LeaderElectionNamespace: operatorNamespace,
+		Controller: controllerOptions,
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	running, cancel := context.WithCancel(context.Background())
+	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), controllers.Options{
+		Memcached: memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"}, MaxConcurrentReconciles: 8,
+	})).To(Succeed())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Expect(<-stopped).To(Succeed())
+	})
+	return recorded
+}
+
+// answers are those that the operator got to its writes.
+type answers struct {
+	mutex     sync.Mutex
+	permitted int
+	refused   []string
+}
+
+func (a *answers) count() int {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.permitted
+}
+
+func (a *answers) refusals() []string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.refused
+}
+
+type recorder struct {
+	next    http.RoundTripper
+	answers *answers
+}
+
+func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	r.answers.mutex.Lock()
+	defer r.answers.mutex.Unlock()
+	switch {
+	case err != nil:
+	case response.StatusCode == http.StatusForbidden:
+		r.answers.refused = append(r.answers.refused, request.Method+" "+request.URL.Path)
+	case request.Method != http.MethodGet && response.StatusCode < http.StatusBadRequest:
+		r.answers.permitted++
+	}
+	return response, err
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Managers of several tests have controllers of the same name.
+var controllerOptions = controllerconfig.Controller{SkipNameValidation: ptr.To(true)}
+
+// deployed returns what reads the size of the Deployment of a Memcached, -1 if there is none.
+func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
+	return func() int32 {
+		deployment := &appsv1.Deployment{}
+		if err := i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), deployment); err != nil {
+			return -1
+		}
+		return *deployment.Spec.Replicas
+	}
+}
+
+// gone says whether the child of a Memcached is not there.
+func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child client.Object) bool {
+	t.Helper()
+	return apierrors.IsNotFound(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), child))
+}
+
+// change changes an object as a user would.
+func (i *installation) change(t *testing.T, mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+	before := mc.DeepCopy()
+	change(mc)
+	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
+}
+
+// healsDrift changes and deletes children behind the operator's back, and waits until all is as before.
+func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	g := NewWithT(t)
+	service := &corev1.Service{ObjectMeta: named(mc.Name)}
+	g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
+	service.Spec.Selector["app.kubernetes.io/instance"] = "another"
+	g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
+	g.Expect(i.admin.Delete(t.Context(), &appsv1.Deployment{ObjectMeta: named(mc.Name)})).To(Succeed())
+	g.Eventually(t.Context(), func() string {
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
+		return service.Spec.Selector["app.kubernetes.io/instance"]
+	}, "20s").Should(Equal(mc.Name))
+	g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
+}

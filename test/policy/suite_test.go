@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy_test proves what the service account of the operator can do at most: with the policies of
+// config/components/admission-policy whatever roles it has, and with its roles whatever policies there are. It also proves
+// that the operator works under both.
+package policy_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+const (
+	operatorNamespace = "memcached-operator-system"
+	account           = "memcached-operator-controller-manager"
+	// shop is the namespace of a user.
+	shop = "shop"
+)
+
+// installation is an API server with the operator's manifests in it, and without the operator.
+type installation struct {
+	config   *rest.Config
+	admin    client.Client
+	operator client.Client
+}
+
+// install starts an API server and installs config/default without the Deployment.
+func install(t *testing.T) *installation {
+	t.Helper()
+	g := NewWithT(t)
+	ctrl.SetLogger(logr.Discard())
+	environment := &envtest.Environment{Scheme: testenv.Scheme()}
+	config, err := environment.Start()
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	g.Expect(err).NotTo(HaveOccurred())
+	config.QPS = -1
+	i := &installation{config: config}
+	i.admin, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	i.apply(t, render(t, overlay{base: "default"}))
+	i.operator, err = client.New(i.asOperator(), client.Options{Scheme: testenv.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(i.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})).To(Succeed())
+	return i
+}
+
+// asOperator is the configuration of the service account of the operator, as its token would give it.
+func (i *installation) asOperator() *rest.Config {
+	config := rest.CopyConfig(i.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + operatorNamespace + ":" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + operatorNamespace, "system:authenticated"},
+	}
+	return config
+}
+
+// apply applies what was rendered but the Deployment of the operator, and waits until the CustomResourceDefinition is served.
+func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			continue
+		}
+		apply := client.ApplyConfigurationFromUnstructured(object)
+		g.Expect(i.admin.Apply(t.Context(), apply, client.FieldOwner("admin"), client.ForceOwnership)).To(Succeed())
+	}
+	g.Eventually(t.Context(), func() error {
+		return i.admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
+	}, "20s").Should(Succeed())
+}
+
+// grantEverything makes the operator an administrator of the cluster, so that nothing but policies can refuse what it does.
+func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "everything"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: operatorNamespace, Name: account}},
+	}
+	g := NewWithT(t)
+	g.Expect(i.admin.Create(t.Context(), binding)).To(Succeed())
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, "20s").Should(Succeed())
+	return binding
+}
+
+// guard installs the component and waits until each of its policies refuses something.
+func (i *installation) guard(t *testing.T) {
+	t.Helper()
+	i.apply(t, render(t, overlay{base: "default", guarded: true}))
+	for policy, probe := range map[string]attempt{
+		"writes":     create(newSecret()),
+		"children":   createService(func(s *corev1.Service) { s.OwnerReferences = nil }),
+		"services":   createService(func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.7"} }),
+		"pods":       createDeployment(hostPID),
+		"containers": createDeployment(privileged),
+		"images":     createDeployment(foreignImage),
+	} {
+		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, "30s").
+			Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-" + policy + "'")))
+	}
+}
+
+// overlay is one of the kustomizations of config, or one over it if it has a namespace and a prefix of its own.
+type overlay struct {
+	base              string
+	guarded           bool
+	namespace, prefix string
+}
+
+// render renders a copy of config, with the component uncommented as a user would if the operator is to be guarded.
+func render(t *testing.T, o overlay) []*unstructured.Unstructured {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(testenv.Path("config")))).To(Succeed())
+	base := filepath.Join(dir, "config", o.base)
+	if o.guarded {
+		file := filepath.Join(base, "kustomization.yaml")
+		text, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		uncommented := strings.NewReplacer("#components:", "components:", "#- ../components/admission-policy", "- ../components/admission-policy").
+			Replace(string(text))
+		g.Expect(uncommented).NotTo(Equal(string(text)))
+		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
+	}
+	if o.namespace == "" {
+		return build(t, base)
+	}
+	mine := filepath.Join(dir, "mine")
+	g.Expect(os.Mkdir(mine, 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(mine, "kustomization.yaml"), fmt.Appendf(nil,
+		"resources: [ ../config/%s ]\nnamespace: %s\nnamePrefix: %s\n", o.base, o.namespace, o.prefix), 0o600)).To(Succeed())
+	return build(t, mine)
+}
+
+// build renders a kustomization, namespaces and definitions first.
+func build(t *testing.T, dir string) []*unstructured.Unstructured {
+	t.Helper()
+	g := NewWithT(t)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy
+	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	var objects []*unstructured.Unstructured
+	for _, resource := range rendered.Resources() {
+		content, err := resource.Map()
+		g.Expect(err).NotTo(HaveOccurred())
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	return objects
+}
+
+// refused says whether an answer is a refusal, by a role or by a policy, and not another error.
+func refused(err error) bool { return apierrors.IsForbidden(err) }
