@@ -48,7 +48,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
 	for _, mc := range all {
-		g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
+		g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
 	}
 	for _, mc := range all {
 		i.change(t, mc, func(mc *cachev1alpha1.Memcached) {
@@ -56,8 +56,8 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"changed": "yes"}
 			mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(false)}
 		})
-		g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
-		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, "20s").Should(BeTrue(), mc.Name)
+		g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
+		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, patience).Should(BeTrue(), mc.Name)
 		i.healsDrift(t, mc)
 	}
 	for _, mc := range all {
@@ -86,11 +86,11 @@ func TestForeignImageIsToldAndRecovers(t *testing.T) {
 			return degraded.Reason + ": " + degraded.Message
 		}
 		return ""
-	}, "20s").Should(And(HavePrefix("AdmissionDenied"), ContainSubstring(mc.Spec.Image+" is not in the ConfigMap")))
+	}, patience).Should(And(HavePrefix("AdmissionDenied"), ContainSubstring(mc.Spec.Image+" is not in the ConfigMap")))
 	i.allowImages(t, []*cachev1alpha1.Memcached{mc})
 	// The operator tries again within a minute, and at once when the user changes something.
 	i.change(t, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-	g.Eventually(i.deployed(t, mc), "20s").Should(Equal(int32(2)))
+	g.Eventually(i.deployed(t, mc), patience).Should(Equal(int32(2)))
 }
 
 // grantNothingMore installs the policies; it needs the administrator's role for the probes alone, and takes it away.
@@ -100,7 +100,7 @@ func (i *installation) grantNothingMore(t *testing.T) {
 	i.guard(t)
 	g := NewWithT(t)
 	g.Expect(i.admin.Delete(t.Context(), binding)).To(Succeed())
-	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, "20s").
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, patience).
 		Should(Satisfy(apierrors.IsForbidden))
 }
 
@@ -120,7 +120,7 @@ func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached)
 	for _, mc := range all {
 		if mc.Spec.Image != "" {
 			probe := updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = mc.Spec.Image })
-			g.Eventually(t.Context(), func() error { return probe(t, i.admin) }, "20s").Should(Succeed())
+			g.Eventually(t.Context(), func() error { return probe(t, i.admin) }, patience).Should(Succeed())
 		}
 	}
 }

@@ -194,8 +194,10 @@ func privilegeEscalations() []podEscalation {
 
 func imageEscalations() []podEscalation {
 	image := func(name, image string) podEscalation {
-		return podEscalation{name, "images", image + " is not in the ConfigMap " + operatorNamespace + "/memcached-operator-allowed-images",
-			ofContainer(func(c *corev1.Container) { c.Image = image })}
+		return podEscalation{
+			name, "images", image + " is not in the ConfigMap " + operatorNamespace + "/memcached-operator-allowed-images",
+			ofContainer(func(c *corev1.Container) { c.Image = image }),
+		}
 	}
 	return []podEscalation{
 		image("a foreign image", "registry.example.com/miner:1"),

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
+
+	"github.com/example/memcached-operator/internal/testenv"
 )
 
 // Whatever namespace and prefix a user chooses, the policies hold the account that the operator then has: a binding that
@@ -28,6 +30,9 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { checkBindings(t, render(t, o)) })
 	}
+	t.Run("installed already", func(t *testing.T) {
+		checkBindings(t, slices.Concat(render(t, overlay{base: "default"}), build(t, testenv.Path("config", "admission-policy"))))
+	})
 }
 
 func checkBindings(t *testing.T, objects []*unstructured.Unstructured) {

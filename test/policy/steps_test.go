@@ -59,6 +59,6 @@ func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	g.Eventually(t.Context(), func() string {
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
 		return service.Spec.Selector["app.kubernetes.io/instance"]
-	}, "20s").Should(Equal(mc.Name))
-	g.Eventually(i.deployed(t, mc), "20s").Should(Equal(mc.Spec.Size), mc.Name)
+	}, patience).Should(Equal(mc.Name))
+	g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
 }

@@ -36,6 +36,8 @@ const (
 	account           = "memcached-operator-controller-manager"
 	// shop is the namespace of a user.
 	shop = "shop"
+	// patience is how long a test waits for what comes soon on a machine that has nothing else to do.
+	patience = "60s"
 )
 
 // installation is an API server with the operator's manifests in it, and without the operator.
@@ -88,7 +90,7 @@ func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured)
 	}
 	g.Eventually(t.Context(), func() error {
 		return i.admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
-	}, "20s").Should(Succeed())
+	}, patience).Should(Succeed())
 }
 
 // grantEverything makes the operator an administrator of the cluster, so that nothing but policies can refuse what it does.
@@ -101,7 +103,7 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	}
 	g := NewWithT(t)
 	g.Expect(i.admin.Create(t.Context(), binding)).To(Succeed())
-	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, "20s").Should(Succeed())
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, patience).Should(Succeed())
 	return binding
 }
 
@@ -117,7 +119,7 @@ func (i *installation) guard(t *testing.T) {
 		"containers": createDeployment(privileged),
 		"images":     createDeployment(foreignImage),
 	} {
-		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, "30s").
+		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, patience).
 			Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-" + policy + "'")))
 	}
 }

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// Each proof that docs/operations/security.md names exists, by file and by name.
+func TestDocumentedProofsExist(t *testing.T) {
+	text, err := os.ReadFile(testenv.Path("docs", "operations", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proofs := regexp.MustCompile("`([a-z0-9_/]+_test\\.go)`, `([^`]+)`").FindAllStringSubmatch(string(text), -1)
+	if len(proofs) < 15 {
+		t.Errorf("only %d proofs are named", len(proofs))
+	}
+	for _, proof := range proofs {
+		file, name := proof[1], proof[2]
+		content, err := os.ReadFile(testenv.Path(file))
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(string(content), name) {
+			t.Errorf("%s has no %q", file, name)
+		}
+	}
+}
