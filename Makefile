@@ -188,6 +188,7 @@ undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CR
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include hack/bundle/bundle.mk
+include hack/security/security.mk
 
 ##@ Tools (built when they are needed)
 

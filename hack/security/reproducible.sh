@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Builds the operator twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an empty one,
+# so that all of it is compiled again. The digests must be equal.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "${work}"' EXIT
+elsewhere=${work}/a/folder/of/another/name
+mkdir -p "${elsewhere}" "${work}/cache" "${work}/out"
+# What the Dockerfile copies.
+cp -R go.mod go.sum main.go api controllers internal "${elsewhere}"
+
+build() {
+	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=v${VERSION}" -o "$1" .
+}
+build "${work}/out/here"
+(cd "${elsewhere}" && GOCACHE="${work}/cache" build "${work}/out/elsewhere")
+
+here=$(sha256sum "${work}/out/here" | cut -d' ' -f1)
+there=$(sha256sum "${work}/out/elsewhere" | cut -d' ' -f1)
+if [[ ${here} != "${there}" ]]; then
+	echo "The builds differ: ${here} here, ${there} elsewhere." >&2
+	exit 1
+fi
+echo "manager v${VERSION}, $(go env GOVERSION) $(go env GOOS)/$(go env GOARCH): sha256 ${here}, twice"

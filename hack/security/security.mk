@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+##@ Security
+
+KUBE_SCORE_VERSION ?= v1.20.0
+SYFT_VERSION ?= v1.52.0
+KUBE_SCORE ?= $(LOCALBIN)/kube-score-$(KUBE_SCORE_VERSION)
+SYFT ?= $(LOCALBIN)/syft-$(SYFT_VERSION)
+
+lint: lint-manifests
+
+.PHONY: lint-manifests
+lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and what the operator makes of every golden Memcached, with kube-score.
+	@KUBE_SCORE="$(KUBE_SCORE)" KUSTOMIZE="$(KUSTOMIZE)" hack/security/lint-manifests.sh
+
+.PHONY: sbom
+sbom: check-version $(SYFT) ## Write what the operator is made of to dist/sbom.cdx.json (CycloneDX).
+	@VERSION="$(VERSION)" SYFT="$(SYFT)" hack/security/sbom.sh dist/sbom.cdx.json
+
+.PHONY: verify-reproducible
+verify-reproducible: check-version ## Prove that the operator builds to the same bytes elsewhere. Compiles everything again: some minutes.
+	@VERSION="$(VERSION)" hack/security/reproducible.sh
+
+$(KUBE_SCORE):
+	$(call go-install,github.com/zegl/kube-score/cmd/kube-score,$(KUBE_SCORE_VERSION))
+
+$(SYFT):
+	$(call go-install,github.com/anchore/syft/cmd/syft,$(SYFT_VERSION))
