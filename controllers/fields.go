@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,9 +36,18 @@ var unions = []apply.Union{
 	{Kind: deploymentKind, Path: container("startupProbe"), Members: handlers},
 }
 
+// namedLists are the ports, which an apply finds by number and protocol.
+var namedLists = []apply.NamedList{
+	{Kind: serviceKind, Path: []string{"spec"}, Field: "ports", Key: "port", Others: []string{"protocol"}},
+	{Kind: deploymentKind, Path: containers, Field: "ports", Key: "containerPort", Others: []string{"protocol"}},
+}
+
 // handlers are those of probes.
 var handlers = []string{"exec", "grpc", "httpGet", "tcpSocket"}
 
+// containers are those of the pods.
+var containers = []string{"spec", "template", "spec", "containers"}
+
 func container(field string) []string {
-	return []string{"spec", "template", "spec", "containers", field}
+	return append(slices.Clone(containers), field)
 }

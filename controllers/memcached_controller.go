@@ -77,6 +77,7 @@ func NewReconciler(
 			HashAnnotation: "cache.example.com/applied-hash",
 			Zeros:          zeros,
 			Unions:         unions,
+			NamedLists:     namedLists,
 		}),
 		recorder: recorder,
 		metrics:  m,

@@ -127,6 +127,29 @@ var _ = Describe("A Memcached", func() {
 		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}), "it may only have lost its label")
 	})
 
+	// The port is in the place of ours, with its name: an apply adds ours, and two of one name are refused.
+	It("heals a port whose number or protocol somebody changed with one write", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		for _, change := range []func(*corev1.ServicePort){
+			func(p *corev1.ServicePort) { p.Port = 80 },
+			func(p *corev1.ServicePort) { p.Protocol = corev1.ProtocolUDP },
+		} {
+			before := live(ctx, mc, &corev1.Service{}).Spec.Ports
+			service := live(ctx, mc, &corev1.Service{})
+			change(&service.Spec.Ports[0])
+			Expect(user.Update(ctx, service)).To(Succeed())
+			o.step(ctx, mc, writeService)
+			Expect(live(ctx, mc, &corev1.Service{}).Spec.Ports).To(Equal(before))
+			o.step(ctx, mc)
+		}
+		deployment := live(ctx, mc, &appsv1.Deployment{})
+		deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80
+		Expect(user.Update(ctx, deployment)).To(Succeed())
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(live(ctx, mc, deployment).Spec.Template.Spec.Containers[0].Ports).
+			To(ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11211))))
+	})
+
 	It("has nothing to do when somebody annotates it or adds to its children", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Annotations = map[string]string{"note": "hello"} })

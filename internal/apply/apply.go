@@ -30,6 +30,8 @@ type Options struct {
 	Zeros []Zero
 	// Unions are the fields of which one excludes the others.
 	Unions []Union
+	// NamedLists are the lists whose items may not have the same name.
+	NamedLists []NamedList
 }
 
 // Applier writes the objects of owners.
@@ -54,6 +56,7 @@ func New(c client.Client, live client.Reader, memory *Memory, opts Options) *App
 			hashAnnotation: opts.HashAnnotation,
 			zeros:          opts.Zeros,
 			unions:         opts.Unions,
+			namedLists:     opts.NamedLists,
 		},
 	}
 }

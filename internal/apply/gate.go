@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,19 @@ type Union struct {
 	Members []string
 }
 
+// NamedList is a list whose items have names of their own and are merged by something else. If somebody has changed that of
+// our item, an apply would be refused: it adds ours beside theirs, which has the same name.
+type NamedList struct {
+	// Kind of the objects that have the list.
+	Kind schema.GroupVersionKind
+	// Path of what holds the list. Lists on the way are matched by the names of their items.
+	Path []string
+	// Field is the list, Key the field of its items by which a strategic merge patch finds them.
+	Field, Key string
+	// Others are the further fields of an item by which an apply finds it.
+	Others []string
+}
+
 // gate renders desired objects for server-side apply and compares them with live ones.
 type gate struct {
 	scheme         *runtime.Scheme
@@ -48,6 +62,7 @@ type gate struct {
 	hashAnnotation string
 	zeros          []Zero
 	unions         []Union
+	namedLists     []NamedList
 }
 
 // render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
@@ -144,34 +159,43 @@ func (g gate) sameHash(live client.Object, rendered *unstructured.Unstructured) 
 	return live.GetAnnotations()[g.hashAnnotation] == rendered.GetAnnotations()[g.hashAnnotation]
 }
 
-// exchange returns the strategic merge patch that exchanges the members of a union that the live object has for the one
-// that is desired; nil if there are none.
+// exchange returns the strategic merge patch that exchanges what the live object has, members of a union or items of a named
+// list, for what is desired in its place; nil if there is none.
 func (g gate) exchange(live, rendered *unstructured.Unstructured) map[string]any {
 	for _, union := range g.unions {
 		if union.Kind != rendered.GroupVersionKind() {
 			continue
 		}
-		if patch := exchange(live.Object, rendered.Object, union.Path, union.Members); patch != nil {
+		if patch := exchange(live.Object, rendered.Object, union.Path, union.exchange); patch != nil {
+			return patch
+		}
+	}
+	for _, list := range g.namedLists {
+		if list.Kind != rendered.GroupVersionKind() {
+			continue
+		}
+		if patch := exchange(live.Object, rendered.Object, list.Path, list.exchange); patch != nil {
 			return patch
 		}
 	}
 	return nil
 }
 
-func exchange(live, rendered map[string]any, path, members []string) map[string]any {
+// exchange walks both objects down a path, and returns the patch of what is at its end.
+func exchange(live, rendered map[string]any, path []string, end func(live, rendered map[string]any) map[string]any) map[string]any {
 	if len(path) == 0 {
-		return exchangeMembers(live, rendered, members)
+		return end(live, rendered)
 	}
 	switch inner := rendered[path[0]].(type) {
 	case map[string]any:
-		if patch := exchange(asMap(live[path[0]]), inner, path[1:], members); patch != nil {
+		if patch := exchange(asMap(live[path[0]]), inner, path[1:], end); patch != nil {
 			return map[string]any{path[0]: patch}
 		}
 	case []any:
 		others, _ := live[path[0]].([]any)
 		for _, item := range inner {
 			name := asMap(item)["name"]
-			if patch := exchange(named(others, name), asMap(item), path[1:], members); patch != nil {
+			if patch := exchange(named(others, name), asMap(item), path[1:], end); patch != nil {
 				patch["name"] = name
 				return map[string]any{path[0]: []any{patch}}
 			}
@@ -180,9 +204,9 @@ func exchange(live, rendered map[string]any, path, members []string) map[string]
 	return nil
 }
 
-func exchangeMembers(live, rendered map[string]any, members []string) map[string]any {
+func (u Union) exchange(live, rendered map[string]any) map[string]any {
 	patch, wanted, unwanted := map[string]any{}, false, false
-	for _, member := range members {
+	for _, member := range u.Members {
 		if value, ok := rendered[member]; ok {
 			patch[member], wanted = value, true
 		} else if _, ok := live[member]; ok {
@@ -193,6 +217,27 @@ func exchangeMembers(live, rendered map[string]any, members []string) map[string
 		return nil
 	}
 	return patch
+}
+
+func (l NamedList) exchange(live, rendered map[string]any) map[string]any {
+	var patch []any
+	others, _ := live[l.Field].([]any)
+	items, _ := rendered[l.Field].([]any)
+	for _, item := range items {
+		ours := asMap(item)
+		theirs := named(others, ours["name"])
+		switch {
+		case theirs == nil:
+		case theirs[l.Key] != ours[l.Key]:
+			patch = append(patch, map[string]any{"$patch": "delete", l.Key: theirs[l.Key]}, item)
+		case slices.ContainsFunc(l.Others, func(field string) bool { return theirs[field] != ours[field] }):
+			patch = append(patch, item)
+		}
+	}
+	if patch == nil {
+		return nil
+	}
+	return map[string]any{l.Field: patch}
 }
 
 func asMap(value any) map[string]any {
