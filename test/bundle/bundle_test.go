@@ -183,3 +183,15 @@ func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 		}
 	}
 }
+
+// OLM v1 makes a ClusterExtension the owner of what it installs, save what Helm is to keep: without the annotation, whoever
+// deletes a ClusterExtension deletes the definition with it, and so every cache of the cluster.
+func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
+	definitions := bundle(t).V1CRDs
+	if len(definitions) != 1 {
+		t.Fatalf("the bundle has %d definitions, want that of Memcached alone", len(definitions))
+	}
+	if policy := definitions[0].Annotations["helm.sh/resource-policy"]; policy != "keep" {
+		t.Errorf("the annotation helm.sh/resource-policy is %q, want keep", policy)
+	}
+}
