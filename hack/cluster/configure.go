@@ -92,7 +92,7 @@ func (b *booting) writeCredentials() error {
 	return errors.Join(
 		b.writeServer(ca, "kube-apiserver", "localhost", "127.0.0.1", nodeIP, kubernetesIP, "kubernetes.default", "kubernetes.default.svc"),
 		b.writeServer(ca, "kubelet", nodeName, nodeIP),
-		b.writeServer(ca, "registry", "localhost", "127.0.0.1"),
+		b.writeServer(ca, "registry", "localhost", "127.0.0.1", nodeIP),
 		b.writeClient(ca, "kubelet-client", "system:masters"),
 		b.writeClient(ca, "front-proxy-client"),
 		b.writeUser(ca, "admin", "admin", "system:masters"),
