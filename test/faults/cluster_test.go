@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+const revisionAnnotation = "deployment.kubernetes.io/revision"
+
+// cluster plays what a cluster does around the operator, in all namespaces: the Deployment controller and the kubelet, as
+// a sequence of the steps that they take for a rollout, and the garbage collector. Names and steps are always the same.
+type cluster struct {
+	client client.Client
+	live   client.Reader
+}
+
+// startCluster runs the cluster until the context ends.
+func startCluster(ctx context.Context) (<-chan error, error) {
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create the manager of the cluster: %w", err)
+	}
+	c := &cluster{client: mgr.GetClient(), live: mgr.GetAPIReader()}
+	byInstance := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
+		name := client.ObjectKey{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[memcached.InstanceLabel]}
+		return []reconcile.Request{{NamespacedName: name}}
+	})
+	err = ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
+		Watches(&appsv1.Deployment{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
+		Watches(&policyv1.PodDisruptionBudget{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Pod{}, byInstance).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 16}).Complete(c)
+	if err != nil {
+		return nil, fmt.Errorf("create the controller of the cluster: %w", err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	return stopped, nil
+}
+
+// Reconcile does what there is to do for the objects of one name.
+func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if err := c.collectGarbage(ctx, request.NamespacedName); err != nil {
+		return reconcile.Result{}, err
+	}
+	deployment := &appsv1.Deployment{}
+	err := c.client.Get(ctx, request.NamespacedName, deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, err
+	}
+	pods, err := c.podsOf(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if deployment.UID == "" || !ownedByMemcached(deployment) {
+		deployment = &appsv1.Deployment{}
+	}
+	err = c.roll(ctx, deployment, pods)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a cache that lags: at once, with a backoff
+	}
+	return reconcile.Result{}, err
+}
+
+func ownedByMemcached(object client.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && owner.Kind == "Memcached"
+}
+
+// collectGarbage deletes the objects whose Memcached is gone.
+func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
+	mc := &cachev1alpha1.Memcached{}
+	asked := false
+	for _, object := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
+		if err := c.client.Get(ctx, name, object); apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if !ownedByMemcached(object) {
+			continue
+		}
+		if !asked {
+			if err := c.live.Get(ctx, name, mc); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			asked = true
+		}
+		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != mc.UID {
+			err := c.client.Delete(ctx, object, client.Preconditions{UID: &uid})
+			if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// podsOf are the pods of the Deployment of a name, also of one that is gone.
+func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
+		memcached.InstanceLabel: name.Name, memcached.ManagedByLabel: memcached.ManagedBy,
+	})
+	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }), err
+}
+
+// roll takes the steps of a rollout: the Deployment is seen, its pods are created, they become ready, the others go.
+func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
+	var current, others []corev1.Pod
+	hash := templateHash(d)
+	size := int(ptr.Deref(d.Spec.Replicas, 0))
+	for _, pod := range pods {
+		index := 0
+		_, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index)
+		if d.UID != "" && err == nil && index < size && pod.OwnerReferences[0].UID == d.UID {
+			current = append(current, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	if d.UID != "" {
+		if err := c.see(ctx, d, hash, current, others); err != nil {
+			return err
+		}
+		for i := range size {
+			if err := c.runPod(ctx, d, hash, i, current); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range others {
+		if err := c.client.Delete(ctx, &others[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	if d.UID == "" {
+		return nil
+	}
+	return c.report(ctx, d, size, size, size, "NewReplicaSetAvailable")
+}
+
+// see gives a new template its revision and reports how far the rollout is.
+func (c *cluster) see(ctx context.Context, d *appsv1.Deployment, hash string, current, others []corev1.Pod) error {
+	if d.Annotations["test.example.com/template"] != hash {
+		revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
+		before := d.DeepCopy()
+		d.Annotations[revisionAnnotation] = strconv.Itoa(revision + 1)
+		d.Annotations["test.example.com/template"] = hash
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		if err := c.client.Patch(ctx, d, patch); err != nil {
+			return err
+		}
+	}
+	if d.Status.ObservedGeneration == d.Generation && len(others) == 0 && readyPods(current) == int(*d.Spec.Replicas) {
+		return nil
+	}
+	reason := "ReplicaSetUpdated"
+	if progress := progressOf(d); len(current) > 0 && progress != "" {
+		reason = progress // a Deployment that scales keeps the reason of its last rollout
+	}
+	return c.report(ctx, d, len(current)+len(others), len(current), readyPods(current)+readyPods(others), reason)
+}
+
+// runPod creates a pod, then makes it ready.
+func (c *cluster) runPod(ctx context.Context, d *appsv1.Deployment, hash string, index int, current []corev1.Pod) error {
+	pod := newPod(d, hash, index)
+	for i := range current {
+		if current[i].Name == pod.Name {
+			pod = &current[i]
+		}
+	}
+	if pod.UID == "" {
+		if err := c.client.Create(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if podReady(pod) {
+		return nil
+	}
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return c.client.Status().Update(ctx, pod)
+}
+
+func newPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
+	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
+	for key, value := range d.Spec.Selector.MatchLabels {
+		labels[key] = value
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: fmt.Sprintf("%s-%s-%d", d.Name, hash, index), Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: d.Name + "-" + hash, UID: d.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
+	}
+}
+
+// report writes the status of a Deployment unless it says that already.
+func (c *cluster) report(ctx context.Context, d *appsv1.Deployment, replicas, updated, ready int, reason string) error {
+	status := appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation,
+		Replicas:           int32(replicas),
+		UpdatedReplicas:    int32(updated),
+		ReadyReplicas:      int32(ready),
+		AvailableReplicas:  int32(ready),
+		Conditions: []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason,
+		}},
+	}
+	now, err := json.Marshal(status)
+	was, errWas := json.Marshal(d.Status)
+	if err := errors.Join(err, errWas); err != nil || string(now) == string(was) {
+		return err
+	}
+	d.Status = status
+	return c.client.Status().Update(ctx, d)
+}
+
+func progressOf(d *appsv1.Deployment) string {
+	for _, condition := range d.Status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing {
+			return condition.Reason
+		}
+	}
+	return ""
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func readyPods(pods []corev1.Pod) int {
+	ready := 0
+	for i := range pods {
+		if podReady(&pods[i]) {
+			ready++
+		}
+	}
+	return ready
+}
+
+// templateHash names the pods of a template.
+func templateHash(d *appsv1.Deployment) string {
+	text, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		panic(err)
+	}
+	hash := fnv.New32a()
+	hash.Write(text)
+	return strconv.FormatUint(uint64(hash.Sum32()), 36)
+}

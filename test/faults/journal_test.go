@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// kinds are what the operator watches, by their resources.
+var kinds = map[string]client.ObjectList{
+	"memcacheds":           &cachev1alpha1.MemcachedList{},
+	"deployments":          &appsv1.DeploymentList{},
+	"services":             &corev1.ServiceList{},
+	"poddisruptionbudgets": &policyv1.PodDisruptionBudgetList{},
+	"pods":                 &corev1.PodList{},
+}
+
+// resources are the names of kinds, sorted.
+var resources = slices.Sorted(maps.Keys(kinds))
+
+// entry is a change of an object.
+type entry struct {
+	resource string
+	// event is Added, Modified or Deleted.
+	event watch.EventType
+	// version is the resource version, which orders the changes of all kinds.
+	version uint64
+	object  client.Object
+}
+
+// key is the resource and the name.
+func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
+
+// journal is every change of every object of the kinds, in the order in which the API server made them.
+type journal struct {
+	mutex   sync.Mutex
+	changed *sync.Cond
+	entries map[string][]entry // by namespace
+}
+
+func newJournal() *journal {
+	j := &journal{entries: map[string][]entry{}}
+	j.changed = sync.NewCond(&j.mutex)
+	return j
+}
+
+// follow writes the journal until the context ends.
+func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
+	for resource, list := range kinds {
+		// As of now: an API server that does nothing else has not much to tell.
+		list := list.DeepCopyObject().(client.ObjectList)
+		if err := c.List(ctx, list); err != nil {
+			return fmt.Errorf("list %s: %w", resource, err)
+		}
+		go func() {
+			for ctx.Err() == nil {
+				j.write(ctx, c, resource, list)
+			}
+		}()
+	}
+	return nil
+}
+
+// write follows one watch to its end. The list holds where the next one has to go on.
+func (j *journal) write(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
+	version := list.GetResourceVersion()
+	options := &client.ListOptions{}
+	options.Raw = options.AsListOptions()
+	options.Raw.ResourceVersion = version
+	options.Raw.AllowWatchBookmarks = true
+	w, err := c.Watch(ctx, list, options)
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		object, ok := event.Object.(client.Object)
+		if !ok {
+			return
+		}
+		list.SetResourceVersion(object.GetResourceVersion())
+		if event.Type != watch.Bookmark {
+			j.add(entry{resource: resource, event: event.Type, version: versionOf(object), object: object})
+		}
+	}
+}
+
+func versionOf(object client.Object) uint64 {
+	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return version
+}
+
+func (j *journal) add(e entry) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	namespace := e.object.GetNamespace()
+	j.entries[namespace] = append(j.entries[namespace], e)
+	j.changed.Broadcast()
+}
+
+// of are the changes in a namespace so far. The watches of the kinds are not equally fast, so they are sorted here.
+func (j *journal) of(namespace string) []entry {
+	j.mutex.Lock()
+	entries := slices.Clone(j.entries[namespace])
+	j.mutex.Unlock()
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		switch {
+		case a.version < b.version:
+			return -1
+		case a.version > b.version:
+			return 1
+		default:
+			return 0
+		}
+	})
+	return entries
+}
+
+// forget drops what is known of a namespace.
+func (j *journal) forget(namespace string) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	delete(j.entries, namespace)
+}
+
+// await returns when the check has nothing missing, which it is asked after every change in any namespace.
+func (j *journal) await(ctx context.Context, namespace string, check func(objects) string) error {
+	stop := context.AfterFunc(ctx, func() {
+		j.mutex.Lock()
+		defer j.mutex.Unlock()
+		j.changed.Broadcast()
+	})
+	defer stop()
+	seen := -1
+	missing := ""
+	for {
+		entries := j.of(namespace)
+		if len(entries) != seen {
+			seen = len(entries)
+			if missing = check(latest(entries)); missing == "" {
+				return nil
+			}
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
+		}
+		j.mutex.Lock()
+		for len(j.entries[namespace]) == seen && ctx.Err() == nil {
+			j.changed.Wait()
+		}
+		j.mutex.Unlock()
+	}
+}
+
+// objects are those of a namespace that exist, by resource and name.
+type objects map[string]client.Object
+
+// latest is what is left after the changes.
+func latest(entries []entry) objects {
+	found := objects{}
+	for _, e := range entries {
+		if e.event == watch.Deleted {
+			delete(found, e.key())
+		} else {
+			found[e.key()] = e.object
+		}
+	}
+	return found
+}
+
+// get returns an object of the name that every Memcached of the scenarios has; nil if there is none.
+func get[T client.Object](o objects, resource string) T {
+	object, _ := o[resource+"/"+cacheName].(T)
+	return object
+}
+
+// pods are the pods of the Memcached, sorted by name.
+func (o objects) pods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		if pod, ok := o[key].(*corev1.Pod); ok && strings.HasPrefix(pod.Name, cacheName+"-") {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}

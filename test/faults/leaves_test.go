@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// leaf is a field of the spec that has no fields.
+type leaf struct {
+	// path is such as spec.scheduling.tolerations[].key. Maps, such as spec.service.labels{}, are leaves.
+	path string
+	// spec is the JSON of the smallest spec that has the value, which is JSON too.
+	spec func(value string) string
+}
+
+// leaves are those of the CustomResourceDefinition.
+func leaves() ([]leaf, error) {
+	text, err := os.ReadFile(testenv.Path("config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+		return nil, err
+	}
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.Required = nil // a patch of a spec that has the size
+	return below("spec", spec, func(value string) string { return value }), nil
+}
+
+func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string) string) []leaf {
+	switch {
+	case schema.Items != nil:
+		return below(path+"[]", *schema.Items.Schema, func(value string) string { return spec("[" + value + "]") })
+	case schema.AdditionalProperties != nil:
+		return []leaf{{path: path + "{}", spec: spec}}
+	case len(schema.Properties) == 0:
+		return []leaf{{path: path, spec: spec}}
+	}
+	var found []leaf
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		found = append(found, below(path+"."+name, schema.Properties[name], func(value string) string {
+			members := []string{fmt.Sprintf("%q: %s", name, value)}
+			for _, required := range schema.Required {
+				if required != name {
+					members = append(members, fmt.Sprintf("%q: %s", required, smallest(schema.Properties[required])))
+				}
+			}
+			return spec("{" + strings.Join(members, ", ") + "}")
+		})...)
+	}
+	return found
+}
+
+// smallest is a value for a required field. Operators of selectors are those that need no values.
+func smallest(schema apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case schema.Type == "integer":
+		return "1"
+	case schema.Type == "array":
+		return "[" + smallest(*schema.Items.Schema) + "]"
+	case schema.Type == "object":
+		var members []string
+		for _, name := range schema.Required {
+			members = append(members, fmt.Sprintf("%q: %s", name, smallest(schema.Properties[name])))
+		}
+		return "{" + strings.Join(members, ", ") + "}"
+	case len(schema.Enum) > 0:
+		return string(schema.Enum[0].Raw)
+	case strings.Contains(schema.Description, "perator"):
+		return `"Exists"`
+	default:
+		return `"zone"`
+	}
+}
+
+// Values that mean something in several places.
+var (
+	booleans    = []string{`true`, `false`, `null`, `"yes"`}
+	texts       = []string{`""`, `"a"`, `"🚀"`, `"` + strings.Repeat("a", 253) + `"`, `"` + strings.Repeat("a", 300) + `"`, `null`, `1`}
+	labelMaps   = []string{`{}`, `{"team": "shop"}`, `{"team": ""}`, `{"": "x"}`, `{"a b": "c"}`, `{"team": "` + strings.Repeat("a", 64) + `"}`, `null`}
+	ownKeys     = []string{`{"app.kubernetes.io/instance": "other"}`, `{"cache.example.com/applied-hash": "x"}`}
+	annotations = []string{`{}`, `{"note": "🚀"}`, `{"note": ""}`, `{"": "x"}`, `{"a b": "c"}`, `null`}
+	percentages = []string{`0`, `1`, `1000`, `1001`, `-1`, `"0%"`, `"1%"`, `"100%"`, `"101%"`, `"x"`, `null`}
+	resources64 = []string{
+		`{}`, `{"cpu": "2"}`, `{"cpu": "250m"}`, `{"memory": "512Mi"}`, `{"memory": "1Mi"}`, `{"memory": "-1"}`,
+		`{"ephemeral-storage": "1Gi"}`, `{"nvidia.com/gpu": 1}`, `{"cpu": "x"}`, `{"cpu": 0}`, `null`,
+	}
+	operators = []string{`"In"`, `"NotIn"`, `"Exists"`, `"DoesNotExist"`, `"Gt"`, `"near"`, `""`}
+	weights   = []string{`0`, `1`, `100`, `101`, `-1`, `"1"`}
+)
+
+// edges are the values that each leaf meets. A leaf that matches none of the patterns fails the campaign.
+var edges = []struct {
+	pattern string
+	values  []string
+}{
+	{`^spec\.size$`, []string{`0`, `1`, `2`, `-1`, `1001`, `2147483648`, `1.5`, `"3"`, `null`}},
+	{`^spec\.image$`, []string{
+		`"memcached:1.6.46"`, `"memcached"`, `"localhost:5000/memcached"`, `"memcached@sha256:` + strings.Repeat("a", 64) + `"`,
+		`""`, `" "`, `"UPPER"`, `"a..b/c"`, `"` + strings.Repeat("a", 300) + `"`, `"🚀"`, `1`, `null`,
+	}},
+	{`^spec\.imagePullPolicy$`, []string{`"Always"`, `"IfNotPresent"`, `"Never"`, `"always"`, `""`, `null`}},
+	{`^spec\.imagePullSecrets\[\]\.name$`, []string{`"registry"`, `""`, `"UPPER"`, `"a.b"`, `"` + strings.Repeat("a", 254) + `"`, `1`}},
+	{`^spec\.config\.(dump|flushAll)$`, booleans},
+	{`^spec\.config\.idleTimeout$`, []string{`"0s"`, `"1s"`, `"90m"`, `"1h30m"`, `"1.5s"`, `"100ms"`, `"-1s"`, `"1d"`, `"99999999s"`, `""`, `null`}},
+	{`^spec\.config\.maxConnections$`, []string{`0`, `1`, `65536`, `65537`, `-1`, `"1"`, `null`}},
+	{`^spec\.config\.threads$`, []string{`0`, `1`, `64`, `65`, `-1`, `null`}},
+	{`^spec\.config\.verbosity$`, []string{`0`, `1`, `2`, `-1`, `null`}},
+	{`^spec\.config\.maxItemSize$`, []string{`"512Ki"`, `"1Mi"`, `"32Mi"`, `"33Mi"`, `"1Gi"`, `"600Ki"`, `0`, `1048576`, `"x"`, `null`}},
+	{`^spec\.config\.memory$`, []string{`"64Mi"`, `"63Mi"`, `"1Ti"`, `"2Ti"`, `"64.5Mi"`, `134217728`, `0`, `"-64Mi"`, `"x"`, `null`}},
+	{`^spec\.gracefulShutdown\.preStopDelaySeconds$`, []string{`0`, `1`, `300`, `301`, `-1`, `"5"`, `null`}},
+	{`^spec\.podDisruptionBudget\.enabled$`, booleans},
+	{`^spec\.(podDisruptionBudget|updateStrategy)\.(maxUnavailable|minAvailable|maxSurge)$`, percentages},
+	{`^spec\.updateStrategy\.minReadySeconds$`, []string{`0`, `1`, `3600`, `3601`, `-1`, `2147483647`, `null`}},
+	{`^spec\.(podMetadata|service)\.labels\{\}$`, slices.Concat(labelMaps, ownKeys[:1])},
+	{`^spec\.(podMetadata|service)\.annotations\{\}$`, slices.Concat(annotations, ownKeys[1:])},
+	{`^spec\.service\.ipFamilyPolicy$`, []string{`"SingleStack"`, `"PreferDualStack"`, `"RequireDualStack"`, `"Both"`, `""`, `null`}},
+	{`^spec\.resources\.(limits|requests)\{\}$`, resources64},
+	{`^spec\.scheduling\.nodeSelector\{\}$`, labelMaps},
+	{`^spec\.scheduling\.priorityClassName$`, []string{`"high"`, `""`, `"UPPER"`, `"🚀"`, `null`}},
+	{`^spec\.scheduling\.tolerations\[\]\.effect$`, []string{`"NoSchedule"`, `"NoExecute"`, `""`, `"never"`}},
+	{`^spec\.scheduling\.tolerations\[\]\.operator$`, []string{`"Exists"`, `"Equal"`, `""`, `"near"`}},
+	{`\.tolerations\[\]\.tolerationSeconds$`, []string{`0`, `1`, `-1`, `9223372036854775807`, `"1"`}},
+	{`\.matchExpressions\[\]\.operator$|\.matchFields\[\]\.operator$`, operators},
+	{`\.matchLabels\{\}$`, labelMaps},
+	{`\.weight$`, weights},
+	{`\.(maxSkew|minDomains)$`, []string{`0`, `1`, `2147483647`, `-1`, `"1"`}},
+	{`\.(nodeAffinityPolicy|nodeTaintsPolicy)$`, []string{`"Honor"`, `"Ignore"`, `"never"`, `null`}},
+	{`\.whenUnsatisfiable$`, []string{`"DoNotSchedule"`, `"ScheduleAnyway"`, `"never"`, `""`}},
+	{`^spec\.scheduling\..*\.(key|value|topologyKey)$|^spec\.scheduling\..*\.(values|matchLabelKeys|mismatchLabelKeys|namespaces)\[\]$`, texts},
+}
+
+// edgesOf are the values for a leaf, none if nobody thought of it.
+func edgesOf(l leaf) []string {
+	for _, edge := range edges {
+		if regexp.MustCompile(edge.pattern).MatchString(l.path) {
+			return edge.values
+		}
+	}
+	return nil
+}
+
+// names says whether a message names the leaf, or what it is in.
+func (l leaf) names(message string) bool {
+	steps := strings.FieldsFunc(l.path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
+	last := steps[len(steps)-1]
+	return strings.Contains(message, last) || strings.Contains(message, steps[len(steps)-2]) && last != "spec"
+}
+
+// short is a name for a test.
+func short(value string) string {
+	text := regexp.MustCompile(`[^A-Za-z0-9.%-]+`).ReplaceAllString(value, "_")
+	return path.Clean(text[:min(len(text), 40)])
+}

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// settled says what is missing until the Memcached is Ready for its present spec, and the cluster at rest.
+func settled(now objects) string {
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	if mc == nil {
+		return "there is no Memcached"
+	}
+	d := get[*appsv1.Deployment](now, "deployments")
+	nodes := []string{}
+	for _, pod := range now.pods() {
+		if podReady(pod) {
+			nodes = append(nodes, pod.Name)
+		}
+	}
+	switch ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady); {
+	case d == nil:
+		return "there is no Deployment"
+	case !complete(d, mc.Spec.Size):
+		return fmt.Sprintf("the Deployment is not complete: %+v", d.Status)
+	case len(now.pods()) != len(nodes) || len(nodes) != int(mc.Spec.Size):
+		return fmt.Sprintf("%d of %d pods are ready, want %d", len(nodes), len(now.pods()), mc.Spec.Size)
+	case ready == nil || ready.Status != metav1.ConditionTrue || mc.Status.ObservedGeneration != mc.Generation:
+		return fmt.Sprintf("Ready is %+v for generation %d", ready, mc.Generation)
+	case !slices.Equal(nodes, mc.Status.Nodes) && len(nodes)+len(mc.Status.Nodes) > 0:
+		return fmt.Sprintf("the nodes are %v, want %v", mc.Status.Nodes, nodes)
+	}
+	return ""
+}
+
+// complete says whether the Deployment reports that its present spec is true, with so many nodes.
+func complete(d *appsv1.Deployment, size int32) bool {
+	return ptr.Deref(d.Spec.Replicas, 0) == size && d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == size &&
+		d.Status.UpdatedReplicas == size && d.Status.ReadyReplicas == size && progressOf(d) == "NewReplicaSetAvailable"
+}
+
+func hasAll(now objects) string {
+	for _, resource := range []string{"services", "poddisruptionbudgets", "deployments"} {
+		if object := now[resource+"/"+cacheName]; object == nil || !ownedByMemcached(object) {
+			return "there is none of our " + resource
+		}
+	}
+	return ""
+}
+
+func hasNone(now objects) string {
+	for key := range now {
+		if strings.HasSuffix(key, "/"+cacheName) {
+			return key + " exists"
+		}
+	}
+	if len(now.pods()) > 0 {
+		return "there are pods"
+	}
+	return ""
+}
+
+func withoutDrift(now objects) string {
+	service := get[*corev1.Service](now, "services")
+	budget := get[*policyv1.PodDisruptionBudget](now, "poddisruptionbudgets")
+	d := get[*appsv1.Deployment](now, "deployments")
+	switch {
+	case service == nil || service.Spec.PublishNotReadyAddresses || service.Labels[memcached.ManagedByLabel] == "":
+		return fmt.Sprintf("the Service is %+v", service)
+	case budget == nil || *budget.Spec.UnhealthyPodEvictionPolicy != policyv1.AlwaysAllow:
+		return fmt.Sprintf("the PodDisruptionBudget is %+v", budget)
+	case d == nil || *d.Spec.ProgressDeadlineSeconds == 60 || d.Labels[memcached.ManagedByLabel] == "":
+		return fmt.Sprintf("the Deployment is %+v", d)
+	}
+	return ""
+}
+
+const (
+	hashAnnotation = "cache.example.com/applied-hash"
+	// noteAnnotation is that of a user, which makes the operator look again.
+	noteAnnotation = "note-of-the-user"
+)
+
+// state is what exists at the end, without what differs from one play to another.
+func state(now objects) map[string]string {
+	texts := map[string]string{}
+	for key, object := range now {
+		object := object.DeepCopyObject().(client.Object)
+		object.SetNamespace("")
+		object.SetUID("")
+		object.SetResourceVersion("")
+		object.SetGeneration(0)
+		object.SetManagedFields(nil)
+		object.SetCreationTimestamp(metav1.Time{})
+		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
+			delete(annotations, noteAnnotation)
+			annotations[hashAnnotation] = "of what was applied, the UID of the owner included"
+		}
+		owners := object.GetOwnerReferences()
+		for i := range owners {
+			owners[i].UID = ""
+		}
+		object.SetOwnerReferences(owners)
+		switch object := object.(type) {
+		case *appsv1.Deployment:
+			object.Status.ObservedGeneration = 0
+		case *cachev1alpha1.Memcached:
+			for i := range object.Status.Conditions {
+				object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
+			}
+		case *corev1.Service:
+			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // that of the foreign one
+		}
+		text, err := json.Marshal(object)
+		if err != nil {
+			panic(err)
+		}
+		texts[key] = string(text)
+	}
+	return texts
+}
+
+// changes are what happened to each of the children and pods: created, deleted, and every spec that they had, in order.
+func changes(entries []entry) map[string][]string {
+	found := map[string][]string{}
+	specs := map[string]string{}
+	for _, e := range entries {
+		if e.resource == "memcacheds" {
+			continue
+		}
+		spec := e.spec()
+		switch {
+		case e.event == watch.Added:
+			found[e.key()] = append(found[e.key()], "created "+spec)
+		case e.event == watch.Deleted:
+			found[e.key()] = append(found[e.key()], "deleted")
+		case specs[e.key()] != spec:
+			found[e.key()] = append(found[e.key()], "changed to "+spec)
+		}
+		specs[e.key()] = spec
+	}
+	return found
+}
+
+func (e entry) spec() string {
+	var spec any
+	switch object := e.object.(type) {
+	case *appsv1.Deployment:
+		spec = object.Spec
+	case *corev1.Service:
+		copied := object.Spec
+		copied.ClusterIP, copied.ClusterIPs = "", nil
+		spec = copied
+	case *policyv1.PodDisruptionBudget:
+		spec = object.Spec
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// lies are the statuses that said too early that all is well, or that went back.
+func lies(entries []entry) []string {
+	var found []string
+	var deployment *appsv1.Deployment
+	var before *cachev1alpha1.Memcached
+	// true says whether, since the present generation exists, there was a moment at which it was all there.
+	truth := false
+	for _, e := range entries {
+		if e.object.GetName() != cacheName {
+			continue
+		}
+		switch object := e.object.(type) {
+		case *appsv1.Deployment:
+			deployment = object
+			if e.event == watch.Deleted {
+				deployment = nil
+			}
+		case *cachev1alpha1.Memcached:
+			if before == nil || before.UID != object.UID {
+				before, truth = nil, false
+			}
+			if before != nil && before.Generation != object.Generation {
+				truth = false
+			}
+			truth = truth || holds(object, deployment)
+			found = append(found, told(before, object, truth)...)
+			before = object
+		}
+		if before != nil {
+			truth = truth || holds(before, deployment)
+		}
+	}
+	return found
+}
+
+// holds says whether the Deployment is that of the Memcached's spec, and complete.
+func holds(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
+	if d == nil || metav1.GetControllerOfNoCopy(d) == nil || metav1.GetControllerOfNoCopy(d).UID != mc.UID {
+		return false
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	memory := fmt.Sprintf("-m %d", mc.Spec.Config.Memory.Value()>>20)
+	return complete(d, mc.Spec.Size) && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
+		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
+}
+
+// told judges one status.
+func told(before, mc *cachev1alpha1.Memcached, truth bool) []string {
+	var found []string
+	say := func(format string, args ...any) {
+		found = append(found, fmt.Sprintf("resource version %s: ", mc.ResourceVersion)+fmt.Sprintf(format, args...))
+	}
+	status := mc.Status
+	if status.ObservedGeneration > mc.Generation {
+		say("generation %d is observed, %d exists", status.ObservedGeneration, mc.Generation)
+	}
+	if before != nil && status.ObservedGeneration < before.Status.ObservedGeneration {
+		say("generation %d is observed, after %d was", status.ObservedGeneration, before.Status.ObservedGeneration)
+	}
+	for _, condition := range status.Conditions {
+		if condition.ObservedGeneration != status.ObservedGeneration {
+			say("%s is of generation %d", condition.Type, condition.ObservedGeneration)
+		}
+	}
+	ready := meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionReady)
+	wasReady := before != nil && meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady) &&
+		before.Status.ObservedGeneration == status.ObservedGeneration
+	if ready && !wasReady && status.ObservedGeneration == mc.Generation && !truth {
+		say("Ready is True, and never was for generation %d", mc.Generation)
+	}
+	if ready && len(status.Nodes) != int(status.Replicas) {
+		say("Ready is True with %d nodes of %d", len(status.Nodes), status.Replicas)
+	}
+	return found
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+// pattern is a way in which operators are known to fail, the test that shows that this one does not, and what makes the test
+// fail. Numbers and names are those of the literature: Sieve (OSDI 2022), Acto (SOSP 2023), Mutiny (DSN 2024), and issues of
+// other operators.
+type pattern struct {
+	name string
+	// pkg and test are a test of this repository: a Go test, or a spec of Ginkgo, or a plan of TestSweep.
+	pkg, test, spec, plan string
+	// file, from and to are a mutation: the text is replaced, which takes the defence away.
+	file, from, to string
+}
+
+const (
+	inControllers = "./controllers"
+	inApply       = "./internal/apply"
+	inMemcached   = "./internal/memcached"
+	inFaults      = "./test/faults"
+)
+
+// patterns are checked by TestPatterns; make test-mutations applies each mutation and expects the test to fail.
+var patterns = []pattern{
+	{
+		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_services_0.1/crash-after",
+		file: "internal/apply/apply.go", from: "	for _, object := range desired {\n		live, err := a.applyOne(",
+		to: "	for _, object := range desired {\n		if len(observed) > 0 {\n			break\n		}\n		live, err := a.applyOne(",
+	},
+	{
+		name: "2 ambiguous write", pkg: inApply, test: "TestApply",
+		spec: "does not include an object of ours that the cache misses, as somebody has removed its label",
+		file: "internal/apply/apply.go", from: "	a.memory.Written(live)\n	return nil, err", to: "	return nil, err",
+	},
+	{
+		name: "3 same name, new UID", pkg: inApply, test: "TestApply", spec: "is not deleted if another one has taken its name since",
+		file: "internal/apply/apply.go", from: "client.Preconditions{UID: &uid}", to: "client.Preconditions{}",
+	},
+	{
+		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
+		spec: "does not undo what another one did since, and goes on with the latest version",
+		file: "controllers/confirm.go", from: "	if !missing && !r.unconfirmed(mc) {", to: "	if !missing {",
+	},
+	{
+		name: "5 own write not yet in the cache", pkg: inControllers, test: "TestControllers",
+		spec: "writes nothing twice because its cache lags",
+		file: "internal/apply/memory.go", from: "		return w.object.DeepCopyObject().(client.Object), true", to: "		return nil, false",
+	},
+	{
+		name: "6 unobserved transition", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/dropped",
+		file: "controllers/confirm.go", from: "	if !missing && !r.unconfirmed(mc) {", to: "	if !r.unconfirmed(mc) {",
+	},
+	{
+		name: "7 expired watch", pkg: inFaults, test: "TestSweep", plan: "child-deleted/services/410",
+		file: "controllers/watches.go", from: "r.memory.Gone(e.Object)\n			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)",
+		to: "r.memory.Gone(e.Object)\n			enqueue(q, client.ObjectKeyFromObject(e.Object), never)",
+	},
+	{
+		name: "8 server defaults cause endless writes", pkg: inControllers, test: "TestControllers",
+		spec: "is accepted by the API server, converges, and is a fixed point: the second reconcile writes nothing",
+		file: "internal/apply/gate.go", from: "wanted.Compare(liveValue.ExtractItems(set.Leaves(), typed.WithAppendKeyFields()))",
+		to: "wanted.Compare(liveValue)",
+	},
+	{
+		name: "9 rendering that differs from time to time", pkg: inMemcached, test: "TestDesiredIsByteStable",
+		file: "internal/memcached/names.go", from: "		nameLabel:      \"memcached\",",
+		to: "		nameLabel:      fmt.Sprintf(\"%p\", new(int)),",
+	},
+	{
+		name: "10 unconditional write of the status", pkg: inControllers, test: "TestControllers",
+		spec: "converges with one write to each child and two status writes, and then there are none",
+		file: "controllers/memcached_controller.go", from: "	if !equality.Semantic.DeepEqual(mc.Status, status) {",
+		to: "	if !equality.Semantic.DeepEqual(mc.Status, nil) {",
+	},
+	{
+		name: "11 a status that lies", pkg: inMemcached, test: "TestStatusThroughRollouts",
+		file: "internal/memcached/work.go", from: "unseen := deployment.Generation > status.ObservedGeneration", to: "unseen := false",
+	},
+	{
+		name: "12 an object of somebody else bears the name", pkg: inControllers, test: "TestControllers",
+		spec: "may be an object of somebody else, which is never touched, and recovers when that goes away",
+		file: "internal/apply/apply.go", from: `const absent = "1"`, to: `const absent = ""`,
+	},
+	{
+		name: "13 two resources with one selector", pkg: inControllers, test: "TestControllers",
+		spec: "shares no pod with another one in its namespace",
+		file: "controllers/observe.go", from: "client.MatchingFields{instanceIndex: mc.Name}",
+		to: "client.MatchingFields{instanceIndex: \"cache\"}",
+	},
+	{
+		name: "14 drift", pkg: inControllers, test: "TestControllers", spec: "heals each child that somebody changed with one write",
+		file: "internal/apply/gate.go", from: "	return difference.IsSame(), nil", to: "	return difference != nil, nil",
+	},
+	{
+		name: "15 corrupted dependency fields", pkg: inControllers, test: "TestControllers",
+		spec: "may be somebody else's object that bears our labels, or has lost its owner",
+		file: "internal/apply/ownership.go", from: "	default:\n		return &ConflictError{Kind: kind, Name: live.GetName()}",
+		to: "	default:\n		return nil",
+	},
+	{
+		name: "16 immutable fields", pkg: inMemcached, test: "TestGolden",
+		file: "internal/memcached/names.go", from: "		InstanceLabel:  mc.Name,\n",
+		to: "		InstanceLabel:  mc.Name,\n		\"app.kubernetes.io/version\": \"1\",\n",
+	},
+	{
+		name: "17 conflict storm", pkg: inFaults, test: "TestConflictStorm",
+		file: "internal/apply/apply.go", from: "	rendered.SetUID(live.GetUID())\n",
+		to: "	rendered.SetUID(live.GetUID())\n	rendered.SetResourceVersion(live.GetResourceVersion())\n",
+	},
+	{
+		name: "18 partial failure", pkg: inControllers, test: "TestControllers",
+		spec: "may be a quota, whose words are told, and recovers when there is room",
+		file: "internal/apply/apply.go", from: "		errs = append(errs, err)\n	}\n	for _, object := range undesired(owner, desired, observed) {\n		errs = append(errs, a.prune",
+		to: "		errs = append(errs, err)\n		if err != nil {\n			break\n		}\n	}\n	for _, object := range undesired(owner, desired, observed) {\n		errs = append(errs, a.prune",
+	},
+	{
+		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers", spec: "an image that does not exist",
+		file: "controllers/watches.go", from: "	if equality.Semantic.DeepEqual(same, after) {\n		return never\n	}\n	return debounce",
+		to: "	_ = same\n	return never",
+	},
+	{
+		name: "20 any value in the spec", pkg: inFaults, test: "TestEveryLeaf/values/spec.scheduling.nodeSelector{}=_a_b_c_",
+		file: "internal/memcached/trouble.go", from: "func RefusalReason(message string) string {",
+		to: "func RefusalReason(message string) string {\n	if len(message) > 300 {\n		panic(message)\n	}",
+	},
+	{
+		name: "21 deletion in the foreground", pkg: inControllers, test: "TestControllers",
+		spec: "tells the truth while it is deleted in the foreground, and creates nothing",
+		file: "controllers/outcome.go", from: "	if mc.DeletionTimestamp != nil {\n		return applied{}",
+		to: "	if mc == nil {\n		return applied{}",
+	},
+	{
+		name: "22 a namespace that is being deleted", pkg: inControllers, test: "TestControllers",
+		spec: "may be the deletion of the namespace, which is not fought",
+		file: "controllers/outcome.go", from: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)",
+		to: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause+\"!\")",
+	},
+	{
+		name: "23 a leader that has lost its lease", pkg: "./internal/fence", test: "TestFence",
+		file: "internal/fence/fence.go", from: "	case writes && !r.fence.held():", to: "	case writes && !r.fence.held() && r.next == nil:",
+	},
+	{
+		name: "24 an API server that does not answer", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
+		file: "controllers/outcome.go", from: "		return true // the network", to: "		return false",
+	},
+	{
+		name: "25 upgrade of the operator", pkg: inMemcached, test: "TestUpgradeAloneChangesNothing",
+		file: "internal/memcached/defaults.go", from: "	if live == nil || live.Annotations[templateHashAnnotation] != templateHash {",
+		to: "	if live == nil || live.Annotations[templateHashAnnotation] != \"\" {",
+	},
+	{
+		name: "26 starvation by a busy neighbour", pkg: inFaults, test: "TestBusyNeighbours",
+		file: "controllers/memcached_controller.go", from: "	return applied.result(unconfirmed)",
+		to: "	if applied.err != nil {\n		<-ctx.Done()\n	}\n	return applied.result(unconfirmed)",
+	},
+	{
+		name: "27 a panic", pkg: inFaults, test: "TestPanic",
+		file: "controllers/memcached_controller.go", from: "		RateLimiter:           rateLimiter(),",
+		to: "		RateLimiter:           rateLimiter(),\n		RecoverPanic:          ptr.To(false),",
+	},
+	{
+		name: "28 a resource that always fails", pkg: inFaults, test: "TestBusyNeighbours",
+		file: "controllers/outcome.go", from: "	result, err := r.applier.Apply(", to: "	defer func() {\n		if mc.Spec.Scheduling.NodeSelector != nil {\n			<-ctx.Done()\n		}\n	}()\n	result, err := r.applier.Apply(",
+	},
+	{
+		name: "29 a leak", pkg: inFaults, test: "TestEndurance",
+		file: "controllers/confirm.go", from: "	r.metrics.Forget(name.Namespace, name.Name)\n", to: "",
+	},
+	{
+		name: "30 a lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
+		file: "controllers/outcome.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
+		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
+	},
+}
