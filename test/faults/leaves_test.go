@@ -67,7 +67,7 @@ func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string
 	return found
 }
 
-// smallest is a value for a required field. Operators of selectors are those that need no values.
+// smallest is a value for a required field that Kubernetes accepts.
 func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case schema.Type == "integer":
@@ -84,6 +84,8 @@ func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 		return string(schema.Enum[0].Raw)
 	case strings.Contains(schema.Description, "perator"):
 		return `"Exists"`
+	case strings.HasPrefix(schema.Description, "WhenUnsatisfiable"):
+		return `"ScheduleAnyway"`
 	default:
 		return `"zone"`
 	}
