@@ -6,11 +6,13 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -111,14 +113,14 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 			continue
 		}
 		if !asked {
-			if err := c.live.Get(ctx, name, mc); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(c.live.Get(ctx, name, mc)); err != nil {
 				return err
 			}
 			asked = true
 		}
 		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != mc.UID {
-			err := c.client.Delete(ctx, object, client.Preconditions{UID: &uid})
-			if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			err := client.IgnoreNotFound(c.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
+			if err != nil && !apierrors.IsConflict(err) {
 				return err
 			}
 		}
@@ -160,7 +162,7 @@ func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.
 		}
 	}
 	for i := range others {
-		if err := c.client.Delete(ctx, &others[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(c.client.Delete(ctx, &others[i], client.GracePeriodSeconds(0))); err != nil {
 			return err
 		}
 	}
@@ -215,9 +217,7 @@ func (c *cluster) runPod(ctx context.Context, d *appsv1.Deployment, hash string,
 
 func newPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
 	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
-	for key, value := range d.Spec.Selector.MatchLabels {
-		labels[key] = value
-	}
+	maps.Copy(labels, d.Spec.Selector.MatchLabels)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: fmt.Sprintf("%s-%s-%d", d.Name, hash, index), Labels: labels,
@@ -243,7 +243,7 @@ func (c *cluster) report(ctx context.Context, d *appsv1.Deployment, replicas, up
 	}
 	now, err := json.Marshal(status)
 	was, errWas := json.Marshal(d.Status)
-	if err := errors.Join(err, errWas); err != nil || string(now) == string(was) {
+	if err := errors.Join(err, errWas); err != nil || bytes.Equal(now, was) {
 		return err
 	}
 	d.Status = status

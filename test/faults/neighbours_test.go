@@ -119,7 +119,7 @@ func TestBusyNeighbours(t *testing.T) {
 				}
 				mc := &cachev1alpha1.Memcached{}
 				mc.Namespace, mc.Name = place.namespace, cacheName
-				patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec": {"size": `+string('1'+rune(size))+`}}`))
+				patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec": {"size": `+string('1'+size)+`}}`))
 				if err := user.Patch(place.ctx, mc, patch); err != nil && place.ctx.Err() == nil {
 					t.Errorf("the neighbour: %v", err)
 				}

@@ -42,7 +42,7 @@ type operator struct {
 // startOperator starts a process and waits until its caches are filled.
 func startOperator(ctx context.Context, p *proxy, namespaces string, changes ...func(*ctrl.Options)) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
-	running, cancel := context.WithCancel(context.Background()) //nolint:contextcheck // it outlives the call
+	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
 	behindProxy := &rest.Config{Host: o.listener.server.URL, QPS: -1}
 	behindProxy.ContentType = "application/json" // the proxy reads it

@@ -106,7 +106,7 @@ func (l lane) try(leaf leaf, value string) {
 	patched := base.DeepCopy()
 	err := user.Patch(l.changed.ctx, patched, client.RawPatch(types.MergePatchType, []byte(patch)))
 	if err != nil {
-		if !(apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) || !leaf.names(err.Error()) {
+		if refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err); !refused || !leaf.names(err.Error()) {
 			l.changed.Errorf("%s is refused without a word of the field: %v", patch, err)
 		}
 		return

@@ -13,6 +13,13 @@
 //
 // There is an API server and no node: cluster_test.go plays the Deployment controller, the kubelet and the garbage
 // collector.
+//
+// Beside the sweep stand a campaign over every field of the spec (property_test.go, leaves_test.go), neighbours that take all
+// that they can get (neighbours_test.go), the life of many Memcached resources (endurance_test.go), and the list of the
+// patterns by which operators are known to fail (patterns_test.go), with the test and the mutation that proves it for each.
+//
+// make test-faults runs it all in a short form, make test-endurance the churn for an hour, make test-mutations the proofs.
+// FAULTS_LOG=1 shows what the operator logs.
 package faults
 
 import (
