@@ -37,7 +37,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "3 same name, new UID", pkg: inApply, test: "TestApply", spec: "is not deleted if another one has taken its name since",
-		file: "internal/apply/apply.go", from: "client.Preconditions{UID: &uid}", to: "client.Preconditions{}",
+		file: "internal/apply/apply.go", from: "	uid := object.GetUID()\n	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})",
+		to: "	err := a.client.Delete(ctx, object)",
 	},
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
