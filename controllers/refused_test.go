@@ -205,7 +205,12 @@ var _ = Describe("What prevents the desired state", func() {
 			mc := converged(ctx, o, 1)
 			before := status(ctx, mc)
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-			o.refuse = func(bool) error { return failure }
+			o.refuse = func(status bool) error {
+				if status {
+					return nil
+				}
+				return failure
+			}
 			Expect(o.try(ctx, mc)).To(MatchError(failure))
 			Expect(status(ctx, mc)).To(Equal(before))
 			Expect(o.events()).To(BeEmpty())
