@@ -137,6 +137,7 @@ func (s scenario) play(t *testing.T, f *fault, want *outcome) *outcome {
 	}
 	if s.name != deletion {
 		p.look(p.operator) // at what came last
+		p.look(p.operator) // when that look, which is counted before it writes the status, has ended
 	}
 	p.await("converge after it has looked again", s.end(want))
 	got := p.silence(s)
@@ -238,6 +239,7 @@ func (p *play) silence(s scenario) *outcome {
 	p.must(<-p.crashed)
 	if s.name != deletion {
 		p.must(eventually(p.ctx, func() bool { return p.operator.reconciles("Unchanged") > 0 }))
+		p.look(p.operator)
 	}
 	if writes := p.proxy.written(); len(writes) > len(got.writes) {
 		p.Errorf("the operator wrote after it had converged: %v", writes[len(got.writes):])
