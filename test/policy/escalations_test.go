@@ -91,7 +91,7 @@ func serviceEscalations() []escalation {
 		{"open a port on every node", "services", "spec.type: must be ClusterIP", createService(expose(corev1.ServiceTypeNodePort))},
 		{"ask for a load balancer", "services", "spec.type: must be ClusterIP", createService(expose(corev1.ServiceTypeLoadBalancer))},
 		{"point a name at another host", "services", "spec.type: must be ClusterIP", createService(func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.ClusterIP, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "", "example.org"
+			s.Spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.org", Selector: s.Spec.Selector}
 		})},
 		{"take an address of the cluster", "services", "spec.clusterIP: must be None", createService(clusterIP)},
 		{"take the traffic of an outside address", "services", "spec.externalIPs, spec.externalName: must not be set", createService(external)},
