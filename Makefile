@@ -187,6 +187,7 @@ undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CR
 
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
+include hack/cluster/olmv1.mk
 include hack/faults.mk
 include hack/bundle/bundle.mk
 include hack/security/security.mk
