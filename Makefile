@@ -191,6 +191,7 @@ include hack/cluster/olmv1.mk
 include hack/faults.mk
 include hack/bundle/bundle.mk
 include hack/security/security.mk
+include hack/bench/bench.mk
 
 ##@ Tools (built when they are needed)
 

@@ -20,6 +20,8 @@ const (
 	serverKeyFile         = "kube-apiserver.key"
 	serviceAccountKeyFile = "service-account.key"
 	kwokFile              = "kwok.yaml"
+	auditPolicyFile       = "audit-policy.yaml"
+	auditLogFile          = "audit.log"
 )
 
 // The components never wait for their own client: a benchmark must measure the operator.
@@ -78,6 +80,16 @@ func apiServerArgs(dir string, port int) []string {
 	}
 }
 
+// auditArgs have the API server write to a single file, however large it becomes.
+func auditArgs(dir string) []string {
+	return []string{
+		"--audit-policy-file=" + filepath.Join(dir, auditPolicyFile),
+		"--audit-log-path=" + filepath.Join(dir, auditLogFile),
+		"--audit-log-mode=blocking",
+		"--audit-log-maxsize=1000000",
+	}
+}
+
 func controllerManagerArgs(dir, kubeconfig string) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig,
@@ -87,6 +99,8 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--secure-port=0",
 		// Nobody has such plugins, but run by root it would make the folder on the machine.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
+		// As many workers as large clusters give it: the defaults of 5 let Deployments queue when many start at once.
+		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20", "--concurrent-gc-syncs=20",
 		clientQPS, clientBurst,
 	}
 }

@@ -50,6 +50,10 @@ type Options struct {
 	// Prepare, unless nil, is called when the API server is ready and nothing else has started. It is the time to install
 	// CRDs: the garbage collector learns of a kind at its start, but of a later one only after half a minute or more.
 	Prepare func(ctx context.Context, config *rest.Config) error
+	// APIServerOnly leaves out everything but etcd and the API server: objects stay as clients write them.
+	APIServerOnly bool
+	// AuditPolicy, unless empty, selects the requests that the API server writes to the file AuditLog.
+	AuditPolicy []byte
 }
 
 // Cluster is a running simulated cluster.
@@ -65,7 +69,7 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster and returns when it works: its nodes are Ready and pods can be created. When a step fails, or
+// Start starts a cluster and returns when it works: its nodes, if it has any, are Ready and pods can be created. When a step fails, or
 // the context ends before, nothing is left behind and the error shows the end of the log of the component that failed.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")
@@ -94,13 +98,16 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 		case <-ctx.Done():
 		}
 	}()
-	if err := c.startAPIServer(ctx); err != nil {
+	if err := c.startAPIServer(ctx, opts.AuditPolicy); err != nil {
 		return err
 	}
 	if opts.Prepare != nil {
 		if err := opts.Prepare(ctx, c.Config); err != nil {
 			return reasonOf(ctx, err)
 		}
+	}
+	if opts.APIServerOnly {
+		return nil
 	}
 	if err := c.startControllers(); err != nil {
 		return err
@@ -110,6 +117,9 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 
 // Dir is the temporary directory of the cluster, for files that are to go with it.
 func (c *Cluster) Dir() string { return c.dir }
+
+// AuditLog is the file to which the API server writes an audit event in each line, before it answers the request.
+func (c *Cluster) AuditLog() string { return filepath.Join(c.dir, auditLogFile) }
 
 // Failed receives an error when a component ends by itself. It shows the end of the component's log.
 func (c *Cluster) Failed() <-chan error { return c.failed }

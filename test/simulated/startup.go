@@ -33,7 +33,7 @@ const startDeadline = 2 * time.Minute
 var kwokConfiguration []byte
 
 // startAPIServer starts etcd and kube-apiserver and waits until the latter is ready to serve.
-func (c *Cluster) startAPIServer(ctx context.Context) error {
+func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error {
 	var err error
 	if c.ca, err = credentials.NewAuthority("simulated-cluster"); err != nil {
 		return fmt.Errorf("making the certificate authority: %w", err)
@@ -59,7 +59,14 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	if err := c.run("etcd", etcdArgs(c.dir)); err != nil {
 		return err
 	}
-	if err := c.run("kube-apiserver", apiServerArgs(c.dir, port)); err != nil {
+	args := apiServerArgs(c.dir, port)
+	if len(auditPolicy) > 0 {
+		if err := os.WriteFile(filepath.Join(c.dir, auditPolicyFile), auditPolicy, 0o600); err != nil {
+			return err
+		}
+		args = append(args, auditArgs(c.dir)...)
+	}
+	if err := c.run("kube-apiserver", args); err != nil {
 		return err
 	}
 	return c.waitForAPIServer(ctx)

@@ -1,0 +1,25 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+##@ Benchmark (Linux; starts simulated clusters of its own)
+
+# More flags of the benchmark, such as BENCH_FLAGS="-only M1,M2", "-json FILE" or "-update docs/benchmarks.md".
+BENCH_FLAGS ?=
+
+.PHONY: bench
+bench: bench-build ## Measure the operator: requests, speed, memory. Up to 50 minutes on 2 CPUs.
+	@bin/bench $(BENCH_FLAGS)
+
+.PHONY: bench-full
+bench-full: bench-build ## Measure in five interleaved rounds, with 10 minutes of idling. Some hours.
+	@bin/bench -rounds 5 -idle 10m $(BENCH_FLAGS)
+
+# Ratios and times of so few resources say nothing: only the counts must be right.
+.PHONY: bench-short
+bench-short: bench-build ## Prove in a few minutes that the benchmark runs and that the counts hold.
+	@bin/bench -gate counts -only M1,M2,M3,M4,M8 -resources 200 -more 0 -large 200 -idle 2s $(BENCH_FLAGS)
+
+.PHONY: bench-build
+bench-build: build
+	@hack/binaries.sh
+	@go build -o bin/bench ./test/bench

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	watchapi "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// rawWorkers is the number of workers of the raw writer, the same as that of the operator.
+const rawWorkers = 8
+
+// childrenOf returns the children of n Memcacheds as the operator wants them, without an owner.
+func childrenOf(n int) ([][]client.Object, error) {
+	image, err := defaultImage()
+	if err != nil {
+		return nil, err
+	}
+	children := make([][]client.Object, n)
+	for i := range children {
+		if children[i], err = desired(memcachedNumber(i), image); err != nil {
+			return nil, err
+		}
+	}
+	return children, nil
+}
+
+func desired(mc *cachev1alpha1.Memcached, image string) ([]client.Object, error) {
+	children, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: image})
+	for _, child := range children {
+		child.SetNamespace(mc.Namespace)
+	}
+	return children, err
+}
+
+// rawWriter does what the operator must do and nothing else: for each new Memcached it creates the children and writes the
+// status once, for each new size it changes the Deployment. It reads nothing, compares nothing and mends nothing.
+type rawWriter struct {
+	client client.WithWatch
+	image  string
+	queue  chan *cachev1alpha1.Memcached
+
+	mutex sync.Mutex
+	sizes map[types.UID]int32
+	err   error
+}
+
+// startRawWriter starts a raw writer that works until the context ends.
+func (r *rig) startRawWriter(ctx context.Context, capacity int) (*rawWriter, error) {
+	file, err := r.cluster.KubeconfigFile(rawUser, measured, serviceAccounts)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	w := &rawWriter{queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{}}
+	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: r.k8s.Scheme()}); err != nil {
+		return nil, err
+	}
+	if w.image, err = defaultImage(); err != nil {
+		return nil, err
+	}
+	rig := &rig{k8s: w.client}
+	if err := rig.follow(ctx, memcachedList(), func() {}, w.see, w.fail); err != nil {
+		return nil, err
+	}
+	for range rawWorkers {
+		go w.work(ctx)
+	}
+	return w, nil
+}
+
+// see queues Memcacheds that are new or have a new size.
+func (w *rawWriter) see(event watchapi.EventType, object client.Object) {
+	mc, ok := object.(*cachev1alpha1.Memcached)
+	if !ok || event == watchapi.Deleted {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	before, known := w.sizes[mc.UID]
+	w.sizes[mc.UID] = mc.Spec.Size
+	if !known && mc.Status.ObservedGeneration == 0 || known && before != mc.Spec.Size {
+		w.queue <- mc
+	}
+}
+
+func (w *rawWriter) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case mc := <-w.queue:
+			if err := w.write(ctx, mc); err != nil && ctx.Err() == nil {
+				w.fail(err)
+			}
+		}
+	}
+}
+
+func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	if mc.Status.ObservedGeneration > 0 {
+		deployment := &appsv1.Deployment{}
+		deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
+		data := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, mc.Spec.Size)
+		return w.client.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, data))
+	}
+	children, err := desired(mc, w.image)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := w.client.Create(ctx, child); err != nil {
+			return err
+		}
+	}
+	before := mc.DeepCopy()
+	observed := memcached.Observed{}.With(children)
+	mc.Status = memcached.Status(mc, observed, memcached.Outcome{}, memcached.Options{DefaultImage: w.image}, time.Now())
+	return w.client.Status().Patch(ctx, mc, client.MergeFrom(before))
+}
+
+func (w *rawWriter) fail(err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.err = errors.Join(w.err, err)
+}
+
+// failure is the first that went wrong.
+func (w *rawWriter) failure() error {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.err
+}
+
+// known is the number of Memcacheds that it has seen.
+func (w *rawWriter) known() (int, error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.sizes), w.err
+}

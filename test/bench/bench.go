@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/discovery"
+)
+
+// bench is a run of the benchmark.
+type bench struct {
+	options options
+	out     io.Writer
+	began   time.Time
+	report  report
+	// seconds until all Memcacheds, or all bare children, were ready, in each round.
+	seconds map[string][]float64
+}
+
+// The keys of bench.seconds.
+const (
+	withOperator    = "operator"
+	withoutOperator = "bare children"
+)
+
+// bareRatio is how much longer than without an operator it may take until everything is ready.
+const bareRatio = 1.15
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(b.out, "[%6.1f s] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// wants says whether one of the metrics is to be measured.
+func (b *bench) wants(wanted ...metric) bool {
+	return slices.ContainsFunc(wanted, func(m metric) bool { return slices.Contains(b.options.only, m) })
+}
+
+// run measures all that is wanted. In each round, everything that is compared is measured once.
+func (b *bench) run(ctx context.Context) error {
+	for range b.options.rounds {
+		if err := b.round(ctx); err != nil {
+			return err
+		}
+	}
+	if b.wants(restart, reaction, footprint) {
+		b.say("M3, M6, M7 with %d Memcacheds", b.options.large)
+		if err := b.onRig(ctx, false, func(r *rig) error { return b.large(ctx, r) }); err != nil {
+			return err
+		}
+	}
+	if b.wants(footprint) {
+		b.say("M7 with %d pods and Deployments of others", b.options.foreign)
+		return b.onRig(ctx, true, func(r *rig) error { return b.foreign(ctx, r, b.options.foreign) })
+	}
+	return nil
+}
+
+func (b *bench) round(ctx context.Context) error {
+	n := b.options.resources
+	if b.wants(endToEnd) {
+		b.say("M5 with %d bare sets of children", n)
+		if err := b.onRig(ctx, false, func(r *rig) error { return b.bareChildren(ctx, r, n) }); err != nil {
+			return err
+		}
+	}
+	if b.wants(converge, operations, endToEnd, failover) {
+		b.say("M1, M2, M5, M8 with %d Memcacheds", n)
+		if err := b.onRig(ctx, false, func(r *rig) error { return b.life(ctx, r, n) }); err != nil {
+			return err
+		}
+	}
+	b.addEndToEnd()
+	if !b.wants(throughput) {
+		return nil
+	}
+	for _, n := range []int{n, b.options.more} {
+		if n == 0 {
+			continue
+		}
+		b.say("M4 with %d Memcacheds", n)
+		if err := b.compareThroughput(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// life measures n Memcacheds from their creation on.
+func (b *bench) life(ctx context.Context, r *rig, n int) error {
+	o, err := b.converging(ctx, r, n)
+	if err != nil {
+		return err
+	}
+	deleted := 0
+	if b.wants(operations) {
+		if deleted, err = b.operate(ctx, r, o, n); err != nil {
+			return err
+		}
+	}
+	if b.wants(failover) {
+		return b.failOver(ctx, r, o, deleted, n)
+	}
+	return nil
+}
+
+func (b *bench) addEndToEnd() {
+	if !b.wants(endToEnd) {
+		return
+	}
+	last := len(b.seconds[withOperator]) - 1
+	ours, bare := b.seconds[withOperator][last], b.seconds[withoutOperator][last]
+	name := fmt.Sprintf("%d resources until the last is Ready", b.options.resources)
+	b.report.add(endToEnd, name, "s", ours)
+	b.report.add(endToEnd, "their bare children until the last is available", "s", bare)
+	b.report.hold(endToEnd, name+", ratio", "times", ours/bare, threshold{bareRatio, false})
+}
+
+// onRig does something on a cluster of its own.
+func (b *bench) onRig(ctx context.Context, apiServerOnly bool, do func(*rig) error) error {
+	_, err := b.onNewRig(ctx, apiServerOnly, func(r *rig) (time.Duration, error) { return 0, do(r) })
+	return err
+}
+
+// onNewRig measures a time on a cluster of its own. A component that ends meanwhile ends the measurement.
+func (b *bench) onNewRig(
+	ctx context.Context, apiServerOnly bool, measure func(*rig) (time.Duration, error),
+) (time.Duration, error) {
+	r, err := newRig(ctx, apiServerOnly)
+	if err != nil {
+		return 0, err
+	}
+	b.describe(r)
+	type outcome struct {
+		took time.Duration
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		took, err := measure(r)
+		done <- outcome{took, err}
+	}()
+	select {
+	case o := <-done:
+		return o.took, errors.Join(o.err, r.stop())
+	case err := <-r.cluster.Failed():
+		return 0, errors.Join(err, r.stop())
+	}
+}
+
+// describe fills in the conditions, at the first cluster.
+func (b *bench) describe(r *rig) {
+	c := &b.report.Conditions
+	if c.CPUs > 0 {
+		return
+	}
+	*c = conditions{
+		Time: b.began.UTC(), CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Operator: revision(), Memory: memoryOfMachine(), Command: b.options.command, Rounds: b.options.rounds,
+	}
+	if k8s, err := discovery.NewDiscoveryClientForConfig(r.cluster.Config); err == nil {
+		if version, err := k8s.ServerVersion(); err == nil {
+			c.Kubernetes = version.GitVersion
+		}
+	}
+}
+
+// revision is the commit of the operator's binary; empty if it does not say.
+func revision() string {
+	info, err := buildinfo.ReadFile(operatorBinary)
+	if err != nil {
+		return ""
+	}
+	found := ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			found = setting.Value[:min(12, len(setting.Value))] + found
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			found += " with changes"
+		}
+	}
+	return strings.TrimSpace(found)
+}

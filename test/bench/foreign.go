@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	foreignNamespace = "others"
+	// foreignGrowth is how much memory may be added by 20,000 pods and as many Deployments of others, in MiB.
+	foreignGrowth = 2
+	// starts is how often the operator is started to know its memory: the garbage collector makes it vary.
+	starts = 5
+)
+
+// foreign measures how much the memory of the operator depends on n pods and n Deployments that are not its own. There are no
+// controllers, so they stay as they are created.
+func (b *bench) foreign(ctx context.Context, r *rig, n int) error {
+	without, err := r.residentAfterStart(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range []metav1.ObjectMeta{{Name: foreignNamespace}} {
+		if err := r.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: object}); err != nil {
+			return err
+		}
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: foreignNamespace, Name: "default"}}
+	if err := r.k8s.Create(ctx, account); err != nil {
+		return err
+	}
+	err = inParallel(n, func(i int) error {
+		return errors.Join(r.k8s.Create(ctx, foreignPod(i)), r.k8s.Create(ctx, foreignDeployment(i)))
+	})
+	if err != nil {
+		return err
+	}
+	with, err := r.residentAfterStart(ctx)
+	if err != nil {
+		return err
+	}
+	b.report.add(footprint, "memory of an idle operator", "MiB", without)
+	b.report.hold(footprint, fmt.Sprintf("memory added by %d pods and %d Deployments of others", n, n), "MiB", with-without,
+		threshold{foreignGrowth, false})
+	return nil
+}
+
+// residentAfterStart returns the memory of an operator that has just become ready, the median of several starts.
+func (r *rig) residentAfterStart(ctx context.Context) (float64, error) {
+	var samples []float64
+	for range starts {
+		o, err := r.startOperator(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if err := pause(ctx, silence); err != nil {
+			return 0, err
+		}
+		u, err := usageOf(o.Pid())
+		if err := errors.Join(err, o.stop()); err != nil {
+			return 0, err
+		}
+		samples = append(samples, u.resident)
+	}
+	return median(samples), nil
+}
+
+func foreignPod(i int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
+}
+
+func foreignDeployment(i int) *appsv1.Deployment {
+	metadata := foreignMetadata(i)
+	return &appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](0),
+		Selector: &metav1.LabelSelector{MatchLabels: metadata.Labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: metadata.Labels}, Spec: foreignPodSpec()},
+	}}
+}
+
+func foreignMetadata(i int) metav1.ObjectMeta {
+	name := fmt.Sprintf("other-%05d", i)
+	return metav1.ObjectMeta{Namespace: foreignNamespace, Name: name, Labels: map[string]string{
+		"app.kubernetes.io/name": "web", "app.kubernetes.io/instance": name, "app.kubernetes.io/managed-by": "Helm",
+	}}
+}
+
+func foreignPodSpec() corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "registry.example.com/web:1"}}}
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+)
+
+// metricsClient reads the metrics of an operator as Prometheus does, with the token of a service account.
+type metricsClient struct {
+	url, token string
+	http       *http.Client
+}
+
+// families are metrics by name.
+type families map[string]*dto.MetricFamily
+
+func (r *rig) newMetricsClient(ctx context.Context, url string) (*metricsClient, error) {
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64((6 * time.Hour).Seconds())),
+	}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: scraper}}
+	if err := r.k8s.SubResource("token").Create(ctx, account, token); err != nil {
+		return nil, fmt.Errorf("getting a token for the metrics: %w", err)
+	}
+	return &metricsClient{url: url, token: token.Status.Token, http: &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it signs its own certificate
+	}}}, nil
+}
+
+func (m *metricsClient) read(ctx context.Context) (families, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+m.token)
+	response, err := m.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("reading the metrics: %s", response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(response.Body)
+}
+
+// sum adds the counters of a family that have all of the labels, given as names and values in turn.
+func (f families) sum(name string, labels ...string) float64 {
+	total := 0.0
+	for _, one := range f[name].GetMetric() {
+		if hasLabels(one, labels) {
+			total += one.GetCounter().GetValue()
+		}
+	}
+	return total
+}
+
+func hasLabels(one *dto.Metric, labels []string) bool {
+	for i := 0; i < len(labels); i += 2 {
+		found := false
+		for _, pair := range one.GetLabel() {
+			found = found || pair.GetName() == labels[i] && pair.GetValue() == labels[i+1]
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// sentWrites is the number of requests that only writes to objects have, by the client's own count: nothing else patches or
+// deletes, but for events that repeat.
+func (f families) sentWrites() float64 {
+	const requests = "rest_client_requests_total"
+	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)
+}
+
+// reconciles is the number of reconciliations of Memcacheds.
+func (f families) reconciles() float64 {
+	return f.sum("controller_runtime_reconcile_total", "controller", "memcached")
+}
+
+// awaitReconciles waits until the operator has reconciled so often since its start.
+func (o *operator) awaitReconciles(ctx context.Context, n int) error {
+	done := func(ctx context.Context) (bool, error) {
+		select {
+		case <-o.Done():
+			return false, o.Err()
+		default:
+		}
+		f, err := o.metrics.read(ctx)
+		return err == nil && f.reconciles() >= float64(n), nil // its server may start after it has become ready
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, startDeadline, true, done); err != nil {
+		return fmt.Errorf("waiting for %d reconciliations of %s: %w", n, o.user, err)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestOptions(t *testing.T) {
+	o, err := parseOptions([]string{"-only", "M1,M4", "-rounds", "3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]metric{converge, throughput}, o.only); diff != "" || o.rounds != 3 {
+		t.Errorf("rounds is %d, not 3, or others are wanted (-want +got):\n%s", o.rounds, diff)
+	}
+	for _, args := range [][]string{
+		{"-only", "M9"},
+		{"-only", "M1", "-update", "docs/benchmarks.md"},
+		{"-resources", "1"},
+		{"-large", "0"},
+		{"-foreign", "0"},
+		{"-rounds", "0"},
+		{"-more", "-1"},
+		{"-gate", "none"},
+	} {
+		if _, err := parseOptions(args); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// metric is the name of a group of results.
+type metric string
+
+// What is measured; docs/benchmarks.md defines each.
+const (
+	converge   metric = "M1"
+	operations metric = "M2"
+	restart    metric = "M3"
+	throughput metric = "M4"
+	endToEnd   metric = "M5"
+	reaction   metric = "M6"
+	footprint  metric = "M7"
+	failover   metric = "M8"
+)
+
+var allMetrics = []metric{converge, operations, restart, throughput, endToEnd, reaction, footprint, failover}
+
+// threshold is what a result must hold.
+type threshold struct {
+	// most is the largest value that is good enough.
+	most float64
+	// exact says that the value is a count, which does not depend on the speed of the machine.
+	exact bool
+}
+
+// result is a measured value.
+type result struct {
+	Metric metric `json:"metric"`
+	Name   string `json:"name"`
+	// Value is the median of the samples, one for each round.
+	Value   float64   `json:"value"`
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"`
+	// AtMost is the threshold; without one the value is for information.
+	AtMost *float64 `json:"atMost,omitempty"`
+	// Exact says that the value is a count, which does not depend on the speed of the machine.
+	Exact bool `json:"exact,omitempty"`
+}
+
+// verdict says whether the value is within its threshold.
+func (r *result) verdict() verdict {
+	switch {
+	case r.AtMost == nil:
+		return informative
+	case r.Value <= *r.AtMost:
+		return holds
+	default:
+		return missed
+	}
+}
+
+type verdict string
+
+const (
+	informative verdict = ""
+	holds       verdict = "holds"
+	missed      verdict = "missed"
+)
+
+// phase are the requests of one client in one part of the benchmark.
+type phase struct {
+	Metric metric `json:"metric"`
+	Name   string `json:"name"`
+	Counts counts `json:"counts"`
+	// NoOps is how many of the accepted writes changed nothing; negative if that was not counted.
+	NoOps int `json:"noOps"`
+}
+
+// report is everything that a run has measured.
+type report struct {
+	Conditions conditions `json:"conditions"`
+	Results    []*result  `json:"results"`
+	Phases     []phase    `json:"phases"`
+}
+
+// conditions are what the results depend on.
+type conditions struct {
+	Time       time.Time     `json:"time"`
+	CPUs       int           `json:"cpus"`
+	Memory     string        `json:"memory"`
+	Platform   string        `json:"platform"`
+	Kubernetes string        `json:"kubernetes"`
+	Operator   string        `json:"operator"`
+	Command    string        `json:"command"`
+	Rounds     int           `json:"rounds"`
+	Duration   time.Duration `json:"duration"`
+}
+
+// add records a sample of a value for information.
+func (r *report) add(m metric, name, unit string, value float64) *result {
+	i := slices.IndexFunc(r.Results, func(one *result) bool { return one.Metric == m && one.Name == name })
+	if i < 0 {
+		i = len(r.Results)
+		r.Results = append(r.Results, &result{Metric: m, Name: name, Unit: unit})
+	}
+	one := r.Results[i]
+	one.Samples = append(one.Samples, value)
+	one.Value = median(one.Samples)
+	return one
+}
+
+// hold records a sample of a value that has a threshold.
+func (r *report) hold(m metric, name, unit string, value float64, limit threshold) {
+	one := r.add(m, name, unit, value)
+	one.AtMost, one.Exact = &limit.most, limit.exact
+}
+
+// missed returns the results that are not within their thresholds; of counts only, if exact is true.
+func (r *report) missed(exact bool) []*result {
+	var found []*result
+	for _, one := range r.Results {
+		if one.verdict() == missed && (one.Exact || !exact) {
+			found = append(found, one)
+		}
+	}
+	return found
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/metrics"
+)
+
+const (
+	resyncUser = "operator-resync"
+	// resyncPeriod is how often the caches hand out everything again: in the operator every ten hours.
+	resyncPeriod = 30 * time.Second
+	// resyncs is how often that is waited for.
+	resyncs = 2
+)
+
+// resync counts what the operator asks for when its caches hand out all n Memcacheds and their children again and again.
+// The operator has no flag for the period, so its controller runs in the process of the benchmark.
+func (b *bench) resync(ctx context.Context, r *rig, n int) error {
+	file, err := r.cluster.KubeconfigFile(resyncUser, measured, serviceAccounts)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return err
+	}
+	image, err := defaultImage()
+	if err != nil {
+		return err
+	}
+	options := controllers.CacheOptions("")
+	options.SyncPeriod = ptr.To(resyncPeriod)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme: r.k8s.Scheme(), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err = controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), controllers.Options{
+		Memcached: memcached.Options{DefaultImage: image}, MaxConcurrentReconciles: rawWorkers,
+	})
+	if err != nil {
+		return err
+	}
+	since, err := r.log.mark()
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	err = awaitResyncs(running, n)
+	cancel()
+	if err := errors.Join(err, <-ended); err != nil {
+		return err
+	}
+	requests, err := r.log.since(since, resyncUser)
+	if err != nil {
+		return err
+	}
+	b.holdNothing(requests, fmt.Sprintf("%d resyncs of %d resources", resyncs, n))
+	return nil
+}
+
+// awaitResyncs waits until each of n Memcacheds has been reconciled at the start and in each resync.
+func awaitResyncs(ctx context.Context, n int) error {
+	done := func(context.Context) (bool, error) {
+		gathered, err := ctrlmetrics.Registry.Gather()
+		if err != nil {
+			return false, err
+		}
+		f := families{}
+		for _, family := range gathered {
+			f[family.GetName()] = family
+		}
+		return f.reconciles() >= float64(n*(1+resyncs)), nil
+	}
+	deadline := startDeadline + resyncs*2*resyncPeriod
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, deadline, true, done); err != nil {
+		return fmt.Errorf("waiting for resyncs: %w", err)
+	}
+	return nil
+}
