@@ -28,7 +28,7 @@ type usage struct {
 }
 
 // TestEndurance creates, scales and deletes for as long as ENDURANCE says (a duration such as 1h, by default 30 seconds).
-// Then the memory, the goroutines and the series of the metrics are what they were after the first round.
+// Then the memory, the goroutines and the series of the metrics are about what they were after the first rounds.
 func TestEndurance(t *testing.T) {
 	duration := 30 * time.Second
 	if text := os.Getenv("ENDURANCE"); text != "" {
@@ -66,7 +66,8 @@ func TestEndurance(t *testing.T) {
 	}
 	after := measure(t, o)
 	t.Logf("%d rounds of %d Memcached resources; before: %+v, after: %+v", rounds, lanes, before, after)
-	if after.series > before.series || after.instances > 0 {
+	// An outcome that occurs for the first time adds a series. A leak adds one for each of hundreds of Memcached resources.
+	if after.series > before.series+10 || after.instances > 0 {
 		t.Errorf("there are %d series, %d of them of Memcached resources that are gone; there were %d",
 			after.series, after.instances, before.series)
 	}
