@@ -40,7 +40,10 @@ func (r Request) Write() bool {
 }
 
 // Requests records what clients send. Leases and events are not recorded: they follow clocks, not the state of objects.
+// Who sees the effect of a write finds the write recorded: requests without an answer yet are waited for.
 type Requests struct {
+	unanswered sync.RWMutex
+
 	mutex    sync.Mutex
 	requests []Request
 }
@@ -54,6 +57,8 @@ func (r *Requests) Record(config *rest.Config) *rest.Config {
 
 // Reset forgets what was recorded.
 func (r *Requests) Reset() {
+	r.unanswered.Lock()
+	defer r.unanswered.Unlock()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.requests = nil
@@ -70,6 +75,8 @@ func (r *Requests) Gets() []string {
 }
 
 func (r *Requests) list(wanted func(Request) bool) []string {
+	r.unanswered.Lock()
+	defer r.unanswered.Unlock()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	texts := []string{}
@@ -93,11 +100,13 @@ type recorder struct {
 }
 
 func (r recorder) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
-	response, err := r.next.RoundTrip(httpRequest)
 	info, infoErr := resolver.NewRequestInfo(httpRequest)
 	if infoErr != nil || !info.IsResourceRequest || slices.Contains([]string{"events", "leases"}, info.Resource) {
-		return response, err
+		return r.next.RoundTrip(httpRequest)
 	}
+	r.requests.unanswered.RLock()
+	defer r.requests.unanswered.RUnlock()
+	response, err := r.next.RoundTrip(httpRequest)
 	recorded := Request{
 		Verb: strings.ToLower(info.Verb), Resource: info.Resource, Subresource: info.Subresource,
 		Namespace: info.Namespace, Name: info.Name,

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
+	var requests testenv.Requests
+	found := make(chan []string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		go func() { found <- requests.Writes() }()
+		// As long as the answer is on its way.
+		for range 20 {
+			if time.Sleep(time.Millisecond); len(found) > 0 {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	client, err := rest.HTTPClientFor(requests.Record(&rest.Config{Host: server.URL}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Post(server.URL+"/api/v1/namespaces/default/services", "application/json", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"create services"}, <-found); diff != "" {
+		t.Error(diff)
+	}
+}
