@@ -70,5 +70,6 @@ func (r *Reconciler) unconfirmed(mc *cachev1alpha1.Memcached) bool {
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.memory.Forget(name)
 	r.confirmed.Delete(name)
+	r.told.Delete(name)
 	r.metrics.Forget(name.Namespace, name.Name)
 }

@@ -44,8 +44,13 @@ func transitions(before, after []metav1.Condition) []notice {
 
 // progress is the reason of Progressing.
 func progress(conditions []metav1.Condition) string {
-	if progressing := meta.FindStatusCondition(conditions, cachev1alpha1.ConditionProgressing); progressing != nil {
-		return progressing.Reason
+	return reasonOf(conditions, cachev1alpha1.ConditionProgressing)
+}
+
+// reasonOf is the reason of a condition, empty if there is none of that type.
+func reasonOf(conditions []metav1.Condition, conditionType string) string {
+	if condition := meta.FindStatusCondition(conditions, conditionType); condition != nil {
+		return condition.Reason
 	}
 	return ""
 }

@@ -60,6 +60,8 @@ type Reconciler struct {
 	// confirmed holds the UIDs of the Memcached resources, by name, of which the API server has confirmed the version that
 	// the cache had, or which this process saw first.
 	confirmed sync.Map
+	// told is when this process last wrote the status, by name of the Memcached.
+	told sync.Map
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -111,6 +113,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	status := memcached.Status(mc, observed.With(applied.objects), applied.Outcome, r.options, r.clock.Now())
 	r.metrics.Observe(instance(mc, status))
 	if !equality.Semantic.DeepEqual(mc.Status, status) {
+		if wait := r.canWait(mc, status, applied); wait > 0 {
+			return reconcile.Result{RequeueAfter: wait}, nil
+		}
 		if err := r.writeStatus(ctx, mc, status); err != nil {
 			return reconcile.Result{}, err // alone: beside a terminal error it would not be tried again
 		}

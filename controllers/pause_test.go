@@ -41,6 +41,7 @@ var _ = Describe("A paused Memcached", func() {
 		By("leaving a deleted child alone, and still observing")
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		removePods(ctx, mc)
+		o.wait(tellProgress)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		o.events()

@@ -6,7 +6,9 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -36,8 +38,32 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	}
 	if err == nil {
 		r.memory.Written(answer)
+		r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
 	}
 	return nil
+}
+
+// tellProgress is how often a status is written that tells nothing but how far a Memcached has come that is not Ready.
+const tellProgress = 10 * time.Second
+
+// canWait is for how long a status need not be written. See ADR-0006.
+func (r *Reconciler) canWait(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, applied applied) time.Duration {
+	told, ok := r.told.Load(client.ObjectKeyFromObject(mc))
+	if !ok || applied.written || applied.err != nil || !onlyProgressed(mc.Status, status) {
+		return 0
+	}
+	return told.(time.Time).Add(tellProgress).Sub(r.clock.Now())
+}
+
+// onlyProgressed says whether the second status is no answer to what the user did, no bad news, and not Ready.
+func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
+	had, has := before.Conditions, after.Conditions
+	answers := before.ObservedGeneration != after.ObservedGeneration ||
+		(progress(had) == cachev1alpha1.ReasonPaused) != (progress(has) == cachev1alpha1.ReasonPaused)
+	worse := meta.IsStatusConditionTrue(had, cachev1alpha1.ConditionReady) ||
+		meta.IsStatusConditionTrue(had, cachev1alpha1.ConditionAvailable) && !meta.IsStatusConditionTrue(has, cachev1alpha1.ConditionAvailable)
+	return !answers && !worse && !meta.IsStatusConditionTrue(has, cachev1alpha1.ConditionReady) &&
+		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
 // tell sends the events for the transitions. It follows the write: what is not in the status did not happen.

@@ -160,6 +160,9 @@ func (o *operator) try(ctx context.Context, mc *cachev1alpha1.Memcached, writes 
 	return err
 }
 
+// wait lets time pass.
+func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
+
 // events returns the events since it was last called.
 func (o *operator) events() []string {
 	var sent []string

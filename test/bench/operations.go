@@ -18,11 +18,14 @@ import (
 // otherImage differs from the default one in its tag only. Simulated nodes do not pull.
 const otherImage = "docker.io/library/memcached:1.6.46"
 
+// averageStatuses is how many writes of the status may follow an operation on average.
+const averageStatuses = 3
+
 // operation is what happens to one Memcached.
 type operation struct {
 	name string
 	do   func(ctx context.Context, r *rig, i int) error
-	// children and statuses are how many writes may follow at most.
+	// children and statuses are how many writes may follow at most. On average, no more than averageStatuses may.
 	children, statuses int
 	// removes says that the Memcached is gone afterwards.
 	removes bool
@@ -36,15 +39,24 @@ var after = []operation{
 	{name: "image changed", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
 		return r.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
 	}},
-	{name: "Deployment edited by somebody else", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
-		mc := memcachedNumber(i)
-		deployment := &appsv1.Deployment{}
-		deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
-		return r.k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`)))
+	// That the nodes are still Ready may be told too, if the controllers of Kubernetes are slower than the operator.
+	{name: "Deployment scaled up by somebody else", children: 1, statuses: 4, do: func(ctx context.Context, r *rig, i int) error {
+		return r.scaleDeployment(ctx, i, 8)
+	}},
+	{name: "Deployment scaled down by somebody else", children: 1, statuses: 4, do: func(ctx context.Context, r *rig, i int) error {
+		return r.scaleDeployment(ctx, i, 1)
 	}},
 	{name: "deleted", removes: true, do: func(ctx context.Context, r *rig, i int) error {
 		return r.k8s.Delete(ctx, memcachedNumber(i))
 	}},
+}
+
+func (r *rig) scaleDeployment(ctx context.Context, i int, replicas int) error {
+	mc := memcachedNumber(i)
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	return r.k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
 }
 
 // operate measures the writes after each operation on some of n Memcacheds that are ready. It returns how many it deleted:
@@ -95,6 +107,7 @@ func (b *bench) operateOnce(ctx context.Context, r *rig, o *operator, op operati
 	children, statuses := writesPerObject(requests)
 	b.report.hold(operations, "child writes, most: "+op.name, "writes", float64(most(children)), threshold{float64(op.children), true})
 	b.report.hold(operations, "status writes, most: "+op.name, "writes", float64(most(statuses)), threshold{float64(op.statuses), true})
+	b.report.hold(operations, "status writes, mean: "+op.name, "writes", mean(statuses, n), threshold{averageStatuses, true})
 	return nil
 }
 
@@ -104,6 +117,15 @@ func most(numbers map[types.NamespacedName]int) int {
 		found = max(found, n)
 	}
 	return found
+}
+
+// mean is the average of the numbers of n objects; those of which there is no number have none.
+func mean(numbers map[types.NamespacedName]int, n int) float64 {
+	sum := 0
+	for _, number := range numbers {
+		sum += number
+	}
+	return float64(sum) / float64(n)
 }
 
 // editInterval is the time between two changes of a user.
