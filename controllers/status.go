@@ -48,11 +48,12 @@ const tellProgress = 10 * time.Second
 
 // canWait is for how long a status need not be written. See ADR-0006.
 func (r *Reconciler) canWait(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, applied applied) time.Duration {
-	told, ok := r.told.Load(client.ObjectKeyFromObject(mc))
+	value, _ := r.told.Load(client.ObjectKeyFromObject(mc))
+	told, ok := value.(time.Time)
 	if !ok || applied.written || applied.err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}
-	return told.(time.Time).Add(tellProgress).Sub(r.clock.Now())
+	return told.Add(tellProgress).Sub(r.clock.Now())
 }
 
 // onlyProgressed says whether the second status is no answer to what the user did, no bad news, and not Ready.

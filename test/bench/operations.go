@@ -51,7 +51,7 @@ var after = []operation{
 	}},
 }
 
-func (r *rig) scaleDeployment(ctx context.Context, i int, replicas int) error {
+func (r *rig) scaleDeployment(ctx context.Context, i, replicas int) error {
 	mc := memcachedNumber(i)
 	deployment := &appsv1.Deployment{}
 	deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
