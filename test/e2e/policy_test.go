@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// As docs/operations/security.md says. test/policy tries every way around the policies.
+var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		kubectl(ctx, "apply", "--kustomize", "config/admission-policy")
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "delete", "--kustomize", "config/admission-policy") })
+		Eventually(ctx, func() error { return probe(ctx) }).Should(MatchError(ContainSubstring(
+			"ValidatingAdmissionPolicy 'memcached-operator-children'")))
+	}, NodeTimeout(time.Minute))
+
+	It("has caches as before", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 2)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 3 })
+		untilReady(ctx, mc)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("96Mi"))
+			mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false)
+		})
+		untilReady(ctx, mc)
+		for _, child := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
+			uid := child.GetUID()
+			Expect(k8s.Delete(ctx, child)).To(Succeed())
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
+				g.Expect(child.GetUID()).NotTo(Equal(uid))
+			}).Should(Succeed())
+		}
+		untilReady(ctx, mc)
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{})
+		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+	})
+
+	It("allows no image that is not on the list, and is told which", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		i := newIncidentInCache(ctx)
+		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = operatorImage }),
+			cachev1alpha1.ReasonAdmissionDenied, "ValidatingAdmissionPolicy 'memcached-operator-images'", operatorImage)
+		i.mustServe(ctx, incidentNodes)
+		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "" }))
+		i.mustServe(ctx, incidentNodes)
+	})
+})
+
+// probe asks, as the operator, for what it must not do.
+func probe(ctx context.Context) error {
+	_, err := tryKubectl(ctx, "create", "deployment", "probe", "--image=example.com/any", "--dry-run=server",
+		"--as=system:serviceaccount:"+operatorNamespace+":"+operatorDeployment,
+		"--as-group=system:serviceaccounts", "--as-group=system:authenticated")
+	return err
+}
