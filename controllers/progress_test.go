@@ -16,7 +16,7 @@ import (
 )
 
 // tellProgress is how often the progress of a change is told.
-const tellProgress = 10 * time.Second
+const tellProgress = 5 * time.Second
 
 var _ = Describe("The progress of a change", func() {
 	const nodes = 5
@@ -26,7 +26,7 @@ var _ = Describe("The progress of a change", func() {
 		Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	}
 
-	It("is told every ten seconds, and its end and bad news at once", func(ctx SpecContext) {
+	It("is told every five seconds, and its end and bad news at once", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, nodes)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })

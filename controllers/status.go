@@ -43,8 +43,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// tellProgress is how often a status is written that tells nothing but how far a Memcached has come that is not Ready.
-const tellProgress = 10 * time.Second
+// tellProgress is how often a status is written that tells nothing but how far a Memcached has come that is not Ready. Who
+// follows status.nodes must know that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5 unless
+// the user says otherwise.
+const tellProgress = 5 * time.Second
 
 // canWait is for how long a status need not be written. See ADR-0006.
 func (r *Reconciler) canWait(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, applied applied) time.Duration {

@@ -33,11 +33,11 @@ type operation struct {
 
 // after are the operations in the order in which they happen to the same Memcacheds.
 var after = []operation{
-	{name: "size changed from 3 to 5", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
-		return r.resize(ctx, i, 5)
-	}},
 	{name: "image changed", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
 		return r.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
+	}},
+	{name: "size changed from 3 to 5", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
+		return r.resize(ctx, i, 5)
 	}},
 	// That the nodes are still Ready may be told too, if the controllers of Kubernetes are slower than the operator.
 	{name: "Deployment scaled up by somebody else", children: 1, statuses: 4, do: func(ctx context.Context, r *rig, i int) error {
