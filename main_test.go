@@ -176,13 +176,13 @@ func TestManager(t *testing.T) {
 		g := NewWithT(t)
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache"}}
 		g.Expect(installation.admin.Create(t.Context(), mc)).To(Succeed())
-		g.Eventually(installation.conditions(t, mc), "20s").
+		g.Eventually(installation.conditions(t, mc), "60s").
 			Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
 		g.Eventually(func() []eventsv1.Event {
 			events := &eventsv1.EventList{}
 			g.Expect(installation.admin.List(t.Context(), events, client.InNamespace("default"))).To(Succeed())
 			return events.Items
-		}, "20s").Should(ContainElement(And(HaveField("Reason", "Creating"), HaveField("Regarding.Name", "cache"))), m.output)
+		}, "60s").Should(ContainElement(And(HaveField("Reason", "Creating"), HaveField("Regarding.Name", "cache"))), m.output)
 		mc.Spec.PodDisruptionBudget.Enabled = new(false)
 		g.Expect(installation.admin.Update(t.Context(), mc)).To(Succeed())
 		budget := &unstructured.Unstructured{}
@@ -190,7 +190,7 @@ func TestManager(t *testing.T) {
 		budget.SetKind("PodDisruptionBudget")
 		g.Eventually(func() error {
 			return installation.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), budget)
-		}, "20s").ShouldNot(Succeed())
+		}, "60s").ShouldNot(Succeed())
 		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
 	})
 
@@ -216,8 +216,8 @@ func TestManager(t *testing.T) {
 		address := freeAddress(t)
 		blind := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, "blind")}, "--health-probe-bind-address="+address)
 		g.Expect(blind.Start()).To(Succeed())
-		g.Eventually(status("http://"+address+"/healthz"), "20s").Should(Equal(http.StatusOK), blind.output)
-		g.Eventually(blind.output, "20s").Should(ContainSubstring("forbidden"))
+		g.Eventually(status("http://"+address+"/healthz"), "60s").Should(Equal(http.StatusOK), blind.output)
+		g.Eventually(blind.output, "60s").Should(ContainSubstring("forbidden"))
 		g.Expect(status("http://" + address + "/readyz")()).To(Equal(http.StatusInternalServerError))
 		g.Expect(blind.Process.Kill()).To(Succeed())
 		g.Expect(blind.Wait()).NotTo(Succeed())
@@ -229,20 +229,20 @@ func TestManager(t *testing.T) {
 		standby := command(t, []string{image, namespaceVariable + "=default", "KUBECONFIG=" + installation.kubeconfig(t, account)},
 			"--leader-elect", "--leader-election-namespace="+installed, "--health-probe-bind-address="+address)
 		g.Expect(standby.Start()).To(Succeed())
-		g.Eventually(status("http://"+address+"/readyz"), "20s").Should(Equal(http.StatusOK), standby.output)
+		g.Eventually(status("http://"+address+"/readyz"), "60s").Should(Equal(http.StatusOK), standby.output)
 		holder := installation.leader(t)
 		g.Expect(holder).NotTo(BeEmpty())
 
 		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(m.Wait()).To(Succeed(), m.output)
 		// A lease that is not given back ends after 15 seconds.
-		g.Eventually(func() string { return installation.leader(t) }, "10s").ShouldNot(Or(BeEmpty(), Equal(holder)))
+		g.Eventually(func() string { return installation.leader(t) }, "60s").ShouldNot(Or(BeEmpty(), Equal(holder)))
 
 		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: installed, Name: "elsewhere"}}
 		here := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "here"}}
 		g.Expect(installation.admin.Create(t.Context(), elsewhere)).To(Succeed())
 		g.Expect(installation.admin.Create(t.Context(), here)).To(Succeed())
-		g.Eventually(installation.conditions(t, here), "20s").ShouldNot(BeEmpty(), standby.output)
+		g.Eventually(installation.conditions(t, here), "60s").ShouldNot(BeEmpty(), standby.output)
 		g.Expect(installation.conditions(t, elsewhere)()).To(BeEmpty())
 		g.Expect(standby.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(standby.Wait()).To(Succeed(), standby.output)

@@ -64,11 +64,11 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	go func() { stopped <- p.manager.Start(running) }()
 	p.stop = func() {
 		cancel()
-		Eventually(stopped, "20s").Should(Receive(BeNil()))
+		Eventually(stopped).Should(Receive(BeNil()))
 		p.stop = func() {}
 	}
 	DeferCleanup(func() { p.stop() })
-	Eventually(ctx, func() error { return controllers.Synced(ctx, p.manager.GetCache()) }, "20s").Should(Succeed())
+	Eventually(ctx, func() error { return controllers.Synced(ctx, p.manager.GetCache()) }).Should(Succeed())
 	return p
 }
 
@@ -93,11 +93,11 @@ var _ = Describe("A running manager", Ordered, func() {
 	ready := func(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		for _, mc := range all {
-			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }, "10s").Should(Succeed())
+			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }).Should(Succeed())
 			rollOut(ctx, mc)
 		}
 		for _, mc := range all {
-			Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }, "10s").Should(Equal("True/AllNodesReady"))
+			Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("True/AllNodesReady"))
 		}
 	}
 
@@ -112,7 +112,7 @@ var _ = Describe("A running manager", Ordered, func() {
 
 		second := start(ctx, "", time.Second)
 		// Each one is reconciled when the caches are filled, and again at every resync.
-		Eventually(ctx, func() float64 { return second.reconciles("Unchanged") }, "30s").Should(BeNumerically(">=", 3*len(all)))
+		Eventually(ctx, func() float64 { return second.reconciles("Unchanged") }).Should(BeNumerically(">=", 3*len(all)))
 		Expect(second.requests.Writes()).To(BeEmpty())
 		Expect(second.requests.Gets()).To(BeEmpty())
 	})
@@ -138,7 +138,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		By("noticing a pod that goes")
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: status(ctx, mc).Nodes[0]}}
 		Expect(user.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
-		Eventually(ctx, func() []string { return status(ctx, mc).Nodes }, "5s").ShouldNot(ContainElement(pod.Name))
+		Eventually(ctx, func() []string { return status(ctx, mc).Nodes }).ShouldNot(ContainElement(pod.Name))
 	})
 
 	It("brings back children that are deleted, changed or stripped of their label", func(ctx SpecContext) {
@@ -188,11 +188,11 @@ var _ = Describe("A running manager", Ordered, func() {
 		func(ctx SpecContext, fail func(pod *corev1.Pod, deployment *appsv1.DeploymentStatus), reason, words string) {
 			start(ctx, "", 0)
 			mc := newMemcached(ctx, 1)
-			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }, "10s").Should(Succeed())
+			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }).Should(Succeed())
 			pod := newPod(ctx, mc, "fails", corev1.ConditionFalse)
 			report(ctx, mc, func(status *appsv1.DeploymentStatus) { fail(pod, status) })
 			Expect(user.Status().Update(ctx, pod)).To(Succeed())
-			Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "10s").Should(Equal("True/" + reason))
+			Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/" + reason))
 			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(words))
 			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
 			ready(ctx, mc)
@@ -229,7 +229,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
 		})
-		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }, "10s").Should(Equal("True/InvalidSpec"))
+		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/InvalidSpec"))
 		Consistently(ctx, func() int { return countOf(p.requests.Writes(), writeDeployment+" (422)") }, "1s").
 			Should(BeNumerically("<", 20))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
@@ -252,7 +252,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		pause("false")
 		Eventually(ctx, func() bool { return live(ctx, mc, &corev1.Service{}).Spec.PublishNotReadyAddresses }).Should(BeFalse())
 		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Annotations = nil })
-		Eventually(ctx, func() map[string]string { return live(ctx, mc, &policyv1.PodDisruptionBudget{}).Annotations }, "5s").
+		Eventually(ctx, func() map[string]string { return live(ctx, mc, &policyv1.PodDisruptionBudget{}).Annotations }).
 			ShouldNot(BeEmpty())
 	})
 

@@ -60,7 +60,7 @@ func installOLM() {
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
 		// The next container may install it again, which must not meet one that is still going.
-		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(installed[0]), crd()) }, "20s").
+		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(installed[0]), crd()) }).
 			Should(Satisfy(apierrors.IsNotFound))
 	})
 }

@@ -142,7 +142,7 @@ var _ = Describe("What prevents the desired state", func() {
 	It("may be a policy of the cluster, whose words are told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1)
 		denyServices(ctx, mc.Namespace)
-		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }, "20s").Should(HaveOccurred())
+		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).Should(HaveOccurred())
 		Expect(o.try(ctx, mc, writeService+" (422)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("services are not for everybody"))

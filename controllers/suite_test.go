@@ -46,6 +46,8 @@ func TestControllers(t *testing.T) {
 }
 
 var _ = BeforeSuite(func() {
+	SetDefaultEventuallyTimeout(time.Minute)
+	EnforceDefaultTimeoutsWhenUsingContexts()
 	ctrl.SetLogger(GinkgoLogr)
 	environment = testenv.New()
 	var err error

@@ -251,13 +251,13 @@ var _ = Describe("An OperatorCondition that is not there", Ordered, func() {
 
 		By("missing the permission")
 		installOLM()
-		Eventually(ctx, answers, "10s").Should(ContainElement(readCondition + " (403)"))
+		Eventually(ctx, answers).Should(ContainElement(readCondition + " (403)"))
 		Expect(r.look(ctx, readCondition+" (403)")).NotTo(BeZero())
 		Expect(r.log.take()).To(ConsistOf(ContainSubstring("OLM has not granted get and update of the OperatorCondition")))
 
 		By("missing the object")
 		o.grant(ctx)
-		Eventually(ctx, answers, "10s").Should(ContainElement(readCondition + " (404)"))
+		Eventually(ctx, answers).Should(ContainElement(readCondition + " (404)"))
 		Expect(r.look(ctx, readCondition+" (404)")).NotTo(BeZero())
 		Expect(r.log.take()).To(ConsistOf(ContainSubstring("the OperatorCondition that OPERATOR_CONDITION_NAME names, and which OLM makes, does not exist")))
 

@@ -27,7 +27,7 @@ var _ = Describe("An admission webhook in the way", func() {
 		server := httptest.NewTLSServer(http.HandlerFunc(refuse))
 		webhook := validateServices(ctx, mc.Namespace, server)
 		refused := func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }
-		Eventually(ctx, refused, "20s").Should(MatchError(ContainSubstring("only on Tuesdays")))
+		Eventually(ctx, refused).Should(MatchError(ContainSubstring("only on Tuesdays")))
 
 		Expect(o.try(ctx, mc, writeService+" (400)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
@@ -39,7 +39,7 @@ var _ = Describe("An admission webhook in the way", func() {
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("failed calling webhook"))
 
 		Expect(user.Delete(ctx, webhook)).To(Succeed())
-		Eventually(ctx, refused, "20s").Should(Succeed())
+		Eventually(ctx, refused).Should(Succeed())
 		o.step(ctx, mc, writeService, writeStatus)
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 	})
