@@ -23,9 +23,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 			return err
 		}
 	}
-	base, updated := mc.DeepCopy(), mc.DeepCopy()
-	base.UID = ""
-	updated.Status = status
+	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
+	updated.UID = mc.UID
 	data, err := client.MergeFrom(base).Data(updated)
 	if err != nil {
 		return fmt.Errorf("encode the status: %w", err)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/applyconfigurations"
@@ -209,7 +210,7 @@ func (a *Applier) create(ctx context.Context, owner, desired client.Object) (cli
 }
 
 func (a *Applier) send(ctx context.Context, desired client.Object, body *unstructured.Unstructured) (client.Object, error) {
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(body.Object)
 	if err != nil {
 		return nil, &RenderError{Name: desired.GetName(), Err: err}
 	}
@@ -223,6 +224,8 @@ func (a *Applier) patch(
 	if err != nil {
 		return nil, err
 	}
+	// An apply with unknown fields is refused anyway; to warn of duplicate ones, the API server would parse it twice.
+	opts = append(opts, client.FieldValidation(metav1.FieldValidationIgnore))
 	if err := a.client.Patch(ctx, answer, patch, opts...); err != nil {
 		kind := desired.GetObjectKind().GroupVersionKind().Kind
 		return nil, fmt.Errorf("apply %s %s: %w", kind, desired.GetName(), err)

@@ -76,7 +76,7 @@ func (g gate) render(owner, desired client.Object) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(rendered)
+	text, err := json.Marshal(rendered.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", desired.GetName(), err)
 	}
