@@ -11,6 +11,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	watchapi "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
@@ -46,10 +48,39 @@ func desired(mc *cachev1alpha1.Memcached, image string) ([]client.Object, error)
 	return children, err
 }
 
+// create is a way to create an object.
+type create func(ctx context.Context, c client.Client, object client.Object) error
+
+// post creates as simply as possible. What is to change later must then be read before.
+func post(ctx context.Context, c client.Client, object client.Object) error {
+	return c.Create(ctx, object)
+}
+
+// apply creates as the operator does.
+func apply(ctx context.Context, c client.Client, object client.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return err
+	}
+	delete(content, "status")
+	body := &unstructured.Unstructured{Object: content}
+	kind, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	body.SetGroupVersionKind(kind)
+	text, err := body.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, client.FieldOwner(rawUser))
+}
+
 // rawWriter does what the operator must do and nothing else: for each new Memcached it creates the children and writes the
 // status once, for each new size it changes the Deployment. It reads nothing, compares nothing and mends nothing.
 type rawWriter struct {
 	client client.WithWatch
+	create create
 	image  string
 	queue  chan *cachev1alpha1.Memcached
 
@@ -59,7 +90,7 @@ type rawWriter struct {
 }
 
 // startRawWriter starts a raw writer that works until the context ends.
-func (r *rig) startRawWriter(ctx context.Context, capacity int) (*rawWriter, error) {
+func (r *rig) startRawWriter(ctx context.Context, capacity int, how create) (*rawWriter, error) {
 	file, err := r.cluster.KubeconfigFile(rawUser, measured, serviceAccounts)
 	if err != nil {
 		return nil, err
@@ -69,7 +100,7 @@ func (r *rig) startRawWriter(ctx context.Context, capacity int) (*rawWriter, err
 		return nil, err
 	}
 	config.QPS = -1
-	w := &rawWriter{queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{}}
+	w := &rawWriter{create: how, queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{}}
 	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: r.k8s.Scheme()}); err != nil {
 		return nil, err
 	}
@@ -126,7 +157,7 @@ func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 		return err
 	}
 	for _, child := range children {
-		if err := w.client.Create(ctx, child); err != nil {
+		if err := w.create(ctx, w.client, child); err != nil {
 			return err
 		}
 	}

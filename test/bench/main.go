@@ -46,7 +46,8 @@ func status() int {
 		return exitFailed
 	}
 	b := &bench{options: o, out: os.Stdout, began: time.Now(), seconds: map[string][]float64{}}
-	if err := errors.Join(b.run(ctx), b.publish()); err != nil {
+	failure := b.run(ctx)
+	if err := errors.Join(failure, b.publish(failure == nil)); err != nil {
 		fmt.Fprintln(os.Stderr, "The benchmark failed:", err)
 		return exitFailed
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -68,7 +69,7 @@ func (b *bench) operate(ctx context.Context, r *rig, o *operator, n int) (int, e
 	if err != nil {
 		return 0, err
 	}
-	concerned := max(1, n/20)
+	concerned := max(1, n/50)
 	remaining := n
 	for _, op := range after {
 		if op.removes {
@@ -90,8 +91,10 @@ func (b *bench) operateOnce(ctx context.Context, r *rig, o *operator, op operati
 		return err
 	}
 	defer p.end()
-	if err := inParallel(n, func(i int) error { return op.do(ctx, r, i) }); err != nil {
-		return err
+	for i := range n {
+		if err := errors.Join(op.do(ctx, r, i), pause(ctx, pace)); err != nil {
+			return err
+		}
 	}
 	// Before its first silence, the operator may not have noticed what happened to all of them.
 	if _, err := r.silent(ctx, p.mark, o.user); err != nil {
@@ -118,6 +121,9 @@ func most(numbers map[types.NamespacedName]int) int {
 	}
 	return found
 }
+
+// pace is the time between two operations: what a cluster is like under load is measured elsewhere.
+const pace = 500 * time.Millisecond
 
 // mean is the average of the numbers of n objects; those of which there is no number have none.
 func mean(numbers map[types.NamespacedName]int, n int) float64 {

@@ -20,15 +20,15 @@ const (
 	endMarker   = "<!-- end of the results -->"
 )
 
-// publish prints the report and writes the files that the options name.
-func (b *bench) publish() error {
+// publish prints the report and writes the files that the options name, the documentation only if the report is complete.
+func (b *bench) publish(complete bool) error {
 	b.report.Conditions.Duration = time.Since(b.began).Round(time.Second)
 	failures := []error{b.report.write(b.out)}
 	if b.options.jsonFile != "" {
 		content, err := json.MarshalIndent(b.report, "", "  ")
 		failures = append(failures, err, os.WriteFile(b.options.jsonFile, append(content, '\n'), 0o600))
 	}
-	if b.options.updated != "" {
+	if b.options.updated != "" && complete {
 		failures = append(failures, updateFile(b.options.updated, b.report.markdown()))
 	}
 	return errors.Join(failures...)

@@ -6,7 +6,9 @@ package main
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -58,6 +60,27 @@ func TestMissed(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"GETs"}, names(r.missed(true))); diff != "" {
 		t.Errorf("other counts are missed (-want +got):\n%s", diff)
+	}
+}
+
+func TestPublishKeepsTheDocumentationOfACompleteRun(t *testing.T) {
+	const before = beginMarker + "\n" + endMarker + "\n"
+	for _, complete := range []bool{true, false} {
+		file := filepath.Join(t.TempDir(), "benchmarks.md")
+		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{options: options{updated: file}, out: io.Discard, report: example()}
+		if err := b.publish(complete); err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if updated := string(after) != before; updated != complete {
+			t.Errorf("complete is %t, and updated is %t", complete, updated)
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
 func (b *bench) reactRaw(ctx context.Context, r *rig) error {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := r.startRawWriter(working, b.options.large)
+	w, err := r.startRawWriter(working, b.options.large, apply)
 	if err != nil {
 		return err
 	}
