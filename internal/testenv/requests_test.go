@@ -18,13 +18,11 @@ import (
 func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	var requests testenv.Requests
 	found := make(chan []string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		go func() { found <- requests.Writes() }()
 		// As long as the answer is on its way.
-		for range 20 {
-			if time.Sleep(time.Millisecond); len(found) > 0 {
-				return
-			}
+		for i := 0; i < 20 && len(found) == 0; i++ {
+			time.Sleep(time.Millisecond)
 		}
 	}))
 	defer server.Close()
@@ -32,7 +30,11 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Post(server.URL+"/api/v1/namespaces/default/services", "application/json", http.NoBody)
+	write, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/v1/namespaces/default/services", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(write)
 	if err != nil {
 		t.Fatal(err)
 	}
