@@ -77,9 +77,9 @@ func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.Memc
 
 // instance is what the metrics say of a Memcached.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
-	conditions := map[string]string{}
+	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {
-		conditions[condition.Type] = string(condition.Status)
+		conditions = append(conditions, metrics.Condition{Type: condition.Type, Status: string(condition.Status)})
 	}
 	return metrics.Instance{
 		Namespace:  mc.Namespace,

@@ -6,6 +6,8 @@
 package metrics
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -14,41 +16,69 @@ type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	// Conditions maps condition types to their status: True, False or Unknown.
-	Conditions map[string]string
+	Conditions     []Condition
 }
 
-// Metrics are the operator's series.
+// Condition is one of the conditions of a Memcached; the status is True, False or Unknown.
+type Condition struct {
+	Type, Status string
+}
+
+// Metrics are the operator's series. Those of the Memcacheds are made when they are asked for: kept for thousands, they
+// would need more memory than the objects.
 type Metrics struct {
 	reconciles *prometheus.CounterVec
-	condition  *prometheus.GaugeVec
-	desired    *prometheus.GaugeVec
-	ready      *prometheus.GaugeVec
+	instances  sync.Map // of Instance by name
 }
+
+type name struct{ namespace, name string }
+
+var (
+	instanceLabels = []string{"namespace", "name"}
+
+	conditionSeries = prometheus.NewDesc("memcached_operator_memcached_condition",
+		"1 for the status that each condition of each Memcached has.", []string{"namespace", "name", "condition", "status"}, nil)
+	desiredSeries = prometheus.NewDesc("memcached_operator_memcached_desired_nodes",
+		"Nodes that each Memcached should have.", instanceLabels, nil)
+	readySeries = prometheus.NewDesc("memcached_operator_memcached_ready_nodes",
+		"Nodes of each Memcached that are ready.", instanceLabels, nil)
+)
 
 // New returns the series, registered.
 func New(registry prometheus.Registerer) *Metrics {
-	instance := []string{"namespace", "name"}
 	m := &Metrics{
 		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memcached_operator_reconciles_total",
 			Help: "Reconciliations by outcome: Unchanged, Applied, Retried, or the reason why something was refused.",
 		}, []string{"reason"}),
-		condition: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "memcached_operator_memcached_condition",
-			Help: "1 for the status that each condition of each Memcached has.",
-		}, []string{"namespace", "name", "condition", "status"}),
-		desired: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "memcached_operator_memcached_desired_nodes",
-			Help: "Nodes that each Memcached should have.",
-		}, instance),
-		ready: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "memcached_operator_memcached_ready_nodes",
-			Help: "Nodes of each Memcached that are ready.",
-		}, instance),
 	}
-	registry.MustRegister(m.reconciles, m.condition, m.desired, m.ready)
+	registry.MustRegister(m)
 	return m
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
+	m.reconciles.Describe(descriptions)
+	for _, description := range []*prometheus.Desc{conditionSeries, desiredSeries, readySeries} {
+		descriptions <- description
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(series chan<- prometheus.Metric) {
+	m.reconciles.Collect(series)
+	gauge := func(description *prometheus.Desc, value int32, labels ...string) {
+		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), labels...)
+	}
+	m.instances.Range(func(_, value any) bool {
+		instance, _ := value.(Instance)
+		gauge(desiredSeries, instance.Desired, instance.Namespace, instance.Name)
+		gauge(readySeries, instance.Ready, instance.Namespace, instance.Name)
+		for _, condition := range instance.Conditions {
+			gauge(conditionSeries, 1, instance.Namespace, instance.Name, condition.Type, condition.Status)
+		}
+		return true
+	})
 }
 
 // Reconciled counts a reconciliation.
@@ -58,25 +88,10 @@ func (m *Metrics) Reconciled(reason string) {
 
 // Observe sets the series of a Memcached.
 func (m *Metrics) Observe(instance Instance) {
-	labels := prometheus.Labels{"namespace": instance.Namespace, "name": instance.Name}
-	m.desired.With(labels).Set(float64(instance.Desired))
-	m.ready.With(labels).Set(float64(instance.Ready))
-	for condition, current := range instance.Conditions {
-		for _, status := range []string{"True", "False", "Unknown"} {
-			series := []string{instance.Namespace, instance.Name, condition, status}
-			if status == current {
-				m.condition.WithLabelValues(series...).Set(1)
-			} else {
-				m.condition.DeleteLabelValues(series...)
-			}
-		}
-	}
+	m.instances.Store(name{instance.Namespace, instance.Name}, instance)
 }
 
 // Forget drops the series of a Memcached that is gone.
-func (m *Metrics) Forget(namespace, name string) {
-	labels := prometheus.Labels{"namespace": namespace, "name": name}
-	for _, vector := range []*prometheus.GaugeVec{m.condition, m.desired, m.ready} {
-		vector.DeletePartialMatch(labels)
-	}
+func (m *Metrics) Forget(namespace, instance string) {
+	m.instances.Delete(name{namespace, instance})
 }

@@ -19,11 +19,11 @@ func TestSeries(t *testing.T) {
 	m.Reconciled("Applied")
 	m.Reconciled("Applied")
 	m.Observe(metrics.Instance{
-		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 1, Conditions: map[string]string{"Ready": "False"},
+		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 1, Conditions: []metrics.Condition{{Type: "Ready", Status: "False"}},
 	})
 	m.Observe(metrics.Instance{Namespace: "shop", Name: "other", Desired: 1, Ready: 1})
 	m.Observe(metrics.Instance{
-		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 3, Conditions: map[string]string{"Ready": "True"},
+		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 3, Conditions: []metrics.Condition{{Type: "Ready", Status: "True"}},
 	})
 	expect := func(want string, names ...string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := metrics.New(registry)
 	m.Reconciled("Applied")
-	m.Observe(metrics.Instance{Namespace: "a", Name: "b", Conditions: map[string]string{"Ready": "True"}})
+	m.Observe(metrics.Instance{Namespace: "a", Name: "b", Conditions: []metrics.Condition{{Type: "Ready", Status: "True"}}})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Error(problems, err)
