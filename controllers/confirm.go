@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
 )
 
 // errOutdated says that the cache holds an earlier version of a Memcached than the API server.
@@ -42,13 +43,9 @@ func (r *Reconciler) confirm(ctx context.Context, mc *cachev1alpha1.Memcached) e
 
 // confirmWrites confirms the Memcached before the first write of this process to its objects, and before one of them is
 // created again: that it is missing may be the work of the garbage collector.
-func (r *Reconciler) confirmWrites(ctx context.Context, mc *cachev1alpha1.Memcached, desired, observed []client.Object) error {
-	missing := mc.Status.ObservedGeneration != 0 && len(observed) < len(desired)
-	if !missing && !r.unconfirmed(mc) {
-		return nil
-	}
-	// The errors are those that Apply meets again.
-	if pending, _ := r.applier.Pending(mc, desired, observed); !pending {
+func (r *Reconciler) confirmWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
+	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()
+	if !plan.Pending() || !missing && !r.unconfirmed(mc) {
 		return nil
 	}
 	return r.confirm(ctx, mc)

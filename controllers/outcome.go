@@ -70,16 +70,16 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	if err != nil {
 		return judge(err)
 	}
+	plan := r.applier.Plan(mc, desired, observed.Objects())
 	if memcached.Paused(mc) {
-		pending, err := r.applier.Pending(mc, desired, observed.Objects())
-		a := judge(err)
-		a.Pending = pending
+		a := judge(plan.Err())
+		a.Pending = plan.Pending()
 		return a
 	}
-	if err := r.confirmWrites(ctx, mc, desired, observed.Objects()); err != nil {
+	if err := r.confirmWrites(ctx, mc, plan); err != nil {
 		return judge(err)
 	}
-	result, err := r.applier.Apply(ctx, mc, desired, observed.Objects())
+	result, err := r.applier.Apply(ctx, plan)
 	a := judge(err)
 	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
 	if result.Written {

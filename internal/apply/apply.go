@@ -70,76 +70,37 @@ type Result struct {
 	Created, Written bool
 }
 
-// Apply makes the objects of an owner be as desired. Observed are the live objects that may belong to it; those that do
-// and are not desired are deleted. Every object is tried; the errors are joined. They are *ConflictError, *WaitingError
-// or those of the API server. Desired objects have their apiVersion and kind, and those fields set that Go writes even if
-// they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service.
-func (a *Applier) Apply(ctx context.Context, owner client.Object, desired, observed []client.Object) (Result, error) {
+// Apply carries out a plan. Every object is tried; the errors are joined. They are those of the plan, a *ConflictError, a
+// *WaitingError or those of the API server.
+func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	var result Result
 	var errs []error
-	for _, object := range desired {
-		live, err := a.applyOne(ctx, owner, object, find(observed, object), &result)
+	for _, step := range plan.steps {
+		live, err := a.take(ctx, plan.owner, step, &result)
 		if live != nil {
 			result.Objects = append(result.Objects, live)
 		}
 		errs = append(errs, err)
 	}
-	for _, object := range undesired(owner, desired, observed) {
+	for _, object := range plan.undesired {
 		errs = append(errs, a.prune(ctx, object, &result))
 	}
 	return result, errors.Join(errs...)
 }
 
-// Pending says whether Apply would write, without writing. The errors are those of Apply that are known before a write.
-func (a *Applier) Pending(owner client.Object, desired, observed []client.Object) (bool, error) {
-	pending := len(undesired(owner, desired, observed)) > 0
-	var errs []error
-	for _, object := range desired {
-		live := find(observed, object)
-		if live == nil {
-			pending = true
-			continue
-		}
-		_, holds, err := a.compare(owner, object, live)
-		pending = pending || err == nil && !holds
-		errs = append(errs, err)
-	}
-	return pending, errors.Join(errs...)
-}
-
-// compare renders a desired object, and says whether the live one, which must be the owner's, holds it.
-func (a *Applier) compare(owner, desired, live client.Object) (*unstructured.Unstructured, bool, error) {
-	if err := a.ownership(owner, desired, live); err != nil {
-		return nil, false, err
-	}
-	rendered, err := a.gate.render(owner, desired)
-	if err != nil {
-		return nil, false, &RenderError{Name: desired.GetName(), Err: err}
-	}
-	holds, err := a.gate.holds(live, rendered)
-	if err != nil {
-		return nil, false, &RenderError{Name: desired.GetName(), Err: err}
-	}
-	return rendered, holds, nil
-}
-
-func (a *Applier) applyOne(
-	ctx context.Context, owner, desired, live client.Object, result *Result,
-) (client.Object, error) {
-	if live == nil {
-		created, err := a.create(ctx, owner, desired)
+func (a *Applier) take(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case s.holds:
+		return s.live, nil
+	case s.live == nil:
+		created, err := a.create(ctx, owner, s.desired, s.rendered)
 		result.Created = result.Created || err == nil
 		result.Written = result.Written || err == nil
 		return created, err
 	}
-	rendered, holds, err := a.compare(owner, desired, live)
-	switch {
-	case rendered == nil:
-		return nil, err
-	case holds:
-		return live, nil
-	}
-	changed, err := a.change(ctx, desired, live, rendered)
+	changed, err := a.change(ctx, s.desired, s.live, s.rendered)
 	result.Written = result.Written || err == nil
 	return changed, err
 }
@@ -185,11 +146,9 @@ func (a *Applier) exchange(ctx context.Context, desired, live client.Object, pat
 // create applies an object that must not exist. If it does, the cache cannot see it, as it lacks the label that the cache
 // selects by, or lags. Then what is there decides. An object of ours is remembered, and the conflict is returned: what is
 // desired may depend on the object that was not seen.
-func (a *Applier) create(ctx context.Context, owner, desired client.Object) (client.Object, error) {
-	rendered, err := a.gate.render(owner, desired)
-	if err != nil {
-		return nil, &RenderError{Name: desired.GetName(), Err: err}
-	}
+func (a *Applier) create(
+	ctx context.Context, owner, desired client.Object, rendered *unstructured.Unstructured,
+) (client.Object, error) {
 	rendered.SetResourceVersion(absent)
 	created, err := a.send(ctx, desired, rendered)
 	if !apierrors.IsConflict(err) {

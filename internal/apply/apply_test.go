@@ -30,7 +30,7 @@ var _ = Describe("Apply", func() {
 	applied := func(ctx context.Context, desired, observed []client.Object, writes ...string) apply.Result {
 		GinkgoHelper()
 		requests.Reset()
-		result, err := applier.Apply(ctx, owner, desired, observed)
+		result, err := applier.Apply(ctx, applier.Plan(owner, desired, observed))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(requests.Writes()).To(ConsistOf(writes))
 		Expect(requests.Gets()).To(BeEmpty())
@@ -136,7 +136,7 @@ var _ = Describe("Apply", func() {
 			By("exchanging one for the other when that is desired after all")
 			other := budget(owner)
 			other.Spec.MaxUnavailable, other.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(1))
-			_, err := applier.Apply(ctx, owner, objects(other), objects(read(ctx, budget(owner))))
+			_, err := applier.Apply(ctx, applier.Plan(owner, objects(other), objects(read(ctx, budget(owner)))))
 			Expect(err).NotTo(HaveOccurred())
 			applied(ctx, objects(other), objects(read(ctx, budget(owner))))
 		})
@@ -213,22 +213,22 @@ var _ = Describe("Apply", func() {
 			result := applied(ctx, objects(budget(owner)), nil, "patch poddisruptionbudgets")
 			Expect(direct.Delete(ctx, budget(owner))).To(Succeed())
 			Expect(direct.Create(ctx, budget(owner))).To(Succeed())
-			_, err := applier.Apply(ctx, owner, nil, result.Objects)
+			_, err := applier.Apply(ctx, applier.Plan(owner, nil, result.Objects))
 			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 			read(ctx, budget(owner))
 		})
 	})
 
-	Describe("Pending", func() {
+	Describe("Plan", func() {
 		It("says what Apply would do, without a request", func(ctx SpecContext) {
 			pending := func(desired, observed []client.Object) bool {
 				GinkgoHelper()
 				requests.Reset()
-				pending, err := applier.Pending(owner, desired, observed)
-				Expect(err).NotTo(HaveOccurred())
+				plan := applier.Plan(owner, desired, observed)
+				Expect(plan.Err()).NotTo(HaveOccurred())
 				Expect(requests.Writes()).To(BeEmpty())
 				Expect(requests.Gets()).To(BeEmpty())
-				return pending
+				return plan.Pending()
 			}
 			Expect(pending(objects(service(owner)), nil)).To(BeTrue(), "a creation")
 			result := applied(ctx, objects(service(owner), budget(owner)), nil, "patch services", "patch poddisruptionbudgets")
@@ -244,7 +244,7 @@ var _ = Describe("Apply", func() {
 		Expect(direct.Create(ctx, service(owner))).To(Succeed())
 		bad := deployment(owner)
 		bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
-		result, err := applier.Apply(ctx, owner, objects(service(owner), bad, budget(owner)), nil)
+		result, err := applier.Apply(ctx, applier.Plan(owner, objects(service(owner), bad, budget(owner)), nil))
 		var conflict *apply.ConflictError
 		Expect(errors.As(err, &conflict)).To(BeTrue())
 		Expect(apierrors.IsInvalid(err)).To(BeTrue())

@@ -27,8 +27,8 @@ const (
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_services_0.1/crash-after",
-		file: "internal/apply/apply.go", from: "	for _, object := range desired {\n		live, err := a.applyOne(",
-		to: "	for _, object := range desired {\n		if len(observed) > 0 {\n			break\n		}\n		live, err := a.applyOne(",
+		file: "internal/apply/apply.go", from: "	for _, step := range plan.steps {\n		live, err := a.take(",
+		to: "	for _, step := range plan.steps {\n		if plan.steps[0].live != nil {\n			break\n		}\n		live, err := a.take(",
 	},
 	{
 		name: "2 ambiguous write", pkg: inApply, test: "TestApply",
@@ -43,7 +43,7 @@ var patterns = []pattern{
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
 		spec: "does not undo what another one did since, and goes on with the latest version",
-		file: "controllers/confirm.go", from: "	if !missing && !r.unconfirmed(mc) {", to: "	if !missing {",
+		file: "controllers/confirm.go", from: " || !missing && !r.unconfirmed(mc) {", to: " || !missing {",
 	},
 	{
 		name: "5 own write not yet in the cache", pkg: inControllers, test: "TestControllers",
@@ -52,12 +52,12 @@ var patterns = []pattern{
 	},
 	{
 		name: "6 unobserved transition", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/dropped",
-		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && len(observed) < len(desired)",
+		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
 		name: "7 expired watch", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/410",
-		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && len(observed) < len(desired)",
+		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
@@ -115,8 +115,8 @@ var patterns = []pattern{
 	{
 		name: "18 partial failure", pkg: inControllers, test: "TestControllers",
 		spec: "may be a quota, whose words are told, and recovers when there is room",
-		file: "internal/apply/apply.go", from: "		errs = append(errs, err)\n	}\n	for _, object := range undesired(owner, desired, observed) {\n		errs = append(errs, a.prune",
-		to: "		errs = append(errs, err)\n		if err != nil {\n			break\n		}\n	}\n	for _, object := range undesired(owner, desired, observed) {\n		errs = append(errs, a.prune",
+		file: "internal/apply/apply.go", from: "		errs = append(errs, err)\n	}\n	for _, object := range plan.undesired {\n		errs = append(errs, a.prune",
+		to: "		errs = append(errs, err)\n		if err != nil {\n			break\n		}\n	}\n	for _, object := range plan.undesired {\n		errs = append(errs, a.prune",
 	},
 	{
 		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers",
