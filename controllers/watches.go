@@ -11,11 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -36,16 +39,19 @@ type urgency = time.Duration
 
 const never urgency = -1
 
-// sources are what wakes the controller.
+// sources are what wakes the controller. When it begins to work, its caches are full, so what it is told of all Memcacheds
+// that there are is enough: of what else there is, it need not be told.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return []source.Source{
-		source.Kind(c, &cachev1alpha1.Memcached{}, watch(r, memcachedChange)),
+		source.Kind(c, &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(c, &appsv1.Deployment{}, watch(r, deploymentChange)),
 		source.Kind(c, &corev1.Service{}, watch(r, serviceChange)),
 		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, budgetChange)),
 		source.Kind(c, &corev1.Pod{}, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
-				enqueue(q, instanceOf(e.Object), debounce)
+				if !e.IsInInitialList {
+					enqueue(q, instanceOf(e.Object), debounce)
+				}
 			},
 			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
 				enqueue(q, instanceOf(e.ObjectNew), podChange(e.ObjectOld, e.ObjectNew))
@@ -65,7 +71,7 @@ func watch[T client.Object](
 ) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
-			if !r.memory.Confirm(e.Object) {
+			if !r.memory.Confirm(e.Object) && !e.IsInInitialList {
 				enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 			}
 		},
@@ -81,6 +87,34 @@ func watch[T client.Object](
 			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 		},
 	}
+}
+
+// memcacheds wakes the controller. Those that exist when the process begins come after everything else, unless somebody waits.
+func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request] {
+	funcs := watch(r, memcachedChange)
+	created := funcs.CreateFunc
+	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[*cachev1alpha1.Memcached], q queue) {
+		if !e.IsInInitialList {
+			created(ctx, e, q)
+			return
+		}
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
+		if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok && awaited(e.Object) {
+			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
+			return
+		}
+		q.Add(request)
+	}
+	return funcs
+}
+
+// awaited says whether somebody waits for the operator: what the user wants has changed since the status was written, or the
+// Memcached is not Ready.
+func awaited(mc *cachev1alpha1.Memcached) bool {
+	told := mc.Status.Conditions
+	return mc.Generation != mc.Status.ObservedGeneration ||
+		memcached.Paused(mc) != (progress(told) == cachev1alpha1.ReasonPaused) ||
+		!meta.IsStatusConditionTrue(told, cachev1alpha1.ConditionReady)
 }
 
 func enqueue(q queue, name types.NamespacedName, when urgency) {
