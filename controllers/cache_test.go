@@ -7,10 +7,18 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 func TestCacheOptionsNamespaces(t *testing.T) {
@@ -26,5 +34,66 @@ func TestCacheOptionsNamespaces(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("WATCH_NAMESPACE=%q: -want +got:\n%s", value, diff)
 		}
+	}
+}
+
+// TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods and from what the cache keeps of them.
+func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
+	var reduce cache.TransformFunc
+	for object, options := range controllers.CacheOptions("").ByObject {
+		if _, ok := object.(*corev1.Pod); ok {
+			reduce = options.Transform
+		}
+	}
+	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}
+	for name, change := range map[string]func(status *corev1.PodStatus){
+		"a ready pod":        func(*corev1.PodStatus) {},
+		"one that was ready": func(s *corev1.PodStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
+		"no room": func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available",
+			}}
+		},
+		"no image": func(s *corev1.PodStatus) {
+			s.Conditions, s.ContainerStatuses = nil, waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`)
+		},
+		"an exit":         func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
+		"an earlier exit": func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache", UID: "1"}}
+			mc.Spec.Size = 1
+			owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "a", Name: "cache-f-1", OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
+					memcached.InstanceLabel: "cache", memcached.ManagedByLabel: memcached.ManagedBy, "pod-template-hash": "f",
+				},
+			}}
+			pod.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "Ready"},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "memcached", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			}}
+			change(&pod.Status)
+			status := func(pod corev1.Pod) cachev1alpha1.MemcachedStatus {
+				observed := memcached.Observed{Pods: []corev1.Pod{pod}, Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
+				}}}
+				return memcached.Status(mc, observed, memcached.Outcome{}, defaults, time.Time{})
+			}
+			reduced, err := reduce(pod.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := status(pod)
+			if len(want.Nodes) != 1 {
+				t.Fatalf("the pod is no node of %+v", want)
+			}
+			if diff := cmp.Diff(want, status(*reduced.(*corev1.Pod))); diff != "" {
+				t.Errorf("-whole +reduced:\n%s", diff)
+			}
+		})
 	}
 }
