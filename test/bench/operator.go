@@ -39,9 +39,9 @@ type operator struct {
 	metrics *metricsClient
 }
 
-// newOperator starts the operator as config/manager runs it, but for its addresses. It does not wait. The operator ends with
-// the rig.
-func (r *rig) newOperator(ctx context.Context) (*operator, error) {
+// newOperator starts the operator as config/manager runs it, but for its addresses and more environment. It does not wait.
+// The operator ends with the rig.
+func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator, error) {
 	o := &operator{user: fmt.Sprintf("operator-%d", len(r.operators)+1)}
 	kubeconfig, err := r.cluster.KubeconfigFile(o.user, measured, serviceAccounts)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *rig) newOperator(ctx context.Context) (*operator, error) {
 		Path: binary,
 		Args: append(args, "--leader-election-namespace="+operatorNamespace,
 			"--health-probe-bind-address="+health, "--metrics-bind-address="+endpoint),
-		Env:     append(env, "HOME="+r.cluster.Dir(), "PATH="+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig),
+		Env:     append(append(env, "HOME="+r.cluster.Dir(), "PATH="+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig), environment...),
 		Dir:     r.cluster.Dir(),
 		LogFile: filepath.Join(r.cluster.Dir(), o.user+".log"),
 	})
@@ -84,8 +84,8 @@ func (r *rig) newOperator(ctx context.Context) (*operator, error) {
 }
 
 // startOperator starts the operator and waits until it is ready: its caches are full.
-func (r *rig) startOperator(ctx context.Context) (*operator, error) {
-	o, err := r.newOperator(ctx)
+func (r *rig) startOperator(ctx context.Context, environment ...string) (*operator, error) {
+	o, err := r.newOperator(ctx, environment...)
 	if err != nil {
 		return nil, err
 	}

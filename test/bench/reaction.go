@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,8 @@ func (r *rig) edit(ctx context.Context, newSize int32, user string, large int, n
 // reactionsIn finds for each change of a Memcached the next patch of its Deployment by the user.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
+	// In the log, the answer to a change may come before the change.
+	requests = slices.SortedStableFunc(slices.Values(requests), func(a, b request) int { return a.received.Compare(b.received) })
 	for _, r := range requests {
 		if r.verb != "patch" || r.columnOf() != accepted {
 			continue
