@@ -135,15 +135,11 @@ func (g gate) holds(live client.Object, rendered *unstructured.Unstructured) (bo
 	if err != nil {
 		return false, fmt.Errorf("type the desired %s: %w", rendered.GetName(), err)
 	}
-	set, err := wanted.ToFieldSet()
-	if err != nil {
-		return false, fmt.Errorf("list the fields of %s: %w", rendered.GetName(), err)
-	}
-	difference, err := wanted.Compare(liveValue.ExtractItems(set.Leaves(), typed.WithAppendKeyFields()))
+	difference, err := liveValue.Compare(wanted)
 	if err != nil {
 		return false, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
-	return difference.IsSame(), nil
+	return difference.Added.Empty() && difference.Modified.Empty(), nil // what else is there belongs to others
 }
 
 // exchangeOf returns the exchange that a live object needs, and whether it drifted: what is desired is what was applied.
