@@ -14,7 +14,7 @@ test-faults: ## Test that the operator reaches the desired state whatever fails.
 
 .PHONY: test-mutations
 test-mutations: ## Take each defence away that a pattern of test/faults names, and see its test fail. Takes an hour.
-	$(call go-test,env MUTATIONS=1 go test -tags faults -count=1 -v -timeout 3h -run TestMutations $(TEST_FLAGS) ./test/faults)
+	$(call go-test,go test -tags faults,mutations -count=1 -v -timeout 3h -run TestMutations $(TEST_FLAGS) ./test/faults)
 
 # How long test-endurance creates, scales and deletes.
 DURATION ?= 1h

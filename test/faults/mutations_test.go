@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build faults
+//go:build faults && mutations
 
 package faults
 
@@ -17,46 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// TestPatterns checks that each pattern names a test that exists, and that its mutation fits the code.
-func TestPatterns(t *testing.T) {
-	if len(patterns) != 30 {
-		t.Errorf("there are %d patterns, want 30", len(patterns))
-	}
-	for _, p := range patterns {
-		t.Run(p.name, func(t *testing.T) {
-			files, err := filepath.Glob(testenv.Path(p.pkg, "*_test.go"))
-			if err != nil || len(files) == 0 {
-				t.Fatalf("there are no tests in %s: %v", p.pkg, err)
-			}
-			var tests strings.Builder
-			for _, file := range files {
-				if filepath.Base(file) != "patterns_test.go" {
-					tests.WriteString(read(t, file))
-				}
-			}
-			function, _, _ := strings.Cut(p.test, "/")
-			if !strings.Contains(tests.String(), "func "+function+"(") {
-				t.Errorf("there is no %s in %s", function, p.pkg)
-			}
-			if p.spec != "" && !strings.Contains(tests.String(), `"`+p.spec) {
-				t.Errorf("no spec of %s says: %s", p.pkg, p.spec)
-			}
-			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
-				t.Errorf("there is no scenario %s", name)
-			}
-			if count := strings.Count(read(t, testenv.Path(p.file)), p.from); count != 1 {
-				t.Errorf("the text that is to be replaced is %d times in %s, want 1: %s", count, p.file, p.from)
-			}
-		})
-	}
-}
-
 // TestMutations applies each mutation, one at a time and to nothing but what the compiler reads, and expects the test to
-// fail. It takes minutes, and only runs when MUTATIONS is set: make test-mutations.
+// fail: make test-mutations.
 func TestMutations(t *testing.T) {
-	if os.Getenv("MUTATIONS") == "" {
-		t.Skip("make test-mutations runs it")
-	}
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
 			output, err := p.mutated(t)
@@ -99,16 +62,7 @@ func (p pattern) mutated(t *testing.T) (output string, err error) {
 	}
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = testenv.Path()
-	command.Env = append(os.Environ(), "FAULT_PLAN="+p.plan, "FAULTS_LIMIT=20s", "MUTATIONS=")
+	command.Env = append(os.Environ(), "FAULT_PLAN="+p.plan, "FAULTS_LIMIT=20s")
 	combined, err := command.CombinedOutput()
 	return string(combined), err
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/testenv"
+)
+
+// TestPatterns checks that each pattern names a test that exists, and that its mutation fits the code.
+func TestPatterns(t *testing.T) {
+	if len(patterns) != 30 {
+		t.Errorf("there are %d patterns, want 30", len(patterns))
+	}
+	for _, p := range patterns {
+		t.Run(p.name, func(t *testing.T) {
+			files, err := filepath.Glob(testenv.Path(p.pkg, "*_test.go"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("there are no tests in %s: %v", p.pkg, err)
+			}
+			var tests strings.Builder
+			for _, file := range files {
+				if filepath.Base(file) != "patterns_test.go" {
+					tests.WriteString(read(t, file))
+				}
+			}
+			function, _, _ := strings.Cut(p.test, "/")
+			if !strings.Contains(tests.String(), "func "+function+"(") {
+				t.Errorf("there is no %s in %s", function, p.pkg)
+			}
+			if p.spec != "" && !strings.Contains(tests.String(), `"`+p.spec) {
+				t.Errorf("no spec of %s says: %s", p.pkg, p.spec)
+			}
+			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
+				t.Errorf("there is no scenario %s", name)
+			}
+			if count := strings.Count(read(t, testenv.Path(p.file)), p.from); count != 1 {
+				t.Errorf("the text that is to be replaced is %d times in %s, want 1: %s", count, p.file, p.from)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
