@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,19 @@ func (s scenario) attempt(t *testing.T, f *fault, reference *outcome) {
 			return
 		}
 	}
+	// A machine that was busier when the reference was played has given the operator occasion to tell progress.
+	if f.watch == "" && !s.play(t, nil, nil).has(f) {
+		t.Log("the operator does not always make this write")
+		return
+	}
 	t.Error("the fault did not happen: the operator does something else than without it")
+}
+
+// has says whether the operator made the write that a fault concerns.
+func (o *outcome) has(f *fault) bool {
+	return slices.ContainsFunc(o.writes, func(w write) bool {
+		return w.kind() == f.write && w.nth == f.nth && w.turn == f.turn
+	})
 }
 
 // faultsOf is everything that can go wrong: with each write of a play, but for the repetitions of one that is refused, and
