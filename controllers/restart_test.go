@@ -19,18 +19,20 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
+	var namespaces string // of these, since other specs leave behind what is not Ready
 
 	BeforeAll(func(ctx SpecContext) {
-		p := start(ctx, "", 0)
+		p := start(ctx, namespaces, 0)
 		for _, golden := range goldens() {
 			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec }))
+			namespaces += all[len(all)-1].Namespace + ","
 		}
 		ready(ctx, all...)
 		p.stop()
 	})
 
 	It("sends nothing over converged resources, nor at resyncs", func(ctx SpecContext) {
-		p := start(ctx, "", time.Second)
+		p := start(ctx, namespaces, time.Second)
 		// Each one is reconciled when the caches are filled, and again at every resync.
 		Eventually(ctx, func() float64 { return p.reconciles("Unchanged") }).Should(BeNumerically(">=", 3*len(all)))
 		Expect(p.requests.Writes()).To(BeEmpty())
@@ -41,7 +43,7 @@ var _ = Describe("A manager that is restarted", Ordered, func() {
 		resized := all[len(all)/2]
 		change(ctx, resized, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size++ })
 		asked, goOn := make(chan struct{}, 1), make(chan struct{})
-		p := start(ctx, "", 0, func(options *ctrl.Options) {
+		p := start(ctx, namespaces, 0, func(options *ctrl.Options) {
 			options.Controller.MaxConcurrentReconciles = 1
 			options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
 				c, err := client.NewWithWatch(config, options)
