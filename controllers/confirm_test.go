@@ -25,6 +25,7 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		second := newOperator(defaults)
 		second.outdated = before
 		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+		Expect(second.requests.Gets()).To(Equal([]string{confirmation}))
 		second.step(ctx, mc)
 
 		By("writing at once when its cache is right")
