@@ -131,7 +131,7 @@ func (b *bench) onRig(ctx context.Context, apiServerOnly bool, do func(*rig) err
 	return err
 }
 
-// onNewRig measures a time on a cluster of its own. A component that ends meanwhile ends the measurement.
+// onNewRig measures a time on a cluster of its own. A component or an operator that ends by itself ends the measurement.
 func (b *bench) onNewRig(
 	ctx context.Context, apiServerOnly bool, measure func(*rig) (time.Duration, error),
 ) (time.Duration, error) {
@@ -153,6 +153,8 @@ func (b *bench) onNewRig(
 	case o := <-done:
 		return o.took, errors.Join(o.err, r.stop())
 	case err := <-r.cluster.Failed():
+		return 0, errors.Join(err, r.stop())
+	case err := <-r.ended:
 		return 0, errors.Join(err, r.stop())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,8 @@ type operator struct {
 	user    string
 	health  string
 	metrics *metricsClient
+	// asked is whether the benchmark has asked it to end.
+	asked atomic.Bool
 }
 
 // newOperator starts the operator as config/manager runs it, but for its addresses and more environment. It does not wait.
@@ -80,6 +83,14 @@ func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator
 		return nil, err
 	}
 	r.operators = append(r.operators, o)
+	go func() {
+		if err := o.Err(); !o.asked.Load() {
+			select {
+			case r.ended <- err:
+			default:
+			}
+		}
+	}()
 	return o, nil
 }
 
@@ -118,10 +129,14 @@ func (o *operator) awaitReady(ctx context.Context) (time.Time, error) {
 }
 
 // stop ends the operator as Kubernetes ends a pod.
-func (o *operator) stop() error { return o.Stop(operatorGrace) }
+func (o *operator) stop() error {
+	o.asked.Store(true)
+	return o.Stop(operatorGrace)
+}
 
 // signal sends a signal to the operator.
 func (o *operator) signal(signal syscall.Signal) error {
+	o.asked.Store(true)
 	return syscall.Kill(o.Pid(), signal)
 }
 

@@ -76,11 +76,13 @@ type rig struct {
 	log     *auditLog
 	// operators are all that have been started: each has a user of its own.
 	operators []*operator
+	// ended tells of an operator that has ended by itself.
+	ended chan error
 }
 
 // newRig starts a cluster: with controllers, a scheduler and nodes, or with an API server only.
 func newRig(ctx context.Context, apiServerOnly bool) (*rig, error) {
-	r := &rig{}
+	r := &rig{ended: make(chan error, 1)}
 	options := simulated.Options{
 		BinaryDir: controlPlaneDir, Nodes: nodes, Prepare: r.prepare, APIServerOnly: apiServerOnly, AuditPolicy: auditPolicy,
 	}
