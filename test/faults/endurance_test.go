@@ -99,7 +99,7 @@ func churn(t *testing.T, place *play) {
 // measure waits until the operator has forgotten the Memcached resources, and measures what is left.
 func measure(t *testing.T, o *operator) usage {
 	t.Helper()
-	err := eventually(t.Context(), func() bool {
+	err := eventually(t.Context(), "the cache did not forget the Memcacheds", func() bool {
 		var left cachev1alpha1.MemcachedList
 		return o.manager.GetCache().List(t.Context(), &left) == nil && len(left.Items) == 0
 	})

@@ -103,7 +103,9 @@ func TestBusyNeighbours(t *testing.T) {
 		place.create(mc)
 	}
 	for _, place := range bad {
-		if err := eventually(place.ctx, func() bool { return o.reconciles(cachev1alpha1.ReasonInvalidSpec) >= 1 }); err != nil {
+		err := eventually(place.ctx, "the operator did not refuse the spec",
+			func() bool { return o.reconciles(cachev1alpha1.ReasonInvalidSpec) >= 1 })
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,12 +127,13 @@ func (p *play) await(what string, check func(objects) string) {
 	}
 }
 
-// seen waits until the history has a write of the user.
+// seen waits until the history has a write of the user. The kinds have watches of their own, and their objects the same name.
 func (p *play) seen(object client.Object) {
 	p.Helper()
 	p.await("the write of the user", func(objects) string {
 		for _, e := range history.of(p.namespace) {
-			if e.version >= versionOf(object) && e.object.GetName() == object.GetName() {
+			same := reflect.TypeOf(e.object) == reflect.TypeOf(object) && e.object.GetName() == object.GetName()
+			if same && e.version >= versionOf(object) {
 				return ""
 			}
 		}
