@@ -32,6 +32,12 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		third := newOperator(defaults)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
 		third.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(third.requests.Gets()).To(Equal([]string{confirmation}))
+
+		By("asking no more than once")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
+		third.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(third.requests.Gets()).To(BeEmpty())
 	})
 
 	It("does not tell the state of an earlier generation", func(ctx SpecContext) {

@@ -22,7 +22,7 @@ var _ = Describe("A manager that is restarted", Ordered, func() {
 	var namespaces string // of these, since other specs leave behind what is not Ready
 
 	BeforeAll(func(ctx SpecContext) {
-		p := start(ctx, namespaces, 0)
+		p := start(ctx, "", 0)
 		for _, golden := range goldens() {
 			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec }))
 			namespaces += all[len(all)-1].Namespace + ","

@@ -86,8 +86,8 @@ func (s scenario) attempt(t *testing.T, f *fault, reference *outcome) {
 		}
 	}
 	// A machine that was busier when the reference was played has given the operator occasion to tell progress.
-	for range 3 {
-		if f.watch == "" && !s.play(t, nil, nil).has(f) {
+	for again := 0; f.watch == "" && again < 3; again++ {
+		if !s.play(t, nil, nil).has(f) {
 			t.Log("the operator does not always make this write")
 			return
 		}
