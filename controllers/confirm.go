@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,13 +23,15 @@ var errOutdated = errors.New("the cache has not received the latest version of t
 // (which Kubernetes rules out since 1.34), that of a standby, and every one whose watch was interrupted. What then looks
 // like drift is what another process did with the spec of today, and undoing it would replace nodes for nothing.
 func (r *Reconciler) confirm(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	latest := &cachev1alpha1.Memcached{}
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(mc), latest); {
-	case apierrors.IsNotFound(err):
-		return errOutdated
-	case err != nil:
+	var found cachev1alpha1.MemcachedList // by a list, since the operator needs no permission to get
+	err := r.live.List(ctx, &found, client.InNamespace(mc.Namespace), client.MatchingFields{"metadata.name": mc.Name})
+	if err != nil {
 		return fmt.Errorf("confirm the Memcached: %w", err)
 	}
+	if len(found.Items) == 0 {
+		return errOutdated
+	}
+	latest := &found.Items[0]
 	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
 	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
 		r.memory.Written(latest) // the next observation begins with it

@@ -74,6 +74,11 @@ func (r *Requests) Gets() []string {
 	return r.list(func(request Request) bool { return request.Verb == "get" && request.Resource != "" })
 }
 
+// Lists returns the lists so far, sorted.
+func (r *Requests) Lists() []string {
+	return r.list(func(request Request) bool { return request.Verb == "list" })
+}
+
 func (r *Requests) list(wanted func(Request) bool) []string {
 	r.unanswered.Lock()
 	defer r.unanswered.Unlock()

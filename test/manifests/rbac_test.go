@@ -44,7 +44,7 @@ func permissionsOf(t *testing.T, all objects, kind, name string) permissions {
 // These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets, no Secret is read, and nothing
 // has a wildcard: whoever adds a line here should know why.
 var managerPermissions = permissions{
-	"cache.example.com/memcacheds":            "get list watch",
+	"cache.example.com/memcacheds":            "list watch",
 	"cache.example.com/memcacheds/status":     "patch",
 	"cache.example.com/memcacheds/finalizers": "update",
 	"apps/deployments":                        "create get list patch watch",

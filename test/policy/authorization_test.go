@@ -60,6 +60,7 @@ var beyond = []right{
 	{"create", "apps", "statefulsets", "", shop},
 	{"create", "batch", "jobs", "", shop},
 	{"deletecollection", "policy", "poddisruptionbudgets", "", shop},
+	{"get", "cache.example.com", "memcacheds", "", shop},
 	{"create", "cache.example.com", "memcacheds", "", shop},
 	{"update", "cache.example.com", "memcacheds", "", shop},
 	{"patch", "cache.example.com", "memcacheds", "", shop},
