@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,7 +27,7 @@ func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
+		DefaultTransform:            reduceObject,
 		ByObject: map[client.Object]cache.ByObject{
 			&cachev1alpha1.Memcached{}:      {},
 			&appsv1.Deployment{}:            {Label: ours},
@@ -70,55 +69,4 @@ func Synced(ctx context.Context, c cache.Cache) error {
 		}
 	}
 	return nil
-}
-
-// reducePod keeps what Status reads of a pod: a seventh of it. A pod that is ready has little to tell.
-func reducePod(object any) (any, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok {
-		return object, nil
-	}
-	reduced := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name:              pod.Name,
-		Namespace:         pod.Namespace,
-		UID:               pod.UID,
-		ResourceVersion:   pod.ResourceVersion,
-		Labels:            map[string]string{},
-		OwnerReferences:   pod.OwnerReferences,
-		DeletionTimestamp: pod.DeletionTimestamp,
-	}}
-	for _, label := range []string{memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey} {
-		reduced.Labels[label] = pod.Labels[label]
-	}
-	for _, condition := range pod.Status.Conditions {
-		switch {
-		case condition.Type == corev1.PodReady:
-			reduced.Status.Conditions = append(reduced.Status.Conditions, corev1.PodCondition{
-				Type: corev1.PodReady, Status: condition.Status,
-			})
-		case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
-			reduced.Status.Conditions = append(reduced.Status.Conditions, corev1.PodCondition{
-				Type: corev1.PodScheduled, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
-			})
-		}
-	}
-	for _, container := range pod.Status.ContainerStatuses {
-		state, last := reduceState(container.State), reduceState(container.LastTerminationState)
-		if (corev1.ContainerState{}) != state || (corev1.ContainerState{}) != last {
-			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, corev1.ContainerStatus{
-				Name: container.Name, State: state, LastTerminationState: last,
-			})
-		}
-	}
-	return reduced, nil
-}
-
-func reduceState(state corev1.ContainerState) corev1.ContainerState {
-	reduced := corev1.ContainerState{Waiting: state.Waiting}
-	if exit := state.Terminated; exit != nil {
-		reduced.Terminated = &corev1.ContainerStateTerminated{
-			ExitCode: exit.ExitCode, Reason: exit.Reason, Message: exit.Message,
-		}
-	}
-	return reduced
 }

@@ -5,6 +5,7 @@ package controllers_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -12,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
@@ -34,6 +37,47 @@ func TestCacheOptionsNamespaces(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("WATCH_NAMESPACE=%q: -want +got:\n%s", value, diff)
 		}
+	}
+}
+
+// TestTheCacheKeepsAllOfAChildOnce compares what was received with what the cache keeps of it.
+func TestTheCacheKeepsAllOfAChildOnce(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
+	mc.Spec.Size = 3
+	children, err := memcached.Desired(mc, memcached.Observed{}, defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range children {
+		t.Run(child.GetObjectKind().GroupVersionKind().Kind, func(t *testing.T) {
+			received := child.DeepCopyObject().(client.Object)
+			received.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "memcached-operator"}})
+			reduced, err := controllers.CacheOptions("").DefaultTransform(received)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(child, reduced); diff != "" {
+				t.Errorf("-wanted +kept:\n%s", diff)
+			}
+			var labels []map[string]string
+			switch kept := reduced.(type) {
+			case *appsv1.Deployment:
+				template := kept.Spec.Template
+				labels = append(labels, kept.Labels, kept.Spec.Selector.MatchLabels, template.Labels)
+				for _, constraint := range template.Spec.TopologySpreadConstraints {
+					labels = append(labels, constraint.LabelSelector.MatchLabels)
+				}
+			case *corev1.Service:
+				labels = append(labels, kept.Labels, kept.Spec.Selector)
+			case *policyv1.PodDisruptionBudget:
+				labels = append(labels, kept.Labels, kept.Spec.Selector.MatchLabels)
+			}
+			for _, other := range labels {
+				if reflect.ValueOf(other).Pointer() != reflect.ValueOf(labels[0]).Pointer() {
+					t.Errorf("%v is in memory more than once", other)
+				}
+			}
+		})
 	}
 }
 
