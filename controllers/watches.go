@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -31,6 +32,10 @@ import (
 // debounce is how long after the first event of a pod or of a Deployment's status the controller looks: a rollout has many
 // of them, and the user needs few statuses.
 const debounce = 500 * time.Millisecond
+
+// looksPerSecond is how many Memcacheds that nobody waits for the controller looks at in a second when the process begins. A
+// look takes some two milliseconds of CPU, which those that somebody waits for need, and the API server that they wait for.
+const looksPerSecond = 200
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -89,21 +94,28 @@ func watch[T client.Object](
 	}
 }
 
-// memcacheds wakes the controller. Those that exist when the process begins come after everything else, unless somebody waits.
+// memcacheds wakes the controller. Those that exist when the process begins come one after the other and after everything
+// else, unless somebody waits.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created := funcs.CreateFunc
+	looks := rate.NewLimiter(looksPerSecond, 1)
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[*cachev1alpha1.Memcached], q queue) {
 		if !e.IsInInitialList {
 			created(ctx, e, q)
 			return
 		}
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
-		if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok && awaited(e.Object) {
+		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+		switch {
+		case !awaited(e.Object):
+			now := r.clock.Now()
+			q.AddAfter(request, looks.ReserveN(now, 1).DelayFrom(now))
+		case ok:
 			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
-			return
+		default:
+			q.Add(request)
 		}
-		q.Add(request)
 	}
 	return funcs
 }

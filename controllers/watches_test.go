@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+)
+
+// addedTo is a queue that remembers how it was added to.
+type addedTo struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	opts []priorityqueue.AddOpts
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue.
+func (a *addedTo) AddWithOpts(opts priorityqueue.AddOpts, _ ...reconcile.Request) {
+	a.opts = append(a.opts, opts)
+}
+
+func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	unchanged := &cachev1alpha1.Memcached{}
+	unchanged.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	changed := unchanged.DeepCopy()
+	changed.Generation++
+	var queue addedTo
+	memcacheds := r.memcacheds()
+	for _, mc := range []*cachev1alpha1.Memcached{unchanged, unchanged, changed, unchanged} {
+		memcacheds.Create(t.Context(), event.TypedCreateEvent[*cachev1alpha1.Memcached]{Object: mc, IsInInitialList: true}, &queue)
+	}
+	later := ptr.To(handler.LowPriority)
+	want := []priorityqueue.AddOpts{
+		{Priority: later},
+		{Priority: later, After: time.Second / looksPerSecond},
+		{Priority: ptr.To(0)},
+		{Priority: later, After: 2 * time.Second / looksPerSecond},
+	}
+	if diff := cmp.Diff(want, queue.opts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
