@@ -124,6 +124,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
+	// As for the controllers of Kubernetes: to compress all that exists takes an API server longer than to send it.
+	cluster.DisableCompression = true
 	if opts.leaderElection {
 		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
 	}
