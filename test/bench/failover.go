@@ -17,6 +17,9 @@ const (
 	afterKill = 20 * time.Second
 )
 
+// editInterval is the time between two changes of a user who waits for the successor.
+const editInterval = 50 * time.Millisecond
+
 // failOver ends the leader in two ways while a user changes Memcacheds, and measures the time until a standby with warm
 // caches writes. Leader is the only operator that runs; the Memcacheds from first to n are ready.
 func (b *bench) failOver(ctx context.Context, r *rig, leader *operator, first, n int) error {

@@ -119,6 +119,3 @@ func most(numbers map[types.NamespacedName]int) int {
 
 // pace is the time between two operations: what a cluster is like under load is measured elsewhere.
 const pace = 500 * time.Millisecond
-
-// editInterval is the time between two changes of a user.
-const editInterval = 50 * time.Millisecond

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// edits is how many sizes a user changes.
-	edits = 400
+	// edits is how many sizes a user changes, one after the other at the pace: the pods that follow need the machine too.
+	edits = 100
 	// editedSize is not size.
 	editedSize = size + 1
 	// slowestReaction is the threshold of the 99th percentile while the operator restarts.
@@ -38,7 +38,7 @@ func (r *rig) edit(ctx context.Context, newSize int32, user string, large int, n
 		if err := r.resize(ctx, i*(large/count), newSize); err != nil {
 			return nil, 0, err
 		}
-		if err := pause(ctx, editInterval); err != nil {
+		if err := pause(ctx, pace); err != nil {
 			return nil, 0, err
 		}
 	}

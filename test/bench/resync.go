@@ -24,8 +24,9 @@ import (
 
 const (
 	resyncUser = "operator-resync"
-	// resyncPeriod is how often the caches hand out everything again: in the operator every ten hours.
-	resyncPeriod = 30 * time.Second
+	// resyncPeriod is how often the caches hand out everything again: in the operator every ten hours. By the first time, the
+	// operator has looked at everything once.
+	resyncPeriod = time.Minute
 	// resyncs is how often that is waited for.
 	resyncs = 2
 )
