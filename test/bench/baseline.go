@@ -108,7 +108,7 @@ func (r *rig) startRawWriter(ctx context.Context, capacity int, how create) (*ra
 		return nil, err
 	}
 	rig := &rig{k8s: w.client}
-	if err := rig.follow(ctx, memcachedList(), func() {}, w.see, w.fail); err != nil {
+	if err := rig.follow(ctx, memcachedList(), w.see, w.fail); err != nil {
 		return nil, err
 	}
 	for range rawWorkers {

@@ -5,16 +5,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	watchapi "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -34,38 +37,45 @@ type tally struct {
 // tally follows a kind until the context ends.
 func (r *rig) tally(ctx context.Context, kind client.ObjectList, holds func(client.Object) bool) (*tally, error) {
 	t := &tally{holds: holds, holding: map[types.UID]bool{}, news: make(chan struct{})}
-	if err := r.follow(ctx, kind, t.forget, t.see, t.fail); err != nil {
+	if err := r.follow(ctx, kind, t.see, t.fail); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
 // follow calls see for each object of a kind that is there and for each change of one, until the context ends. When the API
-// server ends the watch, it calls again, and begins anew with all that is there.
+// server ends the watch, as it does with one that does not keep up, another one begins where that ended.
 func (r *rig) follow(
-	ctx context.Context, kind client.ObjectList, again func(), see func(watchapi.EventType, client.Object), fail func(error),
+	ctx context.Context, kind client.ObjectList, see func(watchapi.EventType, client.Object), fail func(error),
 ) error {
-	w, err := r.k8s.Watch(ctx, kind)
+	if err := r.k8s.List(ctx, kind); err != nil {
+		return fmt.Errorf("list %T: %w", kind, err)
+	}
+	err := meta.EachListItem(kind, func(item runtime.Object) error {
+		see(watchapi.Added, item.(client.Object))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, kind.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watchapi.Interface, error) {
+			w, err := r.k8s.Watch(ctx, kind, &client.ListOptions{Raw: &options})
+			if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+				fail(fmt.Errorf("watching %T: changes are missing: %w", kind, err))
+			}
+			return w, err
+		},
+	})
 	if err != nil {
 		return err
 	}
 	go func() {
-		for {
-			for e := range w.ResultChan() {
-				if object, ok := e.Object.(client.Object); ok {
-					see(e.Type, object)
-				} else {
-					fail(fmt.Errorf("watching %T: %w", kind, apierrors.FromObject(e.Object)))
-				}
-			}
-			w.Stop()
-			if ctx.Err() != nil {
-				return
-			}
-			again()
-			if w, err = r.k8s.Watch(ctx, kind); err != nil {
-				fail(fmt.Errorf("watching %T again: %w", kind, err))
-				return
+		for e := range w.ResultChan() {
+			if object, ok := e.Object.(client.Object); ok {
+				see(e.Type, object)
+			} else {
+				fail(fmt.Errorf("watching %T: %w", kind, apierrors.FromObject(e.Object)))
 			}
 		}
 	}()
@@ -84,13 +94,6 @@ func (t *tally) see(event watchapi.EventType, object client.Object) {
 	if len(t.holding) != before {
 		t.tell()
 	}
-}
-
-// forget is for a new watch.
-func (t *tally) forget() {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	clear(t.holding)
 }
 
 func (t *tally) fail(err error) {
@@ -142,7 +145,7 @@ type version struct {
 func (r *rig) versions(ctx context.Context) (*versions, error) {
 	v := &versions{seen: map[version]bool{}}
 	for _, kind := range append(childKinds, memcachedKind) {
-		if err := r.follow(ctx, metadataList(kind), v.interrupted, v.see, v.fail); err != nil {
+		if err := r.follow(ctx, metadataList(kind), v.see, v.fail); err != nil {
 			return nil, err
 		}
 	}
@@ -156,9 +159,6 @@ func (v *versions) see(event watchapi.EventType, object client.Object) {
 		v.seen[version{object.GetUID(), object.GetResourceVersion()}] = true
 	}
 }
-
-// interrupted is for a new watch: it does not tell of versions that came and went in between.
-func (v *versions) interrupted() { v.fail(errors.New("a watch has ended, so versions may be missing")) }
 
 func (v *versions) fail(err error) {
 	v.mutex.Lock()
