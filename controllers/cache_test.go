@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -78,6 +79,30 @@ func TestTheCacheKeepsAllOfAChildOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheCacheKeepsQuantitiesAsTheyAreWritten has requests and limits that are the same amount: as texts, which are compared with
+// what is desired, they differ.
+func TestTheCacheKeepsQuantitiesAsTheyAreWritten(t *testing.T) {
+	memory := func(text string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}
+	}
+	for request, once := range map[string]bool{"1Gi": true, "1073741824": false} {
+		deployment := &appsv1.Deployment{}
+		deployment.Spec.Template.Spec.Containers = []corev1.Container{{
+			Resources: corev1.ResourceRequirements{Limits: memory("1Gi"), Requests: memory(request)},
+		}}
+		if _, err := controllers.CacheOptions("").DefaultTransform(deployment); err != nil {
+			t.Fatal(err)
+		}
+		kept := deployment.Spec.Template.Spec.Containers[0].Resources
+		if got := kept.Requests.Memory().String(); got != request {
+			t.Errorf("a request of %s is kept as %s", request, got)
+		}
+		if same := reflect.ValueOf(kept.Requests).Pointer() == reflect.ValueOf(kept.Limits).Pointer(); same != once {
+			t.Errorf("a request of %s and a limit of 1Gi are one map: %t, want %t", request, same, once)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -30,7 +30,7 @@ func reduceObject(object any) (any, error) {
 		share(same...)
 		for i := range template.Spec.Containers {
 			resources := &template.Spec.Containers[i].Resources
-			if equality.Semantic.DeepEqual(resources.Requests, resources.Limits) {
+			if maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
 				resources.Requests = resources.Limits
 			}
 		}
@@ -41,6 +41,9 @@ func reduceObject(object any) (any, error) {
 	}
 	return cache.TransformStripManagedFields()(object)
 }
+
+// sameText says whether two quantities are written in the same way, as those of a live and a desired object are compared.
+func sameText(a, b resource.Quantity) bool { return a.String() == b.String() }
 
 func matchLabels(selector *metav1.LabelSelector) []*map[string]string {
 	if selector == nil {
