@@ -27,8 +27,9 @@ const (
 	patientKeys = 10
 	// patientPatience is how long its clients wait for an answer: longer than the slow one ever takes.
 	patientPatience = 5 * time.Second
-	// A memcached that stutters is stopped for most of each second.
-	stutterStop, stutterRun = 800 * time.Millisecond, 200 * time.Millisecond
+	// A memcached that stutters is stopped for most of the time. A turn is not a whole second: who asks once a second meets
+	// another part of each.
+	stutterStop, stutterRun = 800 * time.Millisecond, 300 * time.Millisecond
 )
 
 // patient is a Memcached with one node whose process falls ill.
@@ -113,7 +114,7 @@ func (p *patient) keys(ctx context.Context) int {
 	return hits.Hits
 }
 
-// stutter stops the process for most of each second until it is to go on, or the spec ends.
+// stutter stops the process for most of the time until it is to go on, or the spec ends.
 func (p *patient) stutter() (goOn func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
