@@ -126,6 +126,14 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 		"no image": func(s *corev1.PodStatus) {
 			s.Conditions, s.ContainerStatuses = nil, waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`)
 		},
+		"no image of a container that runs first": func(s *corev1.PodStatus) {
+			s.Conditions, s.InitContainerStatuses = nil, waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`)
+		},
+		"a container that ran first": func(s *corev1.PodStatus) {
+			s.Conditions, s.InitContainerStatuses = nil, []corev1.ContainerStatus{{
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}},
+			}}
+		},
 		"an exit":         func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
 		"an earlier exit": func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
 	} {

@@ -45,17 +45,17 @@ func (r *Reconciler) confirm(ctx context.Context, mc *cachev1alpha1.Memcached) e
 // created again: that it is missing may be the work of the garbage collector.
 func (r *Reconciler) confirmWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
 	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()
-	if !plan.Pending() || !missing && !r.unconfirmed(mc) {
+	if !plan.Pending() || !missing && !r.unconfirmed(mc, plan.Changing()) {
 		return nil
 	}
 	return r.confirm(ctx, mc)
 }
 
-// unconfirmed says whether nothing that this process did proves that its Memcached is not an old one: it was reconciled
-// already, by another process.
-func (r *Reconciler) unconfirmed(mc *cachev1alpha1.Memcached) bool {
+// unconfirmed says whether nothing that this process did proves that its Memcached is not an old one: another process has
+// reconciled it, as its status tells, or what exists of it.
+func (r *Reconciler) unconfirmed(mc *cachev1alpha1.Memcached, exists bool) bool {
 	name := client.ObjectKeyFromObject(mc)
-	if mc.Status.ObservedGeneration == 0 {
+	if mc.Status.ObservedGeneration == 0 && !exists {
 		r.confirmed.Store(name, mc.UID)
 		return false
 	}
@@ -68,5 +68,6 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	r.memory.Forget(name)
 	r.confirmed.Delete(name)
 	r.told.Delete(name)
+	r.undecided.Delete(name)
 	r.metrics.Forget(name.Namespace, name.Name)
 }

@@ -39,6 +39,16 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		Expect(third.requests.Lists()).To(BeEmpty())
 	})
 
+	It("does not undo what another process made of a later spec than the first", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		newOperator(defaults).step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
+		second := newOperator(defaults)
+		second.outdated = before
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+	})
+
 	It("does not tell the state of an earlier generation", func(ctx SpecContext) {
 		mc := converged(ctx, newOperator(defaults), 1)
 		before := live(ctx, mc, &cachev1alpha1.Memcached{})

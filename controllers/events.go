@@ -31,7 +31,8 @@ func transitions(before, after []metav1.Condition) []notice {
 		if condition.Type == cachev1alpha1.ConditionAvailable && progress(after) == cachev1alpha1.ReasonScaling {
 			continue // the nodes that are missing are those that were asked for; Scaling says so
 		}
-		if condition.Type == cachev1alpha1.ConditionDegraded && progress(after) == cachev1alpha1.ReasonPaused {
+		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
+			progress(after) == cachev1alpha1.ReasonPaused {
 			continue // nothing is tried, so nothing is known to be mended
 		}
 		if told := transition(*old, condition); told != nil {

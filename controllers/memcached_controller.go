@@ -62,6 +62,8 @@ type Reconciler struct {
 	confirmed sync.Map
 	// told is when this process last wrote the status, by name of the Memcached.
 	told sync.Map
+	// undecided is since when the API server has not decided about the objects, by name of the Memcached.
+	undecided sync.Map
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -107,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	applied := r.apply(ctx, mc, observed)
 	r.metrics.Reconciled(applied.reason())
-	if applied.transient {
+	if r.undecidedYet(request.NamespacedName, applied) {
 		return reconcile.Result{}, applied.err
 	}
 	status := memcached.Status(mc, observed.With(applied.objects), applied.Outcome, r.options, r.clock.Now())
@@ -119,7 +121,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if err := r.writeStatus(ctx, mc, status); err != nil {
 			return reconcile.Result{}, err // alone: beside a terminal error it would not be tried again
 		}
-		r.tell(mc, status)
 	}
 	return applied.result(unconfirmed)
 }

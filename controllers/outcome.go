@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -34,7 +36,7 @@ type applied struct {
 	created, written bool
 	// err is what Reconcile returns: nil unless another try, or another spec, may help.
 	err error
-	// transient says that the API server did not decide, so that nothing is known that would be worth telling.
+	// transient says that the API server did not decide about some of the objects, so that soon more will be known.
 	transient bool
 }
 
@@ -59,6 +61,21 @@ func (a *applied) result(unconfirmed bool) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
 	return reconcile.Result{}, a.err
+}
+
+// tellUndecided is for how long the API server may fail to decide before that is told. A webhook may fail for ever, and what
+// else there is to tell must not wait for it.
+const tellUndecided = time.Minute
+
+// undecidedYet says whether the API server has failed to decide for a short time only, so that there is nothing to tell.
+func (r *Reconciler) undecidedYet(name types.NamespacedName, applied applied) bool {
+	if !applied.transient {
+		r.undecided.Delete(name)
+		return false
+	}
+	value, _ := r.undecided.LoadOrStore(name, r.clock.Now())
+	since, ok := value.(time.Time)
+	return ok && r.clock.Since(since) < tellUndecided
 }
 
 // apply writes the desired objects of a Memcached, unless it is paused or being deleted.
@@ -103,10 +120,8 @@ func judge(err error) applied {
 		case errors.As(err, &invalid):
 			a.add(memcached.Problem{Reason: invalid.Reason, Message: invalid.Message})
 			terminal = append(terminal, err)
-		case isTransient(err):
-			a.transient = true
-			retry = append(retry, err)
 		default:
+			a.transient = a.transient || isTransient(err)
 			a.add(problemOf(err))
 			retry = append(retry, err)
 		}

@@ -66,6 +66,19 @@ var _ = Describe("A paused Memcached", func() {
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
 	})
 
+	It("tells what is wrong with its nodes meanwhile", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 1)
+		pause(ctx, mc, "true")
+		o.step(ctx, mc, writeStatus)
+		o.events()
+		pod := newPod(ctx, mc, "moved", corev1.ConditionFalse)
+		pod.Status.ContainerStatuses = waiting("ImagePullBackOff", "Back-off pulling image")
+		Expect(user.Status().Update(ctx, pod)).To(Succeed())
+		o.step(ctx, mc, writeStatus)
+		Expect(o.events()).To(ConsistOf(HavePrefix("Warning ImagePullFailed")))
+	})
+
 	It("is deleted without a write", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)

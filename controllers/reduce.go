@@ -94,7 +94,7 @@ func reducePod(object any) (any, error) {
 			})
 		}
 	}
-	for _, container := range pod.Status.ContainerStatuses {
+	for _, container := range memcached.ContainerStatuses(pod) {
 		state, last := reduceState(container.State), reduceState(container.LastTerminationState)
 		if (corev1.ContainerState{}) != state || (corev1.ContainerState{}) != last {
 			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, corev1.ContainerStatus{

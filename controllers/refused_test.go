@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -200,7 +201,7 @@ var _ = Describe("What prevents the desired state", func() {
 		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
 	})
 
-	DescribeTable("is not a failure of the API server to answer, which changes no condition and is tried again",
+	DescribeTable("is not a failure of the API server to answer, which is tried again and changes no condition unless it lasts",
 		func(ctx SpecContext, failure error) {
 			mc := converged(ctx, o, 1)
 			before := status(ctx, mc)
@@ -211,11 +212,26 @@ var _ = Describe("What prevents the desired state", func() {
 				}
 				return failure
 			}
-			Expect(o.try(ctx, mc)).To(MatchError(failure))
-			Expect(status(ctx, mc)).To(Equal(before))
-			Expect(o.events()).To(BeEmpty())
+			for range 2 {
+				Expect(o.try(ctx, mc)).To(MatchError(failure))
+				Expect(status(ctx, mc)).To(Equal(before))
+				Expect(o.events()).To(BeEmpty())
+				o.wait(time.Minute - 1)
+			}
+			o.wait(1)
+			Expect(o.try(ctx, mc, writeStatus)).To(MatchError(failure))
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ApplyFailed"))
+			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(failure.Error()))
 			o.refuse = nil
 			o.step(ctx, mc, writeDeployment, writeStatus)
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+
+			By("being as patient the next time")
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 3 })
+			o.refuse = func(bool) error { return failure }
+			Expect(o.try(ctx, mc)).To(MatchError(failure))
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+			o.refuse = nil
 		},
 		Entry("429", apierrors.NewTooManyRequests("slow down", 1)),
 		Entry("500", apierrors.NewInternalError(errors.New("etcdserver: request timed out"))),

@@ -15,10 +15,10 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// writeStatus is the only writer of status. The patch holds the UID, so that it never reaches another Memcached of the
-// same name, and no resource version, since only we write the status.
+// writeStatus is the only writer of status, and sends the events for what it tells. The patch holds the UID, so that it never
+// reaches another Memcached of the same name, and no resource version, since only we write the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
-	if r.unconfirmed(mc) {
+	if r.unconfirmed(mc, false) {
 		if err := r.confirm(ctx, mc); err != nil {
 			return err
 		}
@@ -32,13 +32,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	answer := &cachev1alpha1.Memcached{}
 	answer.Namespace, answer.Name = mc.Namespace, mc.Name
 	err = r.client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write the status: %w", err)
+	if err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	if err == nil {
-		r.memory.Written(answer)
-		r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
-	}
+	r.memory.Written(answer)
+	r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
+	r.tell(mc, status)
 	return nil
 }
 
@@ -68,7 +67,7 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
-// tell sends the events for the transitions. It follows the write: what is not in the status did not happen.
+// tell sends the events for the transitions.
 func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
 	for _, notice := range transitions(mc.Status.Conditions, status.Conditions) {
 		r.recorder.Eventf(mc, nil, notice.kind, notice.reason, notice.action, "%s", notice.note)

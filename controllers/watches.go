@@ -33,8 +33,8 @@ import (
 // of them, and the user needs few statuses.
 const debounce = 500 * time.Millisecond
 
-// looksPerSecond is how many Memcacheds that nobody waits for the controller looks at in a second when the process begins. A
-// look takes some two milliseconds of CPU, which those that somebody waits for need, and the API server that they wait for.
+// looksPerSecond is how many Memcacheds that nobody waits for the controller looks at in a second when the process begins, and at
+// a resync. A look takes some two milliseconds of CPU, which those that somebody waits for need, and the API server that they wait for.
 const looksPerSecond = 200
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -68,6 +68,12 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	}
 }
 
+// resync says whether nothing has happened: the cache tells what it holds from time to time, and after each interruption of a
+// watch. That of the Memcacheds is enough to mend whatever was missed.
+func resync[T client.Object](e event.TypedUpdateEvent[T]) bool {
+	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
+}
+
 // watch enqueues the Memcached of an object that this process writes: for creations and deletions at once, for changes with
 // the given urgency. Own says that the change is what this process wrote last. The objects bear the name of their
 // Memcached, and one that bears the name and belongs to somebody else is in its way.
@@ -81,11 +87,9 @@ func watch[T client.Object](
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			when := change(e.ObjectOld, e.ObjectNew, r.memory.Confirm(e.ObjectNew))
-			if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
-				when = 0 // a resync: whatever was missed is mended
+			if when := change(e.ObjectOld, e.ObjectNew, r.memory.Confirm(e.ObjectNew)); !resync(e) {
+				enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), when)
 			}
-			enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), when)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
 			r.memory.Gone(e.Object)
@@ -94,28 +98,36 @@ func watch[T client.Object](
 	}
 }
 
-// memcacheds wakes the controller. Those that exist when the process begins come one after the other and after everything
-// else, unless somebody waits.
+// memcacheds wakes the controller. Those that exist when the process begins, and those of a resync, come one after the other
+// and after everything else, unless somebody waits.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
-	created := funcs.CreateFunc
+	created, updated := funcs.CreateFunc, funcs.UpdateFunc
 	looks := rate.NewLimiter(looksPerSecond, 1)
+	later := func(mc *cachev1alpha1.Memcached, q queue) {
+		now := r.clock.Now()
+		enqueue(q, client.ObjectKeyFromObject(mc), looks.ReserveN(now, 1).DelayFrom(now))
+	}
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[*cachev1alpha1.Memcached], q queue) {
-		if !e.IsInInitialList {
-			created(ctx, e, q)
-			return
-		}
-		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
 		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
 		switch {
+		case !e.IsInInitialList:
+			created(ctx, e, q)
 		case !awaited(e.Object):
-			now := r.clock.Now()
-			q.AddAfter(request, looks.ReserveN(now, 1).DelayFrom(now))
+			later(e.Object, q)
 		case ok:
+			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
 			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
 		default:
-			q.Add(request)
+			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 		}
+	}
+	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[*cachev1alpha1.Memcached], q queue) {
+		if resync(e) {
+			later(e.ObjectNew, q)
+			return
+		}
+		updated(ctx, e, q)
 	}
 	return funcs
 }
@@ -192,6 +204,9 @@ func childChange(before, after metav1.Object, sameSpec, own bool) urgency {
 
 // podChange compares what the cache keeps of a pod.
 func podChange(before, after *corev1.Pod) urgency {
+	if before.ResourceVersion == after.ResourceVersion {
+		return never
+	}
 	same := before.DeepCopy()
 	same.ResourceVersion = after.ResourceVersion
 	if equality.Semantic.DeepEqual(same, after) {

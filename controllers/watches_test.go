@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -48,6 +49,28 @@ func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 		{Priority: later},
 		{Priority: later, After: time.Second / looksPerSecond},
 		{Priority: ptr.To(0)},
+		{Priority: later, After: 2 * time.Second / looksPerSecond},
+	}
+	if diff := cmp.Diff(want, queue.opts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// An interrupted watch tells everything again, as a resync does.
+func TestResyncsComeOneAfterTheOther(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
+	var queue addedTo
+	memcacheds, deployments := r.memcacheds(), watch(r, deploymentChange)
+	for range 3 {
+		memcacheds.Update(t.Context(), event.TypedUpdateEvent[*cachev1alpha1.Memcached]{ObjectOld: mc, ObjectNew: mc}, &queue)
+		deployments.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
+	}
+	later := ptr.To(handler.LowPriority)
+	want := []priorityqueue.AddOpts{
+		{Priority: later},
+		{Priority: later, After: time.Second / looksPerSecond},
 		{Priority: later, After: 2 * time.Second / looksPerSecond},
 	}
 	if diff := cmp.Diff(want, queue.opts); diff != "" {

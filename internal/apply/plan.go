@@ -68,6 +68,16 @@ func (p Plan) Pending() bool {
 	return len(p.undesired) > 0
 }
 
+// Changing says whether the plan is to change or delete what exists.
+func (p Plan) Changing() bool {
+	for _, s := range p.steps {
+		if s.err == nil && !s.holds && s.live != nil {
+			return true
+		}
+	}
+	return len(p.undesired) > 0
+}
+
 // Missing says whether the plan is to create anything.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {

@@ -124,6 +124,14 @@ func podRows(t *testing.T) []statusCase {
 			"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
 			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 1 (Error)",
 		},
+		{
+			"a container that runs first exits", first(exit(1, "Error")),
+			"NodesCrashing: istio-init in pod cache-5d4f-02 exited with code 1 (Error)",
+		},
+		{
+			"a container that runs first has no image", first(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "gone"}}),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone",
+		},
 	} {
 		rows = append(rows, statusCase{
 			name:        row.name,
@@ -141,6 +149,7 @@ func podRows(t *testing.T) []statusCase {
 		change func(*corev1.Pod)
 	}{
 		{"starting is no trouble", waiting("ContainerCreating", "")},
+		{"a container that ran first is no trouble", first(exit(0, "Completed"))},
 		{"a gate of the scheduler is no trouble", then(notReady, scheduled(corev1.ConditionFalse, "SchedulingGated", ""))},
 	} {
 		rows = append(rows, statusCase{
@@ -244,10 +253,18 @@ func stopped(code int32, reason, message string) func(*corev1.Pod) {
 }
 
 func stoppedAs(container int, code int32, reason string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.ContainerStatuses[container].State = exit(code, reason) }
+}
+
+func exit(code int32, reason string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}}
+}
+
+// first is a pod into which somebody else put a container that runs before the others, which wait.
+func first(state corev1.ContainerState) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
-		pod.Status.ContainerStatuses[container].State = corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason},
-		}
+		waiting("PodInitializing", "")(pod)
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "istio-init", State: state}}
 	}
 }
 

@@ -69,8 +69,20 @@ func RefusalReason(message string) string {
 	}
 }
 
+// ContainerStatuses are those that can say why a pod is not ready. Others may have put containers into it, also such as run
+// first (spec.initContainers): of those, the ones that have done their work say nothing.
+func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	var statuses []corev1.ContainerStatus
+	for _, container := range pod.Status.InitContainerStatuses {
+		if exit := container.State.Terminated; exit == nil || exit.ExitCode != 0 {
+			statuses = append(statuses, container)
+		}
+	}
+	return append(statuses, pod.Status.ContainerStatuses...)
+}
+
 func imagePullFailed(pod *corev1.Pod) *Problem {
-	for _, container := range pod.Status.ContainerStatuses {
+	for _, container := range ContainerStatuses(pod) {
 		if container.State.Waiting == nil {
 			continue
 		}
@@ -99,7 +111,7 @@ func pullError(waiting *corev1.ContainerStateWaiting) string {
 
 // crashing finds containers that cannot be started, or that have exited and are not ready again.
 func crashing(pod *corev1.Pod) *Problem {
-	for _, container := range pod.Status.ContainerStatuses {
+	for _, container := range ContainerStatuses(pod) {
 		if problem := crashOf(pod, container); problem != nil {
 			return problem
 		}
