@@ -49,6 +49,12 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 			)))
 		})
 	}
+	t.Run("an image is refused to everybody, for a container that runs first too", func(t *testing.T) {
+		attempt := updateDeployment(ofPod(func(p *corev1.PodSpec) {
+			p.InitContainers = []corev1.Container{{Name: "first", Image: "registry.example.com/miner:1"}}
+		}))
+		NewWithT(t).Expect(attempt(t, i.admin)).To(MatchError(ContainSubstring("registry.example.com/miner:1 is not in the ConfigMap")))
+	})
 	for name, attempt := range harmless() {
 		t.Run("harmless/"+name, func(t *testing.T) {
 			if err := attempt(t, i.operator); err != nil {

@@ -37,6 +37,8 @@ func escalations() []escalation {
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
+	const owners = "metadata.ownerReferences: the operator adds no other owner"
+	stays := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "stays", UID: "stays"}
 	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"
 	others := map[string]string{"app": "website"}
 	return []escalation{
@@ -58,6 +60,12 @@ func ownershipEscalations() []escalation {
 		})},
 		{"create a Deployment that nobody can delete", "children", finalizers, createDeployment(func(d *appsv1.Deployment) {
 			d.Finalizers = []string{"example.com/stay"}
+		})},
+		{"create a Deployment that survives its Memcached", "children", owners, createDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences = append(d.OwnerReferences, stays)
+		})},
+		{"let a Deployment survive its Memcached", "children", owners, updateDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences = append(d.OwnerReferences, stays)
 		})},
 		{"take a Deployment from its Memcached", "children", none, updateDeployment(func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
 		{"give a Deployment to another Memcached", "children", same, updateDeployment(func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" })},

@@ -114,7 +114,7 @@ func hostEscalations() []podEscalation {
 }
 
 func containerEscalations() []podEscalation {
-	const one, program = "there must be one container, memcached", "command, args: must run memcached, without -A"
+	const one, program = "there must be one container, memcached", "command, args: must run memcached with the options of the operator"
 	const probe, hook = "must be tcpSocket, without host", "lifecycle: must be a sleep before the stop, or nothing"
 	web := &corev1.HTTPGetAction{Host: "169.254.169.254", Path: "/", Port: intstr.FromInt32(80)}
 	return []podEscalation{
@@ -128,7 +128,12 @@ func containerEscalations() []podEscalation {
 		})},
 		{"another program", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = []string{"sh"} })},
 		{"the program of the image", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = nil })},
-		{"the command shutdown", "containers", program, ofContainer(func(c *corev1.Container) { c.Args = append(c.Args, "-A") })},
+		{"the command shutdown", "containers", program, more("-A")},
+		{"the command shutdown behind another option", "containers", program, more("-vA")},
+		{"a script for memcached", "containers", program, more("-o", "proxy_config=/tmp/x.lua")},
+		{"UDP, which amplifies attacks", "containers", program, ofContainer(func(c *corev1.Container) {
+			c.Args[slices.Index(c.Args, "-U")+1] = "11211"
+		})},
 		{"a probe of the metadata service", "containers", probe, ofContainer(func(c *corev1.Container) {
 			c.LivenessProbe.ProbeHandler = corev1.ProbeHandler{HTTPGet: web}
 		})},
@@ -149,6 +154,11 @@ func containerEscalations() []podEscalation {
 		})},
 		{"a terminal", "containers", "stdin, tty, workingDir: must not be set", ofContainer(func(c *corev1.Container) { c.Stdin, c.TTY = true, true })},
 	}
+}
+
+// more adds arguments to those of memcached.
+func more(args ...string) func(*appsv1.Deployment) {
+	return ofContainer(func(c *corev1.Container) { c.Args = append(c.Args, args...) })
 }
 
 func privilegeEscalations() []podEscalation {
@@ -203,5 +213,6 @@ func imageEscalations() []podEscalation {
 		image("a foreign image", "registry.example.com/miner:1"),
 		image("a repository with a similar name", "docker.io/library/memcached-miner:1"),
 		image("a registry with a similar name", "docker.io/library/memcached.example.com/miner:1"),
+		image("a registry whose port resembles a tag", "memcached:5000/miner:1"),
 	}
 }

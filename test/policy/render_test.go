@@ -60,7 +60,7 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured) {
 		ref := binding.Spec.ParamRef
 		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": list}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
-		g.Expect(binding.Spec.ValidationActions).To(ContainElement(admissionregistrationv1.Deny), binding.Name)
+		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
 		bound = append(bound, binding.Spec.PolicyName)
 	}
 	slices.Sort(bound)
