@@ -47,6 +47,10 @@ func (b *bench) wants(wanted ...metric) bool {
 
 // run measures all that is wanted. In each round, everything that is compared is measured once.
 func (b *bench) run(ctx context.Context) error {
+	if b.options.updated != "" && revision() == "" {
+		return fmt.Errorf("%s does not say which commit it is of, and -update writes that: build it in a Git repository, "+
+			"without -buildvcs=false in GOFLAGS", operatorBinary)
+	}
 	for range b.options.rounds {
 		if err := b.round(ctx); err != nil {
 			return err
@@ -135,6 +139,8 @@ func (b *bench) onRig(ctx context.Context, apiServerOnly bool, do func(*rig) err
 func (b *bench) onNewRig(
 	ctx context.Context, apiServerOnly bool, measure func(*rig) (time.Duration, error),
 ) (time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("what is measured does not end"))
+	defer cancel()
 	r, err := newRig(ctx, apiServerOnly)
 	if err != nil {
 		return 0, err

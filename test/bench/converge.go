@@ -94,6 +94,9 @@ func (b *bench) bareChildren(ctx context.Context, r *rig, n int) error {
 	if err != nil {
 		return err
 	}
+	if _, err := r.versions(following); err != nil { // as many watches as beside the operator
+		return err
+	}
 	children, err := childrenOf(n)
 	if err != nil {
 		return err

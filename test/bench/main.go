@@ -64,23 +64,34 @@ const (
 	gateCounts = "counts"
 )
 
+// numbers are those of resources, and of pods and Deployments of others.
+type numbers struct{ resources, more, large, foreign int }
+
+// usual are those in which results are published and thresholds are meant.
+var usual = numbers{resources: 1000, more: 5000, large: 10000, foreign: 20000}
+
 // options are the flags.
 type options struct {
+	numbers
 	only                             []metric
-	resources, more, large, foreign  int
 	rounds                           int
 	idle                             time.Duration
 	gate, jsonFile, updated, command string
+}
+
+// deadline is for how long one cluster may be measured: three times what a machine with 2 CPUs needs for the most resources.
+func (o *options) deadline() time.Duration {
+	return 10*time.Minute + time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond + o.idle
 }
 
 func parseOptions(args []string) (options, error) {
 	o := options{command: strings.Join(args, " ")}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("only", "", "what to measure, such as M1,M4; empty for everything")
-	flags.IntVar(&o.resources, "resources", 1000, "Memcacheds of M1, M2, M4, M5 and M8")
-	flags.IntVar(&o.more, "more", 5000, "Memcacheds of a second comparison in M4; 0 leaves it out")
-	flags.IntVar(&o.large, "large", 10000, "Memcacheds of M3, M6 and M7")
-	flags.IntVar(&o.foreign, "foreign", 20000, "pods and Deployments of others in M7")
+	flags.IntVar(&o.resources, "resources", usual.resources, "Memcacheds of M1, M2, M4, M5 and M8")
+	flags.IntVar(&o.more, "more", usual.more, "Memcacheds of a second comparison in M4; 0 leaves it out")
+	flags.IntVar(&o.large, "large", usual.large, "Memcacheds of M3, M6 and M7")
+	flags.IntVar(&o.foreign, "foreign", usual.foreign, "pods and Deployments of others in M7")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5 and M8 are measured; the result is the median")
 	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 looks on after a restart")
 	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
@@ -90,23 +101,30 @@ func parseOptions(args []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	o.only = allMetrics
-	if *only != "" {
-		o.only = nil
-		for name := range strings.SplitSeq(*only, ",") {
-			o.only = append(o.only, metric(name))
-		}
+	var err error
+	if o.only, err = parseMetrics(*only); err != nil {
+		return o, err
 	}
-	err := o.validate()
+	err = o.validate()
 	return o, err
 }
 
-func (o *options) validate() error {
-	for _, m := range o.only {
-		if !slices.Contains(allMetrics, m) {
-			return fmt.Errorf("-only names %q, which is none of %v", m, allMetrics)
-		}
+// parseMetrics returns all of them for an empty text.
+func parseMetrics(text string) ([]metric, error) {
+	if text == "" {
+		return allMetrics, nil
 	}
+	var metrics []metric
+	for name := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(allMetrics, metric(name)) {
+			return nil, fmt.Errorf("-only names %q, which is none of %v", name, allMetrics)
+		}
+		metrics = append(metrics, metric(name))
+	}
+	return metrics, nil
+}
+
+func (o *options) validate() error {
 	switch {
 	case o.resources < 20 || o.large < 20:
 		return errors.New("-resources and -large must be at least 20")
@@ -114,8 +132,8 @@ func (o *options) validate() error {
 		return errors.New("-foreign and -rounds must be at least 1, and -more not negative")
 	case o.gate != gateAll && o.gate != gateCounts:
 		return fmt.Errorf("-gate is %q, but must be %s or %s", o.gate, gateAll, gateCounts)
-	case o.updated != "" && len(o.only) < len(allMetrics):
-		return errors.New("-update needs everything: leave out -only")
+	case o.updated != "" && (len(o.only) < len(allMetrics) || o.numbers != usual):
+		return errors.New("-update needs everything, in the usual numbers: leave out -only, -resources, -more, -large and -foreign")
 	}
 	return nil
 }

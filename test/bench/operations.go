@@ -104,6 +104,9 @@ func (b *bench) operateOnce(ctx context.Context, r *rig, o *operator, op operati
 		return err
 	}
 	children, statuses := writesPerObject(requests)
+	if op.children > 0 {
+		b.report.hold(operations, "resources without a child write: "+op.name, "resources", float64(n-len(children)), threshold{0, true})
+	}
 	b.report.hold(operations, "child writes, most: "+op.name, "writes", float64(most(children)), threshold{float64(op.children), true})
 	b.report.hold(operations, "status writes, most: "+op.name, "writes", float64(most(statuses)), threshold{float64(op.statuses), true})
 	return nil

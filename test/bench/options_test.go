@@ -4,6 +4,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,8 @@ func TestOptions(t *testing.T) {
 	for _, args := range [][]string{
 		{"-only", "M9"},
 		{"-only", "M1", "-update", "docs/benchmarks.md"},
+		{"-resources", "20", "-update", "docs/benchmarks.md"},
+		{"-foreign", "1", "-update", "docs/benchmarks.md"},
 		{"-resources", "1"},
 		{"-large", "0"},
 		{"-foreign", "0"},
@@ -30,5 +33,13 @@ func TestOptions(t *testing.T) {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
+	}
+}
+
+func TestOnlyABinaryThatNamesItsCommitIsPublished(t *testing.T) {
+	// There is no binary in the folder of this test.
+	b := &bench{options: options{updated: "benchmarks.md"}}
+	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "commit") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -109,6 +109,9 @@ func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name strin
 		return nil, err
 	}
 	noOps := updates(all) - (p.existing - existing)
+	if noOps < 0 {
+		return nil, fmt.Errorf("%s: %d versions more than writes in the audit log", name, -noOps)
+	}
 	f, err := p.operator.metrics.read(ctx)
 	if err != nil {
 		return nil, err

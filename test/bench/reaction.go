@@ -116,6 +116,9 @@ func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
+	if err := o.awaitReconciles(ctx, b.options.large); err != nil { // those that nobody edits have their turn too
+		return err
+	}
 	name := "a new size, during a restart"
 	b.addReactions(name, reactions, unanswered)
 	b.report.hold(reaction, name+", p99", "ms", milliseconds(percentile(reactions, 99)),

@@ -37,7 +37,7 @@ type threshold struct {
 type result struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
-	// Value is the median of the samples, one for each round.
+	// Value is the median of the samples, one for each round; of an exact one the largest.
 	Value   float64   `json:"value"`
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
@@ -113,6 +113,9 @@ func (r *report) add(m metric, name, unit string, value float64) *result {
 func (r *report) hold(m metric, name, unit string, value float64, limit threshold) {
 	one := r.add(m, name, unit, value)
 	one.AtMost, one.Exact = &limit.most, limit.exact
+	if limit.exact {
+		one.Value = slices.Max(one.Samples)
+	}
 }
 
 // missed returns the results that are not within their thresholds; of counts only, if exact is true.
