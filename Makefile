@@ -108,19 +108,17 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Prove tha
 ##@ Test
 
 # envtest keeps its port files in the user's cache folder, where nobody would look for them: here they stay in LOCALBIN.
-define go-test
-@assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
-KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache" $(1)
-endef
+with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
+	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
 test: ## Run every unit and envtest suite.
-	$(call go-test,go test $(TEST_FLAGS) ./...)
+	@$(with-envtest) go test $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # its results depend on files of another module, this one
 
 .PHONY: test-race
 test-race: ## Run the same suites with the race detector (needs a C compiler).
-	$(call go-test,env CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...)
+	@$(with-envtest) env CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...
 
 ##@ Build
 

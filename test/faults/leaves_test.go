@@ -161,8 +161,8 @@ func edgesOf(l leaf) []string {
 // names says whether a message names the leaf, or what it is in.
 func (l leaf) names(message string) bool {
 	steps := strings.FieldsFunc(l.path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
-	last := steps[len(steps)-1]
-	return strings.Contains(message, last) || strings.Contains(message, steps[len(steps)-2]) && last != "spec"
+	last, parent := steps[len(steps)-1], steps[len(steps)-2]
+	return strings.Contains(message, "."+last) || parent != "spec" && strings.Contains(message, "."+parent)
 }
 
 // short is a name for a test.

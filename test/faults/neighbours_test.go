@@ -103,11 +103,7 @@ func TestBusyNeighbours(t *testing.T) {
 		place.create(mc)
 	}
 	for _, place := range bad {
-		err := eventually(place.ctx, "the operator did not refuse the spec",
-			func() bool { return o.reconciles(cachev1alpha1.ReasonInvalidSpec) >= 1 })
-		if err != nil {
-			t.Fatal(err)
-		}
+		place.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonInvalidSpec)
 	}
 	busy := make(chan struct{})
 	for _, place := range bad {

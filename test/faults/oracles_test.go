@@ -185,7 +185,7 @@ func lies(entries []entry) []string {
 	var found []string
 	var deployment *appsv1.Deployment
 	var before *cachev1alpha1.Memcached
-	// true says whether, since the present generation exists, there was a moment at which it was all there.
+	// truth says whether there was a moment at which it was all there, since the present generations of both exist.
 	truth := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName {
@@ -193,9 +193,12 @@ func lies(entries []entry) []string {
 		}
 		switch object := e.object.(type) {
 		case *appsv1.Deployment:
+			if deployment == nil || deployment.UID != object.UID || deployment.Generation != object.Generation {
+				truth = false
+			}
 			deployment = object
 			if e.event == watch.Deleted {
-				deployment = nil
+				deployment, truth = nil, false
 			}
 		case *cachev1alpha1.Memcached:
 			if before == nil || before.UID != object.UID {

@@ -43,7 +43,7 @@ var patterns = []pattern{
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
 		spec: "does not undo what another one did since, and goes on with the latest version",
-		file: "controllers/confirm.go", from: " || !missing && !r.unconfirmed(mc) {", to: " || !missing {",
+		file: "controllers/confirm.go", from: " || !missing && !r.unconfirmed(mc, plan.Changing()) {", to: " || !missing {",
 	},
 	{
 		name: "5 own write not yet in the cache", pkg: inControllers, test: "TestControllers",

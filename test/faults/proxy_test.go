@@ -119,6 +119,7 @@ type listener struct {
 	*proxy
 	server *httptest.Server
 	closed atomic.Bool
+	end    sync.Once
 	// down ends what is held back for this process.
 	down chan struct{}
 }
@@ -145,11 +146,12 @@ func (p *proxy) listen() *listener {
 
 // close lets no request pass any more, neither to the API server nor back.
 func (l *listener) close() {
-	if l.closed.CompareAndSwap(false, true) {
+	l.closed.Store(true)
+	l.end.Do(func() {
 		close(l.down)
 		l.server.CloseClientConnections()
 		go l.server.Close() // waits for handlers, which may wait for the process to end
-	}
+	})
 }
 
 var resolver = &request.RequestInfoFactory{
