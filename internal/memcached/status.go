@@ -54,7 +54,9 @@ func Status(
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
 	if facts.deployment != nil {
-		status.UpdatedReplicas = facts.deployment.Status.UpdatedReplicas
+		if !facts.work.unseen {
+			status.UpdatedReplicas = facts.deployment.Status.UpdatedReplicas
+		}
 		status.Image = imageOf(facts.deployment)
 	}
 	if observed.Service != nil && metav1.IsControlledBy(observed.Service, mc) {

@@ -17,6 +17,9 @@ type work struct {
 	reason, message string
 	// overdue holds the Deployment's own words once it has waited longer than its progress deadline.
 	overdue string
+	// unseen says that the Deployment controller has not seen a change that is no mere new size, so that what the Deployment
+	// says of its nodes is about what they were.
+	unseen bool
 }
 
 // The Deployment controller's annotation and reasons (k8s.io/kubernetes/pkg/controller/deployment/util).
@@ -44,7 +47,7 @@ func workOf(deployment *appsv1.Deployment, size int32) work {
 			message: fmt.Sprintf("Scaling from %d to %d nodes", status.Replicas, size),
 		}
 	case unseen:
-		return work{reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("Updating %d nodes", size)}
+		return work{reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("Updating %d nodes", size), unseen: true}
 	case settled:
 		return work{}
 	default:
