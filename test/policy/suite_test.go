@@ -53,6 +53,8 @@ func install(t *testing.T) *installation {
 	g := NewWithT(t)
 	ctrl.SetLogger(logr.Discard())
 	environment := &envtest.Environment{Scheme: testenv.Scheme()}
+	// As on OpenShift: who sets blockOwnerDeletion must be permitted to update the finalizers of the owner.
+	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	config, err := environment.Start()
 	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
 	g.Expect(err).NotTo(HaveOccurred())
