@@ -12,7 +12,9 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,6 +59,19 @@ var _ = Describe("A Memcached", func() {
 		By("having nothing to do any more, also in another process")
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
+		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("has no event for a status that was not written", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		gone := apierrors.NewNotFound(schema.GroupResource{}, mc.Name)
+		o.refuse = func(status bool) error {
+			if status {
+				return gone
+			}
+			return nil
+		}
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment)
 		Expect(o.events()).To(BeEmpty())
 	})
 

@@ -206,12 +206,13 @@ var _ = Describe("What prevents the desired state", func() {
 			mc := converged(ctx, o, 1)
 			before := status(ctx, mc)
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-			o.refuse = func(status bool) error {
+			refuse := func(status bool) error {
 				if status {
 					return nil
 				}
 				return failure
 			}
+			o.refuse = refuse
 			for range 2 {
 				Expect(o.try(ctx, mc)).To(MatchError(failure))
 				Expect(status(ctx, mc)).To(Equal(before))
@@ -228,7 +229,7 @@ var _ = Describe("What prevents the desired state", func() {
 
 			By("being as patient the next time")
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 3 })
-			o.refuse = func(bool) error { return failure }
+			o.refuse = refuse
 			Expect(o.try(ctx, mc)).To(MatchError(failure))
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 			o.refuse = nil
