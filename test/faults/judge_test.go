@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,8 +27,8 @@ func (p *play) judge(got, want *outcome) {
 			p.Errorf("the objects were not created, changed and deleted as without the fault (-without +with):\n%s", difference)
 		}
 	}
-	for _, lie := range lies(history.of(p.namespace)) {
-		p.Error(lie)
+	if found := lies(history.of(p.namespace)); len(found) > 0 {
+		p.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), story(history.of(p.namespace)))
 	}
 	for _, w := range p.proxy.written() {
 		if w.Name != cacheName || !slices.Contains(ourWrites, w.kind()) {

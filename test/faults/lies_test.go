@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// lies are the statuses that said too early that all is well, or that went back.
+func lies(entries []entry) []string {
+	var found []string
+	var deployment *appsv1.Deployment
+	var before *cachev1alpha1.Memcached
+	// truth says whether there was a moment at which it was all there, since the present generations of both exist.
+	truth := false
+	for _, e := range entries {
+		if e.object.GetName() != cacheName {
+			continue
+		}
+		switch object := e.object.(type) {
+		case *appsv1.Deployment:
+			if deployment == nil || deployment.UID != object.UID || deployment.Generation != object.Generation {
+				truth = false
+			}
+			deployment = object
+			if e.event == watch.Deleted {
+				deployment = nil // nobody can know of it at once: the operator does when it has created the next one
+			}
+		case *cachev1alpha1.Memcached:
+			if before == nil || before.UID != object.UID {
+				before, truth = nil, false
+			}
+			if before != nil && before.Generation != object.Generation {
+				truth = false
+			}
+			truth = truth || holds(object, deployment)
+			found = append(found, told(before, object, truth)...)
+			before = object
+		}
+		if before != nil {
+			truth = truth || holds(before, deployment)
+		}
+	}
+	return found
+}
+
+// holds says whether the Deployment is that of the Memcached's spec, and complete.
+func holds(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
+	if d == nil || metav1.GetControllerOfNoCopy(d) == nil || metav1.GetControllerOfNoCopy(d).UID != mc.UID {
+		return false
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	memory := fmt.Sprintf("-m %d", mc.Spec.Config.Memory.Value()>>20)
+	return complete(d, mc.Spec.Size) && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
+		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
+}
+
+// told judges one status.
+func told(before, mc *cachev1alpha1.Memcached, truth bool) []string {
+	var found []string
+	say := func(format string, args ...any) {
+		found = append(found, fmt.Sprintf("resource version %s: ", mc.ResourceVersion)+fmt.Sprintf(format, args...))
+	}
+	status := mc.Status
+	if status.ObservedGeneration > mc.Generation {
+		say("generation %d is observed, %d exists", status.ObservedGeneration, mc.Generation)
+	}
+	if before != nil && status.ObservedGeneration < before.Status.ObservedGeneration {
+		say("generation %d is observed, after %d was", status.ObservedGeneration, before.Status.ObservedGeneration)
+	}
+	for _, condition := range status.Conditions {
+		if condition.ObservedGeneration != status.ObservedGeneration {
+			say("%s is of generation %d", condition.Type, condition.ObservedGeneration)
+		}
+	}
+	ready := meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionReady)
+	wasReady := before != nil && meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady) &&
+		before.Status.ObservedGeneration == status.ObservedGeneration
+	if ready && !wasReady && status.ObservedGeneration == mc.Generation && !truth {
+		say("Ready is True, and never was for generation %d", mc.Generation)
+	}
+	if ready && len(status.Nodes) != int(status.Replicas) {
+		say("Ready is True with %d nodes of %d", len(status.Nodes), status.Replicas)
+	}
+	return found
+}
+
+// story is a history to be read.
+func story(entries []entry) string {
+	var text strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&text, "%d %s %s", e.version, e.event, e.key())
+		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
+			for _, condition := range mc.Status.Conditions {
+				fmt.Fprintf(&text, " %s=%s/%s", condition.Type, condition.Status, condition.Reason)
+			}
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
+
+// TestLies shows the judge histories: which of them have a lie, and which have none.
+func TestLies(t *testing.T) {
+	t.Parallel()
+	begun, done := deploymentEntry("1", 1, 0), deploymentEntry("1", 1, 1)
+	gone := done
+	gone.event = watch.Deleted
+	unready, ready := statusEntry(1, 1, 0), statusEntry(1, 1, 1)
+	const early = "resource version %d: Ready is True, and never was for generation %d"
+	for name, test := range map[string]struct {
+		history []entry
+		want    []string
+	}{
+		"ready when it is":     {[]entry{unready, begun, done, ready}, nil},
+		"ready before it is":   {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
+		"ready after it was":   {[]entry{unready, done, begun, ready}, nil},
+		"ready without a node": {[]entry{unready, done, statusEntry(1, 1, 2)}, []string{"resource version 3: Ready is True with 1 nodes of 2"}},
+		"of a former generation": {
+			[]entry{unready, done, ready, statusEntry(2, 1, 1), statusEntry(2, 2, 0), statusEntry(2, 1, 0)},
+			[]string{"resource version 6: generation 1 is observed, after 2 was"},
+		},
+		"of a generation to come": {[]entry{statusEntry(1, 2, 0)}, []string{"resource version 1: generation 2 is observed, 1 exists"}},
+		"ready for the former generation's Deployment": {
+			[]entry{unready, done, ready, statusEntry(2, 1, 1), deploymentEntry("1", 2, 0), statusEntry(2, 2, 1)},
+			[]string{fmt.Sprintf(early, 6, 2)},
+		},
+		"ready while the Deployment is deleted": {[]entry{unready, done, gone, ready}, nil},
+		"ready when the next Deployment has not begun": {
+			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},
+		},
+		"ready when there has been no Deployment": {[]entry{unready, ready}, []string{fmt.Sprintf(early, 2, 1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for i, e := range test.history {
+				e.object = e.object.DeepCopyObject().(client.Object)
+				e.object.SetResourceVersion(strconv.Itoa(i + 1))
+				test.history[i] = e
+			}
+			if difference := cmp.Diff(test.want, lies(test.history)); difference != "" {
+				t.Errorf("-want +got:\n%s", difference)
+			}
+		})
+	}
+}
+
+// deploymentEntry is the Deployment of a Memcached of the size 1, with so many ready nodes.
+func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
+	return entry{resource: "deployments", event: watch.Modified, object: &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: cacheName, UID: uid, Generation: generation,
+			OwnerReferences: []metav1.OwnerReference{{UID: "memcached", Controller: ptr.To(true)}},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(1)),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"-m 64"}}}}},
+		},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: ready,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
+		},
+	}}
+}
+
+// statusEntry is a Memcached of the size 1, which tells of one node. It is Ready if there are replicas.
+func statusEntry(generation, observed int64, replicas int32) entry {
+	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
+	if replicas > 0 {
+		ready.Status = metav1.ConditionTrue
+	}
+	return entry{resource: "memcacheds", event: watch.Modified, object: &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Name: cacheName, UID: "memcached", Generation: generation},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Config: cachev1alpha1.MemcachedConfig{Memory: ptr.To(resource.MustParse("64Mi"))}},
+		Status: cachev1alpha1.MemcachedStatus{
+			ObservedGeneration: observed, Replicas: replicas, Nodes: []string{"node"}, Conditions: []metav1.Condition{ready},
+		},
+	}}
+}
