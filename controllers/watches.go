@@ -37,6 +37,13 @@ const debounce = 500 * time.Millisecond
 // a resync. A look takes some two milliseconds of CPU, which those that somebody waits for need, and the API server that they wait for.
 const looksPerSecond = 200
 
+// After the process has begun, those that somebody waits for have the machine nearly for themselves: the others come so many
+// a second for so long.
+const (
+	firstLooksPerSecond = 20
+	firstLooks          = 3 * time.Second
+)
+
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // urgency is when an event is to be looked at: -1 for never, 0 for at once.
@@ -103,10 +110,14 @@ func watch[T client.Object](
 func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created, updated := funcs.CreateFunc, funcs.UpdateFunc
-	looks := rate.NewLimiter(looksPerSecond, 1)
-	later := func(mc *cachev1alpha1.Memcached, q queue) {
+	looks, first := rate.NewLimiter(looksPerSecond, 1), rate.NewLimiter(firstLooksPerSecond, 1)
+	later := func(mc *cachev1alpha1.Memcached, q queue, begins bool) {
 		now := r.clock.Now()
-		enqueue(q, client.ObjectKeyFromObject(mc), looks.ReserveN(now, 1).DelayFrom(now))
+		delay := looks.ReserveN(now, 1).DelayFrom(now)
+		if begins {
+			delay = min(first.ReserveN(now, 1).DelayFrom(now), firstLooks+delay)
+		}
+		enqueue(q, client.ObjectKeyFromObject(mc), delay)
 	}
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[*cachev1alpha1.Memcached], q queue) {
 		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
@@ -114,7 +125,7 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, r
 		case !e.IsInInitialList:
 			created(ctx, e, q)
 		case !awaited(e.Object):
-			later(e.Object, q)
+			later(e.Object, q, true)
 		case ok:
 			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
 			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
@@ -124,7 +135,7 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, r
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[*cachev1alpha1.Memcached], q queue) {
 		if resync(e) {
-			later(e.ObjectNew, q)
+			later(e.ObjectNew, q, false)
 			return
 		}
 		updated(ctx, e, q)

@@ -47,12 +47,36 @@ func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 	later := ptr.To(handler.LowPriority)
 	want := []priorityqueue.AddOpts{
 		{Priority: later},
-		{Priority: later, After: time.Second / looksPerSecond},
+		{Priority: later, After: time.Second / firstLooksPerSecond},
 		{Priority: ptr.To(0)},
-		{Priority: later, After: 2 * time.Second / looksPerSecond},
+		{Priority: later, After: 2 * time.Second / firstLooksPerSecond},
 	}
 	if diff := cmp.Diff(want, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	ready := &cachev1alpha1.Memcached{}
+	ready.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	var queue addedTo
+	memcacheds := r.memcacheds()
+	for range 1000 {
+		memcacheds.Create(t.Context(), event.TypedCreateEvent[*cachev1alpha1.Memcached]{Object: ready, IsInInitialList: true}, &queue)
+	}
+	inTheBeginning := 0
+	for _, opts := range queue.opts {
+		if opts.After < firstLooks {
+			inTheBeginning++
+		}
+	}
+	if want := int(firstLooks.Seconds() * firstLooksPerSecond); inTheBeginning != want {
+		t.Errorf("%d are looked at in the first %s, want %d", inTheBeginning, firstLooks, want)
+	}
+	if last, want := queue.opts[999].After, firstLooks+999*time.Second/looksPerSecond; last != want {
+		t.Errorf("the last of a thousand is looked at after %s, want %s", last, want)
 	}
 }
 
