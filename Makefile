@@ -113,12 +113,12 @@ with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) &
 
 .PHONY: test
 test: ## Run every unit and envtest suite.
-	@$(with-envtest) go test $(TEST_FLAGS) ./...
+	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # its results depend on files of another module, this one
 
 .PHONY: test-race
 test-race: ## Run the same suites with the race detector (needs a C compiler).
-	@$(with-envtest) env CGO_ENABLED=1 go test -race $(TEST_FLAGS) ./...
+	@$(with-envtest) env CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) ./...
 
 ##@ Build
 

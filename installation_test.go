@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,5 +121,14 @@ func (i installation) tokenOfMetricsReader(t *testing.T) string {
 	if err := i.admin.Create(t.Context(), binding); err != nil {
 		t.Fatal(fmt.Errorf("bind the role: %w", err))
 	}
+	// The API server reads its roles by a watch, and the operator remembers a refusal for half a minute.
+	NewWithT(t).Eventually(func(g Gomega) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  fmt.Sprintf("system:serviceaccount:%s:reader", installed),
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		}}
+		g.Expect(i.admin.Create(t.Context(), review)).To(Succeed())
+		g.Expect(review.Status.Allowed).To(BeTrue())
+	}, "60s").Should(Succeed())
 	return i.token(t, "reader")
 }

@@ -158,7 +158,7 @@ func get(t *testing.T, url, token string) (int, string, string) {
 // TestManager runs the manager with the flags and the permissions of config/default.
 func TestManager(t *testing.T) {
 	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(20 * time.Second)
+	g.SetDefaultEventuallyTimeout(time.Minute)
 	installation := install(t)
 	metricsAddress, probeAddress := freeAddress(t), freeAddress(t)
 	m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, account)},

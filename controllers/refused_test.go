@@ -129,7 +129,8 @@ var _ = Describe("What prevents the desired state", func() {
 		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
 		Expect(user.Status().Update(ctx, quota)).To(Succeed())
 		// The API server may not know of the quota yet; the refusal is what the test is about, not its moment.
-		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).Should(HaveOccurred())
+		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).
+			Should(MatchError(ContainSubstring("exceeded quota")))
 
 		Expect(o.try(ctx, mc, writeService+" (403)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/QuotaExceeded"))

@@ -8,7 +8,7 @@ FAULTS_PARALLEL ?= 12
 
 .PHONY: test-faults
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." plays one plan again.
-	@$(with-envtest) go test -tags faults -count=1 -timeout 30m -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
+	@$(with-envtest) go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
 
 .PHONY: test-mutations
 test-mutations: ## Take each defence away that a pattern of test/faults names, and see its test fail. Takes 15 minutes.

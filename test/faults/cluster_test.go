@@ -139,37 +139,48 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 
 // roll takes the steps of a rollout: the Deployment is seen, its pods are created, they become ready, the others go.
 func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
-	var current, others []corev1.Pod
+	var current, others, orphans []corev1.Pod
 	hash := templateHash(d)
 	size := int(ptr.Deref(d.Spec.Replicas, 0))
 	for _, pod := range pods {
 		index := 0
 		_, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index)
-		if d.UID != "" && err == nil && index < size && pod.OwnerReferences[0].UID == d.UID {
+		switch {
+		case pod.OwnerReferences[0].UID != d.UID:
+			orphans = append(orphans, pod)
+		case err == nil && index < size:
 			current = append(current, pod)
-		} else {
+		default:
 			others = append(others, pod)
 		}
 	}
-	if d.UID != "" {
-		if err := c.see(ctx, d, hash, current, others); err != nil {
-			return err
-		}
-		for i := range size {
-			if err := c.runPod(ctx, d, hash, i, current); err != nil {
-				return err
-			}
-		}
+	// Those of a Deployment that is gone first: the pods of the present one may have their names.
+	if err := c.remove(ctx, orphans); err != nil || d.UID == "" {
+		return err
 	}
-	for i := range others {
-		if err := client.IgnoreNotFound(c.client.Delete(ctx, &others[i], client.GracePeriodSeconds(0))); err != nil {
+	if err := c.see(ctx, d, hash, current, others); err != nil {
+		return err
+	}
+	for i := range size {
+		if err := c.runPod(ctx, d, hash, i, current); err != nil {
 			return err
 		}
 	}
-	if d.UID == "" {
-		return nil
+	if err := c.remove(ctx, others); err != nil {
+		return err
 	}
 	return c.report(ctx, d, size, size, size, "NewReplicaSetAvailable")
+}
+
+// remove deletes these pods, and no others of their names.
+func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
+	for i := range pods {
+		options := []client.DeleteOption{client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID}}
+		if err := client.IgnoreNotFound(c.client.Delete(ctx, &pods[i], options...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // see gives a new template its revision and reports how far the rollout is.

@@ -39,6 +39,11 @@ type fault struct {
 	watch     string
 }
 
+// concerns says whether the fault is for a write.
+func (f *fault) concerns(w write) bool {
+	return f.write == w.kind() && f.nth == w.nth && f.turn == w.turn
+}
+
 // String is the part of a plan's name after the scenario.
 func (f *fault) String() string {
 	if f.watch != "" {

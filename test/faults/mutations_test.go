@@ -72,7 +72,7 @@ func (p pattern) testWith(t *testing.T, text string) (output string, err error) 
 	}
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir = testenv.Path()
-	command.Env = append(os.Environ(), "FAULT_PLAN="+p.plan, "FAULTS_LIMIT=20s")
+	command.Env = append(os.Environ(), "FAULT_PLAN="+p.plan, "FAULTS_LIMIT=60s")
 	combined, err := command.CombinedOutput()
 	return string(combined), err
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,8 +107,9 @@ func TestBusyNeighbours(t *testing.T) {
 		place.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonInvalidSpec)
 	}
 	busy := make(chan struct{})
+	var neighbours sync.WaitGroup
 	for _, place := range bad {
-		go func() {
+		neighbours.Go(func() {
 			size := int32(0)
 			for tick := time.NewTicker(20 * time.Millisecond); ; size = 1 - size {
 				select {
@@ -122,11 +124,12 @@ func TestBusyNeighbours(t *testing.T) {
 					t.Errorf("the neighbour: %v", err)
 				}
 			}
-		}()
+		})
 	}
 	good.createCache(1)
 	good.await("converge beside busy neighbours", settled)
 	close(busy)
+	neighbours.Wait()
 	for _, place := range places {
 		place.removeAll()
 	}

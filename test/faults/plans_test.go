@@ -17,7 +17,7 @@ type plans struct{ bitten, spared atomic.Int32 }
 
 // Of the writes of a play, few depend on how busy the machine is.
 const (
-	fewestPlans       = 300
+	fewestPlans       = 600
 	sparedPerThousand = 50
 )
 

@@ -98,7 +98,7 @@ func (l lane) try(leaf leaf, value string) {
 	l.changed.createCache(1)
 	defer l.changed.removeAll()
 	l.changed.await("begin", settled)
-	before := l.changed.children()
+	before := children(latest(history.of(l.changed.namespace)))
 	base := &cachev1alpha1.Memcached{}
 	l.changed.read(base)
 
@@ -131,10 +131,12 @@ func (l lane) try(leaf leaf, value string) {
 	l.changed.must(err)
 	l.changed.must(user.Patch(l.changed.ctx, patched, client.RawPatch(types.JSONPatchType, spec)))
 	l.changed.seen(patched)
-	l.changed.await("go back", settled)
-	if difference := cmp.Diff(before, l.changed.children()); difference != "" {
-		l.changed.Errorf("%s and back is not what was before (-before +after):\n%s", patch, difference)
-	}
+	l.changed.await(patch+" and back to what was before (-before +after)", func(now objects) string {
+		if missing := settled(now); missing != "" {
+			return missing
+		}
+		return cmp.Diff(before, children(now)) // the histories of the kinds are not equally fast
+	})
 }
 
 // sameAsFresh compares what the changed Memcached has with what a new one has.
@@ -142,22 +144,21 @@ func (l lane) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
 	l.fresh.create(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: spec})
 	defer l.fresh.removeAll()
 	l.fresh.await("converge from the beginning", settled)
-	if difference := cmp.Diff(l.fresh.children(), l.changed.children()); difference != "" {
+	fresh, changed := children(latest(history.of(l.fresh.namespace))), children(latest(history.of(l.changed.namespace)))
+	if difference := cmp.Diff(fresh, changed); difference != "" {
 		l.changed.Errorf("the way there makes a difference (-fresh +changed):\n%s", difference)
 	}
 }
 
 // children is the state of the objects of the Memcached, without the marks of the way there.
-func (p *play) children() map[string]string {
-	now := latest(history.of(p.namespace))
-	delete(now, "memcacheds/"+cacheName)
+func children(now objects) map[string]string {
+	found := objects{}
 	for key, object := range now {
-		object := object.DeepCopyObject().(client.Object)
-		annotations := object.GetAnnotations()
-		delete(annotations, revisionAnnotation)
-		now[key] = object
+		found[key] = object.DeepCopyObject().(client.Object)
+		delete(found[key].GetAnnotations(), revisionAnnotation)
 	}
-	return state(now)
+	delete(found, "memcacheds/"+cacheName)
+	return state(found)
 }
 
 // removeAll deletes the Memcached and waits until the cluster has deleted the rest.

@@ -60,8 +60,8 @@ type proxy struct {
 	crash func()
 	// snapshots are the lists of before begin, by resource, which a stale API server would still serve.
 	snapshots map[string][]byte
-	// late are the resources that are served from the snapshots, until they were.
-	late sets.Set[string]
+	// late are the resources that are served from the snapshots, until they were; listed are those that were listed so.
+	late, listed sets.Set[string]
 }
 
 func newProxy() (*proxy, error) {
@@ -75,7 +75,7 @@ func newProxy() (*proxy, error) {
 	transport, err := sharedTransport()
 	return &proxy{
 		target: target, transport: transport, bitten: make(chan struct{}), delivered: map[string]int{},
-		snapshots: map[string][]byte{}, late: sets.Set[string]{}, crash: func() {},
+		snapshots: map[string][]byte{}, late: sets.Set[string]{}, listed: sets.Set[string]{}, crash: func() {},
 	}, err
 }
 
@@ -105,6 +105,16 @@ func (p *proxy) written() []write {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return slices.Clone(p.writes)
+}
+
+// missed says whether there was an occasion for a fault that has not happened.
+func (p *proxy) missed(f *fault) bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if f.watch != "" {
+		return p.fault != nil && p.delivered[f.watch] > 0
+	}
+	return p.fault != nil && slices.ContainsFunc(p.writes, f.concerns)
 }
 
 // counts are how many events of each resource were delivered since begin.
@@ -216,7 +226,7 @@ func (l *listener) count(request testenv.Request) (index int, strike *fault) {
 	if l.armed {
 		l.writes = append(l.writes, recorded)
 	}
-	if f := l.fault; f != nil && f.write == recorded.kind() && f.nth == recorded.nth && f.turn == recorded.turn {
+	if f := l.fault; f != nil && f.concerns(recorded) {
 		l.fault, strike = nil, f
 	}
 	return len(l.writes) - 1, strike

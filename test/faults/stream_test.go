@@ -232,6 +232,9 @@ func (l *listener) servesLate(w http.ResponseWriter, r *http.Request, info *requ
 	case info.Verb == "list" && query.Get("resourceVersion") == "0":
 		w.Header().Set("Content-Type", "application/json")
 		io.Copy(w, bytes.NewReader(snapshot))
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.listed.Insert(info.Resource)
 		return true
 	case info.Verb == "watch":
 		select {
@@ -240,7 +243,9 @@ func (l *listener) servesLate(w http.ResponseWriter, r *http.Request, info *requ
 		case <-l.down:
 		}
 		l.mutex.Lock()
-		l.late.Delete(info.Resource)
+		if l.listed.Has(info.Resource) {
+			l.late.Delete(info.Resource)
+		}
 		l.mutex.Unlock()
 		return false
 	default:
