@@ -141,9 +141,8 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
 	var current, others, orphans []corev1.Pod
 	hash := templateHash(d)
-	size := int(ptr.Deref(d.Spec.Replicas, 0))
+	index, size := 0, int(ptr.Deref(d.Spec.Replicas, 0))
 	for _, pod := range pods {
-		index := 0
 		_, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index)
 		switch {
 		case pod.OwnerReferences[0].UID != d.UID:
@@ -175,8 +174,8 @@ func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.
 // remove deletes these pods, and no others of their names.
 func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
-		options := []client.DeleteOption{client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID}}
-		if err := client.IgnoreNotFound(c.client.Delete(ctx, &pods[i], options...)); err != nil {
+		err := c.client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID})
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
