@@ -116,6 +116,10 @@ test: ## Run every unit and envtest suite.
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # its results depend on files of another module, this one
 
+# The suites that run in a cluster are compiled ahead: its namespaces have no way to download a module. RACE=1 compiles them
+# with the race detector, which needs a C compiler.
+compile-tests = $(if $(RACE),env CGO_ENABLED=1) go test -c $(if $(RACE),-race)
+
 .PHONY: test-race
 test-race: ## Run the same suites with the race detector (needs a C compiler).
 	@$(with-envtest) env CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) ./...

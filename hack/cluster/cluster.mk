@@ -52,7 +52,6 @@ test-e2e: $(KUSTOMIZE) bin/e2e.test
 		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" ../../$(e2e) $(E2E_FLAGS)
 endif
 
-# Compiled ahead: the namespaces of the local cluster have no way to download a module.
 .PHONY: bin/e2e.test
 bin/e2e.test:
-	@go test -c -tags e2e -o $@ ./test/e2e
+	@$(compile-tests) -tags e2e -o $@ ./test/e2e

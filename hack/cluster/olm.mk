@@ -23,7 +23,6 @@ test-olm: bin/olm.test ## Test the OLM package: install, upgrade and uninstall u
 	bin/cluster --name $(CLUSTER) exec env --chdir test/olm SSL_CERT_FILE="$$ca" CLUSTER_CA="$$ca" \
 		../../bin/olm.test --ginkgo.v --ginkgo.timeout=30m $(OLM_FLAGS)
 
-# Compiled ahead: the namespaces of the local cluster have no way to download a module.
 .PHONY: bin/olm.test
 bin/olm.test:
-	@go test -c -tags olm -o $@ ./test/olm
+	@$(compile-tests) -tags olm -o $@ ./test/olm

@@ -22,4 +22,4 @@ test-olm-v1: bin/olmv1.test ## Test the operator as a ClusterExtension of OLM v1
 
 .PHONY: bin/olmv1.test
 bin/olmv1.test:
-	@go test -c -tags olmv1 -o $@ ./test/olmv1
+	@$(compile-tests) -tags olmv1 -o $@ ./test/olmv1

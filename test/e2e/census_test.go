@@ -35,7 +35,8 @@ const (
 // census is what is seen of the members of a Memcached during a change: ten times a second, what the DNS of the cluster
 // and status.nodes say; when a pod begins to leave; and whether every node that DNS has announced answers a command.
 type census struct {
-	mc *cachev1alpha1.Memcached
+	// key names the Memcached. The object itself belongs to who makes the change.
+	key client.ObjectKey
 	// began is when the change was made.
 	began time.Time
 
@@ -70,7 +71,7 @@ type failure struct {
 // censusOf makes a change to a Memcached and follows its members until nobody comes or leaves any more.
 func censusOf(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *census {
 	GinkgoHelper()
-	c := &census{mc: mc, pods: map[string]*podLife{}, failures: map[string][]failure{}}
+	c := &census{key: client.ObjectKeyFromObject(mc), pods: map[string]*podLife{}, failures: map[string][]failure{}}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	pods, err := k8s.Watch(ctx, &corev1.PodList{}, client.InNamespace(mc.Namespace))
@@ -81,11 +82,11 @@ func censusOf(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *
 	followers.Go(func() { every(ctx, samplePeriod, func() { c.askDNS(ctx, &followers) }) })
 	followers.Go(func() { every(ctx, samplePeriod, func() { c.askStatus(ctx) }) })
 
-	c.untilSettled(ctx)
+	c.untilSettled(ctx, mc.Spec.Size)
 	c.began = time.Now()
 	change()
 	untilReady(ctx, mc)
-	c.untilSettled(ctx)
+	c.untilSettled(ctx, mc.Spec.Size)
 	stop()
 	followers.Wait()
 	Expect(c.broken).NotTo(HaveOccurred())
@@ -94,12 +95,12 @@ func censusOf(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *
 
 // untilSettled waits until as many pods exist as are wanted, DNS and the status name just these, and the watch has told of
 // the end of the others.
-func (c *census) untilSettled(ctx context.Context) {
+func (c *census) untilSettled(ctx context.Context, size int32) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		var pods corev1.PodList
-		g.Expect(k8s.List(ctx, &pods, client.InNamespace(c.mc.Namespace))).To(Succeed())
-		g.Expect(pods.Items).To(HaveLen(int(c.mc.Spec.Size)))
+		g.Expect(k8s.List(ctx, &pods, client.InNamespace(c.key.Namespace))).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(int(size)))
 		var names, addresses []string
 		for _, pod := range pods.Items {
 			g.Expect(pod.DeletionTimestamp).To(BeNil())
@@ -157,7 +158,7 @@ func (c *census) askDNS(ctx context.Context, followers *sync.WaitGroup) {
 	patient, cancel := context.WithTimeout(ctx, samplePatience)
 	defer cancel()
 	// Only A records: Go's resolver takes an empty answer about the others for all there is when the one about these fails.
-	found, err := resolver().LookupNetIP(patient, "ip4", c.mc.Name+"."+c.mc.Namespace+".svc.cluster.local.")
+	found, err := resolver().LookupNetIP(patient, "ip4", c.key.Name+"."+c.key.Namespace+".svc.cluster.local.")
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
 		return // that there is no sample shows, see blind
 	}
@@ -182,7 +183,7 @@ func (c *census) askStatus(ctx context.Context) {
 	patient, cancel := context.WithTimeout(ctx, samplePatience)
 	defer cancel()
 	var mc cachev1alpha1.Memcached
-	if err := k8s.Get(patient, client.ObjectKeyFromObject(c.mc), &mc); err != nil {
+	if err := k8s.Get(patient, c.key, &mc); err != nil {
 		return // as in askDNS
 	}
 	c.note(func() { c.inStatus = append(c.inStatus, sample{at, mc.Status.Nodes}) })

@@ -28,7 +28,7 @@ type tally struct {
 type figures struct {
 	// fewest and most are the smallest and the largest number of members.
 	fewest, most int
-	// stale is the longest time for which a pod was a member after its deletion had begun, at most.
+	// stale is the longest time after its deletion had begun at which a pod was still seen as a member.
 	stale time.Duration
 	// complete is the time from the change until the members were those who stay.
 	complete time.Duration
@@ -81,8 +81,11 @@ func (c *census) figuresOf(samples []sample, nameOf func(ip string, pod *podLife
 			continue
 		}
 		name := nameOf(ip, pod)
-		left := lastChange(samples, func(s sample) bool { return !slices.Contains(s.members, name) })
-		f.stale = max(f.stale, left.Sub(pod.leaving))
+		for _, s := range samples {
+			if slices.Contains(s.members, name) {
+				f.stale = max(f.stale, s.at.Sub(pod.leaving))
+			}
+		}
 	}
 	final := samples[len(samples)-1].members
 	complete := lastChange(samples, func(s sample) bool { return slices.Equal(s.members, final) })
