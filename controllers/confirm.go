@@ -65,7 +65,7 @@ func (r *Reconciler) unconfirmed(mc *cachev1alpha1.Memcached, exists bool) bool 
 
 // forget ends the memory of a Memcached that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.memory.Forget(name)
+	r.applier.Forget(name)
 	r.confirmed.Delete(name)
 	r.told.Delete(name)
 	r.undecided.Delete(name)

@@ -27,27 +27,33 @@ var zeros = []apply.Zero{
 	{Kind: deploymentKind, Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
 }
 
-// unions are the fields of the objects of which Kubernetes allows only one, and of which one is always desired. The hook
-// before a stop may be undesired, so it is not among them: what an exchange has written does not go with an apply.
-var unions = []apply.Union{
-	{Kind: budgetKind, Path: []string{"spec"}, Members: []string{"minAvailable", "maxUnavailable"}},
-	{Kind: deploymentKind, Path: container("readinessProbe"), Members: handlers},
-	{Kind: deploymentKind, Path: container("livenessProbe"), Members: handlers},
-	{Kind: deploymentKind, Path: container("startupProbe"), Members: handlers},
+// exclusives are the fields to which nobody may add: a mixture of theirs and ours is refused, or gives the pods more rights or
+// other resources than the Memcached says.
+var exclusives = []apply.Exclusive{
+	{Kind: budgetKind, Fields: []string{"spec"}},
+	{Kind: deploymentKind, Path: podSpec, Fields: []string{"securityContext", "hostNetwork", "hostPID", "hostIPC"}},
+	{Kind: deploymentKind, Path: containers, Fields: []string{
+		"resources", "securityContext", "lifecycle", "readinessProbe", "livenessProbe", "startupProbe",
+	}},
 }
 
-// namedLists are the ports, which an apply finds by number and protocol.
+// namedLists are the ports, which an apply finds by number and protocol. The API server gives the ports of pods in the network of
+// their host a port of the host, and leaves it there.
 var namedLists = []apply.NamedList{
 	{Kind: serviceKind, Path: []string{"spec"}, Field: "ports", Key: "port", Others: []string{"protocol"}},
-	{Kind: deploymentKind, Path: containers, Field: "ports", Key: "containerPort", Others: []string{"protocol"}},
+	{
+		Kind: deploymentKind, Path: containers, Field: "ports", Key: "containerPort", Others: []string{"protocol"},
+		Unset: []string{"hostPort", "hostIP"},
+	},
 }
 
-// handlers are those of probes.
-var handlers = []string{"exec", "grpc", "httpGet", "tcpSocket"}
-
-// containers are those of the pods.
-var containers = []string{"spec", "template", "spec", "containers"}
-
-func container(field string) []string {
-	return append(slices.Clone(containers), field)
+// separables are what the pods follow from. If the API server refuses it, the size is written nevertheless.
+var separables = []apply.Separable{
+	{Kind: deploymentKind, Paths: [][]string{{"spec", "template"}, {"metadata", "annotations"}}},
 }
+
+var (
+	podSpec = []string{"spec", "template", "spec"}
+	// containers are those of the pods that bear the names of ours.
+	containers = append(slices.Clone(podSpec), "containers")
+)

@@ -76,12 +76,14 @@ func NewReconciler(
 		client: c,
 		live:   live,
 		memory: memory,
-		applier: apply.New(c, live, memory, apply.Options{
+		applier: apply.New(c, live, memory, clock, apply.Options{
 			FieldOwner:     fieldOwner,
 			HashAnnotation: "cache.example.com/applied-hash",
+			IdentityLabels: []string{memcached.ManagedByLabel, memcached.InstanceLabel},
 			Zeros:          zeros,
-			Unions:         unions,
+			Exclusives:     exclusives,
 			NamedLists:     namedLists,
+			Separables:     separables,
 		}),
 		recorder: recorder,
 		metrics:  m,

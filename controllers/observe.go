@@ -13,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -52,7 +53,7 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	reads := reads{Reconciler: r, name: client.ObjectKeyFromObject(mc)}
 	observed.Deployment = read(ctx, &reads, &appsv1.Deployment{}, mc.Status.Image != "")
 	observed.Service = read(ctx, &reads, &corev1.Service{}, mc.Status.ServiceName != "")
-	observed.PodDisruptionBudget = read(ctx, &reads, &policyv1.PodDisruptionBudget{}, false)
+	observed.PodDisruptionBudget = read(ctx, &reads, &policyv1.PodDisruptionBudget{}, mayHaveBudget(mc))
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})
 	observed.Pods = pods.Items
@@ -60,6 +61,13 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 		return observed, false, fmt.Errorf("observe: %w", err)
 	}
 	return observed, reads.unconfirmed, nil
+}
+
+// mayHaveBudget says whether there may be a PodDisruptionBudget that the cache does not hold and that nothing else will find: the
+// spec has changed, and it wants none.
+func mayHaveBudget(mc *cachev1alpha1.Memcached) bool {
+	told := mc.Status.ObservedGeneration
+	return told != 0 && told != mc.Generation && !ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }
 
 // reads are the reads of one observation.

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,6 +39,8 @@ type applied struct {
 	err error
 	// transient says that the API server did not decide about some of the objects, so that soon more will be known.
 	transient bool
+	// retryAfter is when to look again at what no watch tells of, 0 for never.
+	retryAfter time.Duration
 }
 
 // reason is the outcome in one word, for the metric.
@@ -54,13 +57,25 @@ func (a *applied) reason() string {
 	}
 }
 
-// result is what Reconcile returns. An error is tried again, and what else is waited for wakes the controller, but for
-// objects that are not watched and for creations that a watch has missed.
+// result is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
+// controller, but for objects that are not watched, for creations that a watch has missed, and for the end of a contest.
 func (a *applied) result(unconfirmed bool) (reconcile.Result, error) {
-	if a.err == nil && (unconfirmed || a.created || a.Waiting != "") {
-		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	wait := a.retryAfter
+	if unconfirmed || a.created || a.Waiting != "" {
+		wait = sooner(wait, lookAgain)
+	}
+	if wait > 0 && (a.err == nil || errors.Is(a.err, reconcile.TerminalError(nil))) {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return reconcile.Result{}, a.err
+}
+
+// sooner is the shorter one of two times to wait, of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // tellUndecided is for how long the API server may fail to decide before that is told. A webhook may fail for ever, and what
@@ -83,13 +98,13 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	if mc.DeletionTimestamp != nil {
 		return applied{}
 	}
-	desired, err := memcached.Desired(mc, observed, r.options)
-	if err != nil {
-		return judge(err)
-	}
+	desired, invalid := memcached.Desired(mc, observed, r.options)
 	plan := r.applier.Plan(mc, desired, observed.Objects())
+	if invalid != nil { // the pods that run stay as they are; all else is as it should be
+		plan = r.applier.PlanPartial(mc, desired, observed.Objects())
+	}
 	if memcached.Paused(mc) {
-		a := judge(plan.Err())
+		a := judge(errors.Join(invalid, plan.Err()))
 		a.Pending = plan.Pending()
 		return a
 	}
@@ -97,8 +112,11 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 		return judge(err)
 	}
 	result, err := r.applier.Apply(ctx, plan)
-	a := judge(err)
+	a := judge(errors.Join(invalid, err))
 	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
+	for _, kind := range result.Corrected {
+		r.metrics.Corrected(kind)
+	}
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
@@ -112,6 +130,8 @@ func judge(err error) applied {
 	for _, err := range flatten(err) {
 		var waiting *apply.WaitingError
 		var invalid *memcached.InvalidError
+		var conflict *apply.ConflictError
+		var contested *apply.ContestedError
 		switch {
 		case errors.As(err, &waiting):
 			a.Waiting = waiting.Error()
@@ -120,6 +140,12 @@ func judge(err error) applied {
 		case errors.As(err, &invalid):
 			a.add(memcached.Problem{Reason: invalid.Reason, Message: invalid.Message})
 			terminal = append(terminal, err)
+		case errors.As(err, &conflict):
+			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()})
+			a.retryAfter = sooner(a.retryAfter, cmp.Or(conflict.RetryAfter, lookAgain))
+		case errors.As(err, &contested):
+			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
+			a.retryAfter = sooner(a.retryAfter, contested.RetryAfter)
 		default:
 			a.transient = a.transient || isTransient(err)
 			a.add(problemOf(err))
@@ -141,9 +167,6 @@ func (a *applied) add(problem memcached.Problem) {
 }
 
 func problemOf(err error) memcached.Problem {
-	if conflict, ok := errors.AsType[*apply.ConflictError](err); ok {
-		return memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()}
-	}
 	problem := memcached.Problem{Reason: memcached.RefusalReason(err.Error()), Message: err.Error()}
 	if apierrors.IsInvalid(err) && problem.Reason == cachev1alpha1.ReasonApplyFailed {
 		problem.Reason = cachev1alpha1.ReasonInvalidSpec
@@ -151,13 +174,24 @@ func problemOf(err error) memcached.Problem {
 	return problem
 }
 
+// remedy says what helps against somebody else who keeps writing what is ours.
+func remedy(contested *apply.ContestedError) string {
+	switch {
+	case contested.Manager == fieldOwner:
+		return "another Memcached operator manages the same namespace with other settings: let only one do so"
+	case contested.Kind == "Deployment" && contested.Field == "spec.replicas":
+		return "aim what scales it at the Memcached, whose spec.size has the subresource scale"
+	default:
+		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
+	}
+}
+
 // isTransient says whether the API server failed to decide, or decided about an object that has changed since.
 func isTransient(err error) bool {
-	var conflict *apply.ConflictError
 	var render *apply.RenderError
 	var status apierrors.APIStatus
 	switch {
-	case errors.As(err, &conflict), errors.As(err, &render):
+	case errors.As(err, &render):
 		return false
 	case !errors.As(err, &status):
 		return true // the network

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 var _ = Describe("What prevents the desired state", func() {
@@ -47,7 +48,7 @@ var _ = Describe("What prevents the desired state", func() {
 		theirs := foreignService(ctx, mc, nil)
 
 		By("finding it by the refusal of the API server, as the cache does not hold it")
-		Expect(o.try(ctx, mc, writeService+" (409)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
+		Expect(o.try(ctx, mc, writeService+" (409)", writeBudget, writeDeployment, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 		Expect(message(ctx, mc, "Degraded")).To(Equal(
 			"Service cache exists already and belongs to nobody: delete or rename one of the two"))
@@ -56,26 +57,41 @@ var _ = Describe("What prevents the desired state", func() {
 
 		By("changing nothing and repeating nothing")
 		rollOut(ctx, mc)
-		Expect(o.try(ctx, mc, writeService+" (409)", writeStatus)).To(HaveOccurred())
+		o.step(ctx, mc)
+
+		By("asking seldom whether it is still there, with one read")
+		o.wait(5 * time.Second)
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get services"}))
 		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Stuck", "True/Conflict")
-		Expect(o.try(ctx, mc, writeService+" (409)")).To(HaveOccurred())
+		for _, interval := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 55 * time.Second, 55 * time.Second} {
+			o.step(ctx, mc)
+			Expect(o.result.RequeueAfter).To(Equal(interval))
+			o.wait(interval - 1)
+			o.step(ctx, mc)
+			o.wait(1)
+			Expect(o.try(ctx, mc)).To(Succeed())
+			Expect(o.requests.Gets()).To(Equal([]string{"get services"}), "after %s", interval)
+		}
 		Expect(live(ctx, mc, &corev1.Service{})).To(Equal(theirs))
 		o.events()
 
-		By("recovering by itself")
+		By("recovering by itself within a minute")
 		Expect(user.Delete(ctx, theirs)).To(Succeed())
-		o.step(ctx, mc, writeService, writeStatus)
+		o.wait(55 * time.Second)
+		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}))
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready All 3 nodes are ready"))
 	})
 
-	It("may be somebody else's object that bears our labels, or has lost its owner", func(ctx SpecContext) {
+	It("may be somebody else's object that bears our labels", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
-			b.OwnerReferences, b.Spec.MaxUnavailable = nil, nil
+			b.OwnerReferences[0].UID, b.OwnerReferences[0].Name, b.Spec.MaxUnavailable = "another", "another", nil
 		})
 		theirs := live(ctx, mc, &policyv1.PodDisruptionBudget{})
-		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		o.step(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 
 		By("not deleting it when it is not wanted")
@@ -86,12 +102,58 @@ var _ = Describe("What prevents the desired state", func() {
 
 	It("may be a Deployment of somebody else, whose pods are not counted", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.OwnerReferences, d.Annotations = nil, nil })
 		before := live(ctx, mc, &appsv1.Deployment{})
-		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "False/Conflict", "False/NodesUnavailable", "False/Stuck", "True/Conflict")
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
+	})
+
+	It("is no object of ours that has lost its owner, which is adopted with one write", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		deployment := live(ctx, mc, &appsv1.Deployment{})
+		change(ctx, deployment, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
+		Expect(o.try(ctx, mc, writeDeployment)).To(Succeed())
+		adopted := live(ctx, mc, &appsv1.Deployment{})
+		Expect(metav1.IsControlledBy(adopted, mc)).To(BeTrue())
+		Expect(adopted.Spec).To(Equal(deployment.Spec))
+		o.step(ctx, mc)
+	})
+
+	It("is not what a deletion has orphaned: another Memcached of the name adopts it, with the pods as they are", func(ctx SpecContext) {
+		earlier := converged(ctx, o, 3)
+		pods := pods(ctx, earlier.Namespace, earlier.Name)
+		Expect(user.Delete(ctx, earlier)).To(Succeed())
+		for _, child := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
+			// The garbage collector does so if the deletion asks for it.
+			change(ctx, live(ctx, earlier, child), func(child client.Object) { child.SetOwnerReferences(nil) })
+		}
+		template := live(ctx, earlier, &appsv1.Deployment{}).Spec.Template
+		mc := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: 3},
+		}
+		Expect(user.Create(ctx, mc)).To(Succeed())
+		newer := newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
+		Expect(newer.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
+		adopted := live(ctx, mc, &appsv1.Deployment{})
+		Expect(metav1.IsControlledBy(adopted, mc)).To(BeTrue())
+		Expect(adopted.OwnerReferences).To(HaveLen(1))
+		Expect(adopted.Spec.Template).To(Equal(template))
+		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
+		Expect(newer.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(status(ctx, mc).Nodes).To(HaveLen(len(pods)))
+	})
+
+	It("is not a PodDisruptionBudget that is wanted no more and has lost its label meanwhile", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Labels = nil })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		Expect(o.try(ctx, mc, deleteBudget, writeStatus)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get poddisruptionbudgets"}))
+		o.step(ctx, mc)
 	})
 
 	It("may be the child of an earlier Memcached of the same name, which is waited for", func(ctx SpecContext) {

@@ -157,9 +157,13 @@ func (o *operator) try(ctx context.Context, mc *cachev1alpha1.Memcached, writes 
 	GinkgoHelper()
 	o.requests.Reset()
 	var err error
-	o.result, err = o.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)})
+	o.result, err = o.Reconcile(ctx, request(mc))
 	Expect(o.requests.Writes()).To(ConsistOf(writes), "after %v", err)
 	return err
+}
+
+func request(mc *cachev1alpha1.Memcached) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
 }
 
 // wait lets time pass.

@@ -71,6 +71,8 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonNodesCrashing says that memcached does not start or exits again and again.
 	ReasonNodesCrashing = "NodesCrashing"
+	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
+	ReasonFieldContested = "FieldContested"
 	// ReasonApplyFailed says that the API server refuses an object for another cause.
 	ReasonApplyFailed = "ApplyFailed"
 )

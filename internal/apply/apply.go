@@ -5,21 +5,16 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// absent is the resource version of an object that must not exist yet: an apply that carries it creates, and is answered
-// with 409 if the object exists.
-const absent = "1"
 
 // Options of an Applier.
 type Options struct {
@@ -27,12 +22,16 @@ type Options struct {
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
+	// IdentityLabels are the keys of the labels that tell for which owner an object was made.
+	IdentityLabels []string
 	// Zeros are the fields whose zero values are enforced.
 	Zeros []Zero
-	// Unions are the fields of which one excludes the others.
-	Unions []Union
+	// Exclusives are the fields to which nobody else may add.
+	Exclusives []Exclusive
 	// NamedLists are the lists whose items may not have the same name.
 	NamedLists []NamedList
+	// Separables are the fields without which the rest is written if they are refused.
+	Separables []Separable
 }
 
 // Applier writes the objects of owners.
@@ -40,26 +39,44 @@ type Applier struct {
 	client client.Client
 	live   client.Reader
 	memory *Memory
+	clock  clock.PassiveClock
 	owner  client.FieldOwner
-	gate   gate
+	differ differ
+	// identity are the keys of the labels that tell for which owner an object was made.
+	identity []string
+
+	conflicts history[conflict]
+	contests  history[contest]
+	answers   history[answer]
 }
 
 // New returns an Applier that writes with a client and reads past its cache with live.
-func New(c client.Client, live client.Reader, memory *Memory, opts Options) *Applier {
+func New(c client.Client, live client.Reader, memory *Memory, clock clock.PassiveClock, opts Options) *Applier {
 	return &Applier{
-		client: c,
-		live:   live,
-		memory: memory,
-		owner:  client.FieldOwner(opts.FieldOwner),
-		gate: gate{
+		client:   c,
+		live:     live,
+		memory:   memory,
+		clock:    clock,
+		owner:    client.FieldOwner(opts.FieldOwner),
+		identity: opts.IdentityLabels,
+		differ: differ{
 			scheme:         c.Scheme(),
 			converter:      applyconfigurations.NewTypeConverter(c.Scheme()),
 			hashAnnotation: opts.HashAnnotation,
 			zeros:          opts.Zeros,
-			unions:         opts.Unions,
+			exclusives:     opts.Exclusives,
 			namedLists:     opts.NamedLists,
+			separables:     opts.Separables,
 		},
 	}
+}
+
+// Forget ends the memory of all objects of a name.
+func (a *Applier) Forget(name types.NamespacedName) {
+	a.memory.Forget(name)
+	a.conflicts.forgetName(name)
+	a.contests.forgetName(name)
+	a.answers.forgetName(name)
 }
 
 // Result is what became of the objects of an owner.
@@ -68,19 +85,24 @@ type Result struct {
 	Objects []client.Object
 	// Created says that at least one object was created, Written that at least one was created, changed or deleted.
 	Created, Written bool
+	// Corrected are the kinds of the objects in which a change of somebody else was undone, one for each.
+	Corrected []string
 }
 
-// Apply carries out a plan. Every object is tried; the errors are joined. They are those of the plan, a *ConflictError, a
-// *WaitingError or those of the API server.
+// Apply carries out a plan. Every object is tried, and none waits for another; the errors are joined. They are those of the plan,
+// a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
+	outcomes := make([]outcome, len(plan.steps))
+	var writes sync.WaitGroup
+	for i, step := range plan.steps {
+		writes.Go(func() { outcomes[i] = a.execute(ctx, plan.owner, step) })
+	}
+	writes.Wait()
 	var result Result
 	var errs []error
-	for _, step := range plan.steps {
-		live, err := a.take(ctx, plan.owner, step, &result)
-		if live != nil {
-			result.Objects = append(result.Objects, live)
-		}
-		errs = append(errs, err)
+	for i, outcome := range outcomes {
+		result.add(plan.steps[i], outcome)
+		errs = append(errs, outcome.err)
 	}
 	for _, object := range plan.undesired {
 		errs = append(errs, a.prune(ctx, object, &result))
@@ -88,134 +110,138 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-func (a *Applier) take(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
+// outcome is what became of a step.
+type outcome struct {
+	// live is what is there now, nil if it does not belong to the owner.
+	live client.Object
+	// created, written and corrected say what was done.
+	created, written, corrected bool
+	err                         error
+}
+
+func (r *Result) add(s step, o outcome) {
+	if o.live != nil {
+		r.Objects = append(r.Objects, o.live)
+	}
+	r.Created = r.Created || o.created
+	r.Written = r.Written || o.written
+	if o.corrected {
+		r.Corrected = append(r.Corrected, s.desired.GetObjectKind().GroupVersionKind().Kind)
+	}
+}
+
+func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outcome {
 	switch {
 	case s.err != nil:
-		return nil, s.err
-	case s.holds:
-		return s.live, nil
+		return outcome{err: s.err}
 	case s.live == nil:
-		created, err := a.create(ctx, owner, s.desired, s.rendered)
-		result.Created = result.Created || err == nil
-		result.Written = result.Written || err == nil
-		return created, err
+		created, err := a.create(ctx, owner, s)
+		return outcome{live: created, created: err == nil, written: err == nil, err: err}
 	}
-	changed, err := a.change(ctx, s.desired, s.live, s.rendered)
-	result.Written = result.Written || err == nil
-	return changed, err
+	contested, wait := a.contested(s.desired, s.live)
+	switch {
+	case contested != nil && s.pending() && s.drifted && wait > 0:
+		contested.RetryAfter = wait
+		return outcome{live: s.live, err: contested}
+	case contested != nil && !s.pending():
+		return outcome{live: s.live, err: contested}
+	case !s.pending():
+		return outcome{live: s.live}
+	}
+	return a.update(ctx, s)
 }
 
-// change makes a live object hold what was rendered. It returns the live object if it fails.
-func (a *Applier) change(
-	ctx context.Context, desired, live client.Object, rendered *unstructured.Unstructured,
-) (client.Object, error) {
-	exchange, drifted, err := a.gate.exchangeOf(live, rendered)
-	if err != nil {
-		return live, &RenderError{Name: live.GetName(), Err: err}
+// update writes a step whose object exists, and remembers what it needs to know somebody else's work when it sees it.
+func (a *Applier) update(ctx context.Context, s step) outcome {
+	known := a.contestOf(s.live)
+	if s.drifted {
+		known = a.corrects(ctx, s)
 	}
-	rendered.SetUID(live.GetUID())
-	if exchange == nil || !drifted {
-		changed, err := a.send(ctx, desired, rendered)
-		if err == nil {
+	changed, written, err := a.change(ctx, s)
+	if !written {
+		return outcome{live: changed, err: err}
+	}
+	if err == nil && !s.partial {
+		known.hash = a.differ.hashOf(s.rendered)
+	}
+	a.contests.set(changed, known)
+	if contested, _ := a.contested(s.desired, changed); contested != nil {
+		err = errors.Join(err, contested)
+	}
+	return outcome{live: changed, written: true, corrected: s.drifted, err: err}
+}
+
+// change makes a live object hold what was rendered. If that is refused, it makes it hold the rest. It returns what is there
+// then, and whether something was written.
+func (a *Applier) change(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
+	s.rendered.SetUID(s.live.GetUID())
+	if s.partial {
+		return a.changeRest(ctx, s)
+	}
+	changed, err := a.changeAll(ctx, s)
+	if err == nil {
+		a.answered(changed, s.rendered)
+		return changed, true, nil
+	}
+	if !isRefusal(err) || !a.differ.separable(s.desired) {
+		return s.live, false, err
+	}
+	changed, written, restErr := a.changeRest(ctx, s)
+	if restErr != nil {
+		return s.live, false, err // the rest is refused for the same cause, or will be tried again with the whole
+	}
+	return changed, written, err
+}
+
+// changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to what is ours alone,
+// that is replaced. If nobody desires anything new, this is known to be the cause, and comes first.
+func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
+	live, replacement := s.live, s.difference.replacement
+	if replacement == nil || !s.drifted {
+		changed, err := a.send(ctx, s.desired, s.rendered)
+		switch {
+		case err != nil && (replacement == nil || !apierrors.IsInvalid(err)):
+			return nil, err
+		case err == nil && replacement == nil:
 			return changed, nil
-		}
-		if exchange == nil || !apierrors.IsInvalid(err) {
-			return live, err
+		case err == nil:
+			left, err := a.differ.compare(changed, s.rendered)
+			if err != nil || left.replacement == nil {
+				return changed, nil
+			}
+			live, replacement = changed, left.replacement
 		}
 	}
-	changed, err := a.exchange(ctx, desired, live, exchange)
+	changed, err := a.replace(ctx, s.desired, live, replacement)
 	if err != nil {
-		return live, err
+		return nil, err
 	}
-	if holds, err := a.gate.holds(changed, rendered); err == nil && holds {
+	if a.differ.upToDate(changed, s.rendered) {
 		return changed, nil
 	}
-	return a.send(ctx, desired, rendered)
+	return a.send(ctx, s.desired, s.rendered)
 }
 
-// exchange is the only write that is not an apply: it takes away what somebody else has put in the place of ours.
-func (a *Applier) exchange(ctx context.Context, desired, live client.Object, patch map[string]any) (client.Object, error) {
+// replace takes away what somebody else has added to what is ours alone, which no apply can.
+func (a *Applier) replace(ctx context.Context, desired, live client.Object, patch map[string]any) (client.Object, error) {
 	patch["metadata"] = map[string]any{"uid": live.GetUID()}
-	text, err := json.Marshal(patch)
+	return a.merge(ctx, desired, patch)
+}
+
+// changeRest makes a live object hold what was rendered but for the separable fields. It is no apply, which would drop them.
+func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
+	rest := a.differ.rest(s.rendered)
+	if a.differ.upToDate(s.live, rest) {
+		return s.live, false, nil
+	}
+	changed, err := a.merge(ctx, s.desired, rest.Object)
 	if err != nil {
-		return live, &RenderError{Name: live.GetName(), Err: err}
+		return s.live, false, err
 	}
-	return a.patch(ctx, desired, client.RawPatch(types.StrategicMergePatchType, text), a.owner)
+	return changed, true, nil
 }
 
-// create applies an object that must not exist. If it does, the cache cannot see it, as it lacks the label that the cache
-// selects by, or lags. Then what is there decides. An object of ours is remembered, and the conflict is returned: what is
-// desired may depend on the object that was not seen.
-func (a *Applier) create(
-	ctx context.Context, owner, desired client.Object, rendered *unstructured.Unstructured,
-) (client.Object, error) {
-	rendered.SetResourceVersion(absent)
-	created, err := a.send(ctx, desired, rendered)
-	if !apierrors.IsConflict(err) {
-		return created, err
-	}
-	live, newErr := a.empty(desired)
-	if newErr != nil {
-		return nil, newErr
-	}
-	if getErr := a.live.Get(ctx, client.ObjectKeyFromObject(desired), live); getErr != nil {
-		return nil, errors.Join(err, getErr)
-	}
-	if err := a.ownership(owner, desired, live); err != nil {
-		return nil, err
-	}
-	a.memory.Written(live)
-	return nil, err
-}
-
-func (a *Applier) send(ctx context.Context, desired client.Object, body *unstructured.Unstructured) (client.Object, error) {
-	text, err := json.Marshal(body.Object)
-	if err != nil {
-		return nil, &RenderError{Name: desired.GetName(), Err: err}
-	}
-	return a.patch(ctx, desired, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, a.owner)
-}
-
-func (a *Applier) patch(
-	ctx context.Context, desired client.Object, patch client.Patch, opts ...client.PatchOption,
-) (client.Object, error) {
-	answer, err := a.empty(desired)
-	if err != nil {
-		return nil, err
-	}
-	// An apply with unknown fields is refused anyway; to warn of duplicate ones, the API server would parse it twice.
-	opts = append(opts, client.FieldValidation(metav1.FieldValidationIgnore))
-	if err := a.client.Patch(ctx, answer, patch, opts...); err != nil {
-		kind := desired.GetObjectKind().GroupVersionKind().Kind
-		return nil, fmt.Errorf("apply %s %s: %w", kind, desired.GetName(), err)
-	}
-	a.memory.Written(answer)
-	return answer, nil
-}
-
-// empty returns an object of the same kind and name. What is read into an object that holds something is merged with it.
-func (a *Applier) empty(desired client.Object) (client.Object, error) {
-	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
-	if err != nil {
-		return nil, fmt.Errorf("create an empty object: %w", err)
-	}
-	object, ok := created.(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("%T has no metadata", created)
-	}
-	object.SetName(desired.GetName())
-	object.SetNamespace(desired.GetNamespace())
-	return object, nil
-}
-
-// prune deletes an object of ours that is no longer desired: exactly that one, by its UID.
-func (a *Applier) prune(ctx context.Context, object client.Object, result *Result) error {
-	uid := object.GetUID()
-	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", object.GetName(), err)
-	}
-	a.memory.Deleted(object)
-	result.Written = true
-	return nil
+// isRefusal says whether the API server has decided against a write, rather than failed or found another object.
+func isRefusal(err error) bool {
+	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

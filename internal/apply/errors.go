@@ -3,7 +3,10 @@
 
 package apply
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // ConflictError says that an object of the desired name exists and does not belong to the owner. It was not touched.
 type ConflictError struct {
@@ -11,6 +14,8 @@ type ConflictError struct {
 	Kind, Name string
 	// Controller is the kind and name of what controls it, empty if nothing does.
 	Controller string
+	// RetryAfter is for how long the API server is not asked again whether the object is still there. 0 if the cache shows it.
+	RetryAfter time.Duration
 }
 
 // Error implements error.
@@ -20,6 +25,27 @@ func (e *ConflictError) Error() string {
 		owner = "belongs to " + e.Controller
 	}
 	return fmt.Sprintf("%s %s exists already and %s: delete or rename one of the two", e.Kind, e.Name, owner)
+}
+
+// ContestedError says that somebody else keeps writing a field that is ours.
+type ContestedError struct {
+	// Kind and Name of the object.
+	Kind, Name string
+	// Field is the path of the field, such as spec.replicas.
+	Field string
+	// Manager is the field manager that wrote the field last, empty if nobody knows.
+	Manager string
+	// RetryAfter is when there may be something to do about it although nothing happens.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *ContestedError) Error() string {
+	manager := e.Manager
+	if manager == "" {
+		manager = "somebody else"
+	}
+	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
 // WaitingError says that an object must be gone before the desired one can take its name.

@@ -4,14 +4,16 @@
 package apply
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// ownership says whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
-func (a *Applier) ownership(owner, desired, live client.Object) error {
+// checkOwnership says whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
+func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	kind := desired.GetObjectKind().GroupVersionKind().Kind
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
@@ -26,9 +28,21 @@ func (a *Applier) ownership(owner, desired, live client.Object) error {
 		return &ConflictError{Kind: kind, Name: live.GetName(), Controller: controller.Kind + " " + controller.Name}
 	case live.GetDeletionTimestamp() != nil:
 		return &WaitingError{Kind: kind, Name: live.GetName()}
+	case a.orphaned(desired, live):
+		return nil
 	default:
 		return &ConflictError{Kind: kind, Name: live.GetName()}
 	}
+}
+
+// orphaned says whether an object without a controller is one that was applied for an owner of the same name, and that has lost
+// it: by a deletion that orphans, or by an edit.
+func (a *Applier) orphaned(desired, live client.Object) bool {
+	if live.GetAnnotations()[a.differ.hashAnnotation] == "" {
+		return false
+	}
+	theirs, ours := live.GetLabels(), desired.GetLabels()
+	return !slices.ContainsFunc(a.identity, func(key string) bool { return theirs[key] != ours[key] })
 }
 
 // predecessor says whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage

@@ -72,11 +72,16 @@ var _ = Describe("What is not ours", func() {
 		untouched(ctx, theirs, message)
 	})
 
-	It("is a conflict if its owner reference was removed", func(ctx SpecContext) {
+	It("does not include an object of ours that has lost its owner, unless its labels say that it was somebody else's", func(ctx SpecContext) {
 		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
-		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences = nil })
+		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences, s.Labels["app"] = nil, "another" })
 		untouched(ctx, live, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two")
+
+		live = foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels["app"] = owner.GetName() })
+		_, err = applier.Apply(ctx, applier.Plan(owner, []client.Object{service(owner)}, []client.Object{live}))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(metav1.IsControlledBy(read(ctx, service(owner)), owner)).To(BeTrue())
 	})
 
 	It("is waited for if it belonged to an earlier owner of the same name", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ package apply
 import (
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -24,8 +25,14 @@ type step struct {
 	// live is what there is, nil if there is none.
 	live     client.Object
 	rendered *unstructured.Unstructured
-	// holds says that the live object is as desired.
-	holds bool
+	// difference is how the live object differs from what was rendered.
+	difference difference
+	// drifted says that this or an earlier process has applied what was rendered: somebody else has changed the object since.
+	drifted bool
+	// partial says that the separable fields stay as they are.
+	partial bool
+	// blocked says that somebody else's object has the name, as this process has found out by a refusal.
+	blocked bool
 	// err says why nothing can be done.
 	err error
 }
@@ -34,34 +41,65 @@ type step struct {
 // that do and are not desired are to be deleted. Desired objects have their apiVersion and kind, and those fields set that
 // Go writes even if they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object) Plan {
+	return a.plan(owner, desired, observed, false)
+}
+
+// PlanPartial is a Plan that leaves the separable fields of live objects as they are, and creates no object that has some.
+func (a *Applier) PlanPartial(owner client.Object, desired, observed []client.Object) Plan {
+	return a.plan(owner, desired, observed, true)
+}
+
+func (a *Applier) plan(owner client.Object, desired, observed []client.Object, partial bool) Plan {
 	plan := Plan{owner: owner, undesired: undesired(owner, desired, observed)}
 	for _, object := range desired {
-		plan.steps = append(plan.steps, a.compare(owner, object, find(observed, object)))
+		live, partial := find(observed, object), partial && a.differ.separable(object)
+		if live != nil || !partial {
+			plan.steps = append(plan.steps, a.compare(owner, object, live, partial))
+		}
 	}
 	return plan
 }
 
-func (a *Applier) compare(owner, desired, live client.Object) step {
-	s := step{desired: desired, live: live}
+func (a *Applier) compare(owner, desired, live client.Object, partial bool) step {
+	s := step{desired: desired, live: live, partial: partial}
 	if live != nil {
-		if s.err = a.ownership(owner, desired, live); s.err != nil {
+		if s.err = a.checkOwnership(owner, desired, live); s.err != nil {
+			return s
+		}
+	} else if conflict, wait := a.conflict(desired); conflict != nil {
+		s.blocked = true
+		if wait > 0 {
+			s.err = conflict
 			return s
 		}
 	}
 	var err error
-	if s.rendered, err = a.gate.render(owner, desired); err == nil && live != nil {
-		s.holds, err = a.gate.holds(live, s.rendered)
+	if s.rendered, err = a.differ.render(owner, desired); err == nil && live != nil {
+		s.drifted = a.differ.sameHash(live, s.rendered) || a.wrote(live, s.rendered)
+		wanted := s.rendered
+		if s.partial {
+			wanted = a.differ.rest(s.rendered)
+		}
+		s.difference, err = a.differ.compare(live, wanted)
 	}
 	if err != nil {
 		s.err = &RenderError{Name: desired.GetName(), Err: err}
 	}
+	if err == nil && live != nil && a.futile(live, s.rendered, s.difference) {
+		s.difference = difference{}
+	}
 	return s
+}
+
+// pending says whether the step is to write anything.
+func (s step) pending() bool {
+	return s.err == nil && (s.live == nil || !s.difference.none())
 }
 
 // Pending says whether the plan is to write anything.
 func (p Plan) Pending() bool {
 	for _, s := range p.steps {
-		if s.err == nil && !s.holds {
+		if s.pending() {
 			return true
 		}
 	}
@@ -71,18 +109,28 @@ func (p Plan) Pending() bool {
 // Changing says whether the plan is to change or delete what exists.
 func (p Plan) Changing() bool {
 	for _, s := range p.steps {
-		if s.err == nil && !s.holds && s.live != nil {
+		if s.pending() && s.live != nil {
 			return true
 		}
 	}
 	return len(p.undesired) > 0
 }
 
-// Missing says whether the plan is to create anything.
+// Missing says whether the plan is to create or to adopt anything, and knows of nothing that prevents it.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
-		if s.live == nil {
+		if s.err == nil && (s.live == nil && !s.blocked || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
 			return true
+		}
+	}
+	return false
+}
+
+// Differs says whether a desired object is not there as desired, in the given field or below it.
+func (p Plan) Differs(desired client.Object, field ...string) bool {
+	for _, s := range p.steps {
+		if s.desired == desired {
+			return s.live == nil || s.partial || s.difference.touches(field)
 		}
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,7 +16,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -32,8 +33,9 @@ var (
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.Client
-	// memory is that of the last Applier.
+	// memory and now are those of the last Applier.
 	memory *apply.Memory
+	now    *clocktesting.FakePassiveClock
 )
 
 func TestApply(t *testing.T) {
@@ -54,26 +56,38 @@ var _ = BeforeSuite(func() {
 
 // newApplier has the fields that the operator has.
 func newApplier() *apply.Applier {
-	memory = apply.NewMemory(clock.RealClock{})
-	return apply.New(ours, ours, memory, apply.Options{
+	now = clocktesting.NewFakePassiveClock(time.Now())
+	memory = apply.NewMemory(now)
+	return apply.New(ours, ours, memory, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
+		IdentityLabels: []string{"app"},
 		Zeros: []apply.Zero{
 			{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
 			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
 			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
 		},
-		Unions: []apply.Union{
+		Exclusives: []apply.Exclusive{
+			{Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Fields: []string{"spec"}},
 			{
-				Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Path: []string{"spec"},
-				Members: []string{"minAvailable", "maxUnavailable"},
+				Kind:   appsv1.SchemeGroupVersion.WithKind("Deployment"),
+				Path:   []string{"spec", "template", "spec", "containers"},
+				Fields: []string{"livenessProbe", "resources", "securityContext", "lifecycle"},
 			},
 			{
-				Kind:    appsv1.SchemeGroupVersion.WithKind("Deployment"),
-				Path:    []string{"spec", "template", "spec", "containers", "livenessProbe"},
-				Members: []string{"exec", "tcpSocket"},
+				Kind:   appsv1.SchemeGroupVersion.WithKind("Deployment"),
+				Path:   []string{"spec", "template", "spec"},
+				Fields: []string{"securityContext", "hostNetwork"},
 			},
 		},
+		NamedLists: []apply.NamedList{{
+			Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
+			Path: []string{"spec", "template", "spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"},
+		}},
+		Separables: []apply.Separable{{
+			Kind:  appsv1.SchemeGroupVersion.WithKind("Deployment"),
+			Paths: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
+		}},
 	})
 }
 
@@ -104,11 +118,12 @@ func deployment(owner client.Object) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labelsOf(owner)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(owner)},
-				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{}, Containers: []corev1.Container{{
 					Name: "main", Image: "main:1", Args: []string{"-m", "64"},
-					LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
-						TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("main")},
-					}},
+					LivenessProbe: &corev1.Probe{
+						ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("main")}},
+						PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+					},
 					Ports: []corev1.ContainerPort{{Name: "main", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}},
 				}}},
 			},

@@ -12,14 +12,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small. A limit that pods already run
-// with is not questioned again: a stricter model of a later version must not take a running cache away.
+// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small for these pods. A limit that pods already
+// run with is not questioned again: a stricter model of a later version must not take a running cache away.
 func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*appsv1.Deployment, error) {
 	hash := templateHash(mc, opts)
 	defaults, fresh := decideDefaults(mc, observed.deploymentOf(mc), opts, hash)
+	var invalid error
 	if limit, given := givenMemoryLimit(mc); given && fresh {
 		if err := sizingOf(mc).check(limit); err != nil {
-			return nil, &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
+			invalid = &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
 		}
 	}
 	surge, unavailable := updateLimits(mc)
@@ -47,7 +48,7 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 			},
 			Template: podTemplate(mc, opts, defaults),
 		},
-	}, nil
+	}, invalid
 }
 
 // progressDeadlineSeconds runs for each node anew; a node that must be ready for an hour before the next must fit in it.

@@ -21,18 +21,15 @@ type InvalidError struct {
 // Error implements error.
 func (e *InvalidError) Error() string { return e.Message }
 
-// Desired returns the objects that a Memcached must have, in the order in which they are written: the Service and the
-// PodDisruptionBudget are there before the first pod. What exists and is not among them is to be deleted. The error is an
-// *InvalidError.
+// Desired returns the objects that a Memcached must have. What exists and is not among them is to be deleted. The error is an
+// *InvalidError: the pods that the spec leads to must not be made, and those that run stay as they are. All else is as it should
+// be.
 func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
-	deployment, err := Deployment(mc, observed, opts)
-	if err != nil {
-		return nil, err
-	}
 	objects := []client.Object{Service(mc)}
 	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
-	return append(objects, deployment), nil
+	deployment, err := Deployment(mc, observed, opts)
+	return append(objects, deployment), err
 }

@@ -4,10 +4,13 @@
 package memcached
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -55,9 +58,16 @@ func (o Observed) With(objects []client.Object) Observed {
 	return o
 }
 
-// deploymentOf returns the Deployment that belongs to the Memcached, or nil.
+// deploymentOf returns the Deployment that belongs to the Memcached, or nil. One that was made for a Memcached of the name and has
+// no owner any more belongs to it: its pods hold the cache.
 func (o Observed) deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
-	if o.Deployment == nil || !metav1.IsControlledBy(o.Deployment, mc) {
+	if o.Deployment == nil {
+		return nil
+	}
+	orphaned := metav1.GetControllerOfNoCopy(o.Deployment) == nil && o.Deployment.Annotations[templateHashAnnotation] != "" &&
+
+		maps.Equal(ptr.Deref(o.Deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels, selectorLabels(mc))
+	if !orphaned && !metav1.IsControlledBy(o.Deployment, mc) {
 		return nil
 	}
 	return o.Deployment

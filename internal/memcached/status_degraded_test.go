@@ -18,6 +18,7 @@ func refusalRows(t *testing.T) []statusCase {
 	for _, reason := range []string{
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
+		cachev1alpha1.ReasonFieldContested,
 	} {
 		rows = append(rows, statusCase{
 			name:        "refused: " + reason,

@@ -115,6 +115,7 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment, service := makeDeployment(t, mc, settled), Service(mc)
 			deployment.OwnerReferences, service.OwnerReferences = owners, owners
+			deployment.Annotations = nil
 			observed := Observed{Deployment: deployment, Service: service, Pods: makePods(3)}
 			status := Status(mc, observed, Outcome{}, testOptions, noon)
 			if len(status.Nodes) != 0 || status.Replicas != 0 || status.Image != "" || status.ServiceName != "" {
@@ -122,6 +123,24 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 			}
 			if isTrue(status, cachev1alpha1.ConditionReady) || isTrue(status, cachev1alpha1.ConditionAvailable) {
 				t.Errorf("nodes that are not ours count: %+v", status.Conditions)
+			}
+		})
+	}
+}
+
+// TestStatusOfAnOrphan has a Deployment that was made for a Memcached of the name, as its annotations tell, and has lost its owner.
+func TestStatusOfAnOrphan(t *testing.T) {
+	mc := makeCache(3)
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"nobody owns it":                  nil,
+		"we own it and do not control it": {{Kind: "Memcached", Name: mc.Name, UID: mc.UID}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := makeDeployment(t, mc, settled)
+			deployment.OwnerReferences = owners
+			status := Status(mc, Observed{Deployment: deployment, Pods: makePods(3)}, Outcome{}, testOptions, noon)
+			if len(status.Nodes) != 3 || !isTrue(status, cachev1alpha1.ConditionAvailable) {
+				t.Errorf("its nodes do not count: %+v", status)
 			}
 		})
 	}

@@ -157,9 +157,9 @@ func TestKeptDefaults(t *testing.T) {
 			d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "proxy", Image: "proxy"}}, containers...)
 		}, kept},
 
-		"it belongs to nobody":         {func(d *appsv1.Deployment) { d.OwnerReferences = nil }, adopted},
+		"it is an orphan":              {func(d *appsv1.Deployment) { d.OwnerReferences = nil }, kept},
 		"it belongs to somebody else":  {func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" }, adopted},
-		"we do not control it":         {func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil }, adopted},
+		"we do not control it":         {func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil }, kept},
 		"all annotations are gone":     {func(d *appsv1.Deployment) { d.Annotations = nil }, adopted},
 		"the hash is gone":             {func(d *appsv1.Deployment) { delete(d.Annotations, templateHashAnnotation) }, adopted},
 		"the hash is garbage":          {annotate(templateHashAnnotation, "☃"), adopted},
@@ -194,7 +194,7 @@ func TestLimitBelowTheFloor(t *testing.T) {
 		"nothing runs":                 {"120Mi", nil, true},
 		"the same template runs":       {"120Mi", func(*appsv1.Deployment) {}, false},
 		"another template runs":        {"120Mi", func(d *appsv1.Deployment) { d.Annotations[templateHashAnnotation] = "0123" }, true},
-		"it runs for somebody else":    {"120Mi", func(d *appsv1.Deployment) { d.OwnerReferences = nil }, true},
+		"it runs for somebody else":    {"120Mi", func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" }, true},
 		"enough, and nothing runs":     {"125Mi", nil, false},
 		"enough, and the same runs":    {"125Mi", func(*appsv1.Deployment) {}, false},
 		"a limit of 0 is a limit":      {"0", nil, true},
@@ -222,7 +222,7 @@ func TestLimitBelowTheFloor(t *testing.T) {
 				if errors.As(err, &invalid) != c.refused || (err != nil) != c.refused {
 					t.Fatalf("refused: %v", err)
 				}
-				if c.refused && (invalid.Error() == "" || invalid.Reason != cachev1alpha1.ReasonInvalidResources || objects != nil) {
+				if c.refused && (invalid.Error() == "" || invalid.Reason != cachev1alpha1.ReasonInvalidResources || len(objects) != 3) {
 					t.Errorf("reason %s, objects %v", invalid.Reason, objects)
 				}
 			})

@@ -27,8 +27,9 @@ type Condition struct {
 // Metrics are the operator's series. Those of the Memcacheds are made when they are asked for: kept for thousands, they
 // would need some 4 KiB for each.
 type Metrics struct {
-	reconciles *prometheus.CounterVec
-	instances  sync.Map // of Instance by name
+	reconciles  *prometheus.CounterVec
+	corrections *prometheus.CounterVec
+	instances   sync.Map // of Instance by name
 }
 
 type name struct{ namespace, name string }
@@ -51,6 +52,10 @@ func New(registry prometheus.Registerer) *Metrics {
 			Name: "memcached_operator_reconciles_total",
 			Help: "Reconciliations by outcome: Unchanged, Applied, Retried, or the reason why something was refused.",
 		}, []string{"reason"}),
+		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memcached_operator_corrections_total",
+			Help: "Changes by others to objects of a Memcached that were undone, by the kind of the object.",
+		}, []string{"kind"}),
 	}
 	registry.MustRegister(m)
 	return m
@@ -59,6 +64,7 @@ func New(registry prometheus.Registerer) *Metrics {
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	m.reconciles.Describe(descriptions)
+	m.corrections.Describe(descriptions)
 	for _, description := range []*prometheus.Desc{conditionSeries, desiredSeries, readySeries} {
 		descriptions <- description
 	}
@@ -67,6 +73,7 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(series chan<- prometheus.Metric) {
 	m.reconciles.Collect(series)
+	m.corrections.Collect(series)
 	gauge := func(description *prometheus.Desc, value int32, labels ...string) {
 		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), labels...)
 	}
@@ -84,6 +91,11 @@ func (m *Metrics) Collect(series chan<- prometheus.Metric) {
 // Reconciled counts a reconciliation.
 func (m *Metrics) Reconciled(reason string) {
 	m.reconciles.WithLabelValues(reason).Inc()
+}
+
+// Corrected counts a change to an object of that kind that was undone.
+func (m *Metrics) Corrected(kind string) {
+	m.corrections.WithLabelValues(kind).Inc()
 }
 
 // Observe sets the series of a Memcached.

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+var _ = Describe("Somebody who keeps writing what follows from a Memcached", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	// scale does what an autoscaler does that is aimed at the Deployment.
+	scale := func(ctx SpecContext, mc *cachev1alpha1.Memcached, replicas int32) {
+		GinkgoHelper()
+		scale := &autoscalingv1.Scale{}
+		deployment := live(ctx, mc, &appsv1.Deployment{})
+		Expect(user.SubResource("scale").Get(ctx, deployment, scale)).To(Succeed())
+		scale.Spec.Replicas = replicas
+		Expect(user.SubResource("scale").Update(ctx, deployment, client.WithSubResourceBody(scale),
+			client.FieldOwner("autoscaler"))).To(Succeed())
+	}
+	replicas := func(ctx SpecContext, mc *cachev1alpha1.Memcached) int32 {
+		return *live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas
+	}
+
+	It("is named with the third correction, corrected every 30 s from then on, and forgotten when it stops", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		for range 2 {
+			scale(ctx, mc, 3)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(replicas(ctx, mc)).To(BeEquivalentTo(1))
+			rollOut(ctx, mc)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+			o.wait(15 * time.Second)
+		}
+		o.events()
+		scale(ctx, mc, 3)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(replicas(ctx, mc)).To(BeEquivalentTo(1))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal("spec.replicas of Deployment cache is changed again and again by autoscaler: " +
+			"aim what scales it at the Memcached, whose spec.size has the subresource scale"))
+		Expect(o.events()).To(ContainElement(HavePrefix("Warning FieldContested spec.replicas of Deployment cache")))
+
+		By("leaving it alone for half a minute")
+		o.wait(15 * time.Second)
+		scale(ctx, mc, 3)
+		Expect(o.Reconcile(ctx, request(mc))).To(HaveField("RequeueAfter", 15*time.Second))
+		Expect(replicas(ctx, mc)).To(BeEquivalentTo(3))
+		o.wait(15 * time.Second)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(replicas(ctx, mc)).To(BeEquivalentTo(1))
+
+		By("counting the corrections")
+		Expect(testutil.GatherAndCount(o.registry, "memcached_operator_corrections_total")).To(Equal(1))
+
+		By("writing what the user wants in the meantime at once")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(replicas(ctx, mc)).To(BeEquivalentTo(2))
+
+		By("recovering by itself")
+		rollOut(ctx, mc)
+		var waited time.Duration
+		Eventually(func() time.Duration {
+			result, err := o.Reconcile(ctx, request(mc))
+			Expect(err).NotTo(HaveOccurred())
+			waited += result.RequeueAfter
+			o.wait(result.RequeueAfter)
+			return result.RequeueAfter
+		}).Should(BeZero(), "it looks again by itself")
+		Expect(waited).To(Equal(2 * time.Minute))
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("is nobody if the corrections are of different fields, or far apart", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		for range 5 {
+			scale(ctx, mc, 3)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+			o.wait(time.Minute)
+		}
+	})
+
+	It("may be another operator with other settings", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		other := newOperator(memcached.Options{DefaultImage: "memcached:1.6.45", OmitRunAsUser: true})
+		for range 4 {
+			Expect(other.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(
+			"another Memcached operator manages the same namespace with other settings: let only one do so"))
+	})
+})

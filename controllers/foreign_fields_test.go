@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("What others do to the pods of a Memcached", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	withCPU := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	}
+	// settle reconciles until nothing is written any more, and expects that to be soon.
+	settle := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
+		GinkgoHelper()
+		for range 3 {
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		o.step(ctx, mc)
+	}
+
+	DescribeTable("is undone where it makes no sense beside what the operator wants, and a new size goes through",
+		func(ctx SpecContext, edit func(*corev1.PodSpec, *corev1.Container)) {
+			mc := converged(ctx, o, 3, withCPU)
+			deployment := live(ctx, mc, &appsv1.Deployment{})
+			before := deployment.DeepCopy()
+			edit(&deployment.Spec.Template.Spec, &deployment.Spec.Template.Spec.Containers[0])
+			sidecar := corev1.Container{Name: "sidecar", Image: "sidecar:1"}
+			deployment.Spec.Template.Spec.Containers = append(deployment.Spec.Template.Spec.Containers, sidecar)
+			Expect(user.Update(ctx, deployment, client.FieldOwner("user"))).To(Succeed())
+
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+			settle(ctx, mc)
+			healed := live(ctx, mc, &appsv1.Deployment{})
+			Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+			Expect(healed.Spec.Template.Spec.Containers[0]).To(Equal(before.Spec.Template.Spec.Containers[0]))
+			Expect(healed.Spec.Template.Spec.Containers).To(HaveLen(2), "the sidecar is theirs")
+			healed.Spec.Template.Spec.Containers = before.Spec.Template.Spec.Containers
+			Expect(healed.Spec.Template.Spec).To(Equal(before.Spec.Template.Spec))
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+		},
+		Entry("kubectl set resources", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2")
+			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+		}),
+		Entry("a request of another resource", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.Resources.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("1Gi")
+		}),
+		Entry("a privileged container", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.SecurityContext.Privileged, c.SecurityContext.AllowPrivilegeEscalation = ptr.To(true), ptr.To(true)
+		}),
+		Entry("a container of root with capabilities", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.SecurityContext.RunAsUser = ptr.To(int64(0))
+			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+		}),
+		Entry("another seccomp profile of the pod", func(p *corev1.PodSpec, _ *corev1.Container) {
+			p.SecurityContext.SeccompProfile = &corev1.SeccompProfile{
+				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("mine.json"),
+			}
+		}),
+		Entry("another hook", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.Lifecycle.PreStop = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+		}),
+		Entry("one more hook", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.Lifecycle.PostStart = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+		}),
+		Entry("another probe", func(_ *corev1.PodSpec, c *corev1.Container) {
+			c.LivenessProbe.ProbeHandler = corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+		}),
+		Entry("the network of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostNetwork = true }),
+		Entry("the processes of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostPID, p.HostIPC = true, true }),
+	)
+
+	It("is undone when it was there before the spec came to exclude it", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
+		})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			withCPU(mc)
+			mc.Spec.Size = 4
+		})
+		settle(ctx, mc)
+		healed := live(ctx, mc, &appsv1.Deployment{})
+		Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
+		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Limits.Cpu().String()).To(Equal("1"))
+		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().Cmp(resource.MustParse("1"))).To(BeNumerically("<=", 0))
+	})
+
+	It("may make the pods be refused for ever, and a new size goes through all the same", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
+			mc.Spec.Size = 5
+		})
+		before := live(ctx, mc, &appsv1.Deployment{})
+		Expect(o.try(ctx, mc, writeDeployment+" (422)", writeDeployment, writeStatus)).To(HaveOccurred())
+		after := live(ctx, mc, &appsv1.Deployment{})
+		Expect(after.Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+		Expect(after.Spec.Template).To(Equal(before.Spec.Template))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InvalidSpec"))
+		Expect(o.try(ctx, mc, writeDeployment+" (422)")).To(HaveOccurred(), "the rest is as it should be")
+
+		By("letting one field owner have all fields again afterwards")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
+		settle(ctx, mc)
+		Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+	})
+
+	It("is undone also while the spec asks for too little memory, but for the pods that run", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: tooLittle}
+		})
+		Expect(o.Reconcile(ctx, request(mc))).Error().To(HaveOccurred())
+		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
+		template := live(ctx, mc, &appsv1.Deployment{}).Spec.Template
+
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}))).To(Succeed())
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed(), "it looks again for the creations")
+		Expect(o.result.RequeueAfter).NotTo(BeZero())
+		healed := live(ctx, mc, &appsv1.Deployment{})
+		Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+		Expect(healed.Spec.Template).To(Equal(template))
+		live(ctx, mc, &corev1.Service{})
+		live(ctx, mc, &policyv1.PodDisruptionBudget{})
+		Expect(o.try(ctx, mc)).To(HaveOccurred(), "there is nothing more to write")
+	})
+
+	It("may be the work of a webhook, which is not repeated for ever, and is nothing that a pause holds back", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		policy := rewriteImages(ctx, mc.Namespace)
+		rewritten := func() string {
+			probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"}}
+			probe.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+			probe.Spec.Template.Labels = probe.Spec.Selector.MatchLabels
+			probe.Spec.Template.Spec.Containers = []corev1.Container{{Name: "memcached", Image: "memcached"}}
+			Expect(user.Create(ctx, probe, client.DryRunAll)).To(Succeed())
+			return probe.Spec.Template.Spec.Containers[0].Image
+		}
+		Eventually(ctx, rewritten).Should(Equal("mirror.example.com/memcached"))
+
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
+		rollOut(ctx, mc)
+		settle(ctx, mc)
+		pause(ctx, mc, "true")
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		pause(ctx, mc, "false")
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
+
+		By("trying again when something else is wanted, or the webhook has written something else")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
+		settle(ctx, mc)
+		Expect(user.Delete(ctx, policy)).To(Succeed())
+		Eventually(ctx, rewritten).Should(Equal("memcached"))
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image = "another.example.com/memcached"
+		})
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Image).To(Equal("memcached:1.6.45"))
+	})
+})
+
+// tooLittle passes the lower bound at admission for 73Mi of item memory, which cannot know the exact size of the hash table.
+var tooLittle = resource.MustParse("135Mi")
+
+// rewriteImages lets the API server put a mirror in front of the images of Deployments in a namespace, as webhooks do.
+func rewriteImages(ctx context.Context, namespace string) client.Object {
+	GinkgoHelper()
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	policy.Spec.ReinvocationPolicy = admissionregistrationv1.NeverReinvocationPolicy
+	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"},
+				},
+			},
+		}},
+	}
+	policy.Spec.Mutations = []admissionregistrationv1.Mutation{{
+		PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+		JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "replace", ` +
+			`path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/memcached"}]`},
+	}}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	binding.Spec = admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
+		PolicyName: namespace,
+		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+		}},
+	}
+	Expect(user.Create(ctx, policy)).To(Succeed())
+	Expect(user.Create(ctx, binding)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(user.Delete(ctx, binding))).To(Succeed())
+		Expect(client.IgnoreNotFound(user.Delete(ctx, policy))).To(Succeed())
+	})
+	return policy
+}

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// Zero is a field whose zero value matters. Go types leave zero values out, so nobody would notice that somebody else has
+// set the field.
+type Zero struct {
+	// Kind of the objects that have the field.
+	Kind schema.GroupVersionKind
+	// Path of the field.
+	Path []string
+	// Value of the field that nobody has set: false, or int64(0).
+	Value any
+}
+
+// Separable are fields that the API server may refuse, and without which the rest of an object is written nevertheless.
+type Separable struct {
+	// Kind of the objects that have the fields.
+	Kind schema.GroupVersionKind
+	// Paths of the fields.
+	Paths [][]string
+}
+
+// differ renders desired objects for server-side apply and compares them with live ones.
+type differ struct {
+	scheme         *runtime.Scheme
+	converter      managedfields.TypeConverter
+	hashAnnotation string
+	zeros          []Zero
+	exclusives     []Exclusive
+	namedLists     []NamedList
+	separables     []Separable
+}
+
+// render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
+// this as an annotation. The hash tells when a field was applied once and is no longer desired.
+func (d differ) render(owner, desired client.Object) (*unstructured.Unstructured, error) {
+	object := desired.DeepCopyObject().(client.Object)
+	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
+		return nil, fmt.Errorf("set the owner of %s: %w", desired.GetName(), err)
+	}
+	rendered, err := d.fields(object)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(rendered.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", desired.GetName(), err)
+	}
+	annotations := rendered.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[d.hashAnnotation] = hash(text)
+	rendered.SetAnnotations(annotations)
+	return rendered, nil
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// fields are the fields of an object that can be applied and compared: without status, with the zero values that matter.
+func (d differ) fields(object client.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", object.GetName(), err)
+	}
+	delete(content, "status")
+	fields := &unstructured.Unstructured{Object: content}
+	kind, err := apiutil.GVKForObject(object, d.scheme)
+	if err != nil {
+		return nil, fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
+	}
+	fields.SetGroupVersionKind(kind)
+	for _, zero := range d.zeros {
+		if zero.Kind != kind {
+			continue
+		}
+		if _, found, _ := unstructured.NestedFieldNoCopy(content, zero.Path...); !found {
+			if err := unstructured.SetNestedField(content, zero.Value, zero.Path...); err != nil {
+				return nil, fmt.Errorf("set %v of %s: %w", zero.Path, object.GetName(), err)
+			}
+		}
+	}
+	return fields, nil
+}
+
+// difference is how a live object differs from what was rendered. The zero value says that it does not.
+type difference struct {
+	// fields are the desired ones that are missing or have another value.
+	fields []fieldpath.Path
+	// replacement is the strategic merge patch that takes away what an apply cannot, nil if there is nothing.
+	replacement map[string]any
+	// fingerprint is the same for the same difference: fields and their live values.
+	fingerprint string
+}
+
+// none says that the live object holds all that was rendered.
+func (d difference) none() bool { return d.fingerprint == "" }
+
+// touches says whether one of the fields is the given one, or below it.
+func (d difference) touches(field []string) bool {
+	return slices.ContainsFunc(d.fields, func(path fieldpath.Path) bool {
+		return startsWith(path, field)
+	})
+}
+
+// upToDate says whether a live object holds all that was rendered.
+func (d differ) upToDate(live client.Object, rendered *unstructured.Unstructured) bool {
+	difference, err := d.compare(live, rendered)
+	return err == nil && difference.none()
+}
+
+// compare finds what a live object lacks of what was rendered, the hash included: it says that nothing that was applied once
+// is no longer desired. Lists and maps mean what the schema of Kubernetes says: what others add to them is not compared,
+// unless it is ours alone.
+func (d differ) compare(live client.Object, rendered *unstructured.Unstructured) (difference, error) {
+	fields, err := d.fields(live)
+	if err != nil {
+		return difference{}, err
+	}
+	// The API server accepts some lists with duplicates that the schema does not allow, and so must we.
+	liveValue, err := d.converter.ObjectToTyped(fields, typed.AllowDuplicates)
+	if err != nil {
+		return difference{}, fmt.Errorf("type the live %s: %w", live.GetName(), err)
+	}
+	wanted, err := d.converter.ObjectToTyped(rendered)
+	if err != nil {
+		return difference{}, fmt.Errorf("type the desired %s: %w", rendered.GetName(), err)
+	}
+	comparison, err := liveValue.Compare(wanted)
+	if err != nil {
+		return difference{}, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
+	}
+	// What else is there, comparison.Removed, belongs to others.
+	replacement := d.replacement(fields, rendered)
+	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {
+		return difference{}, nil
+	}
+	found := difference{replacement: replacement}
+	comparison.Added.Union(comparison.Modified).Leaves().Iterate(func(path fieldpath.Path) {
+		found.fields = append(found.fields, path.Copy())
+	})
+	found.fields = append(found.fields, removed(replacement, nil)...)
+	changed := liveValue.ExtractItems(comparison.Modified).AsValue().Unstructured()
+	text, err := json.Marshal([]any{comparison.Added.String(), comparison.Modified.String(), changed, replacement})
+	if err != nil {
+		return difference{}, fmt.Errorf("encode the difference of %s: %w", rendered.GetName(), err)
+	}
+	found.fingerprint = hash(text)
+	return found, nil
+}
+
+func startsWith(path fieldpath.Path, field []string) bool {
+	if len(path) < len(field) {
+		return false
+	}
+	for i, name := range field {
+		if path[i].FieldName == nil || *path[i].FieldName != name {
+			return false
+		}
+	}
+	return true
+}
+
+// removed are the paths of the fields that a patch takes away.
+func removed(patch any, prefix fieldpath.Path) []fieldpath.Path {
+	var paths []fieldpath.Path
+	switch patch := patch.(type) {
+	case map[string]any:
+		for key, value := range patch {
+			field := key
+			inner := append(prefix.Copy(), fieldpath.PathElement{FieldName: &field})
+			if value == nil {
+				paths = append(paths, inner)
+			}
+			paths = append(paths, removed(value, inner)...)
+		}
+	case []any:
+		for _, item := range patch {
+			inner := prefix
+			if name, ok := asMap(item)["name"]; ok {
+				key := fieldpath.KeyByFields("name", name)
+				inner = append(prefix.Copy(), fieldpath.PathElement{Key: key})
+			}
+			paths = append(paths, removed(item, inner)...)
+		}
+	}
+	return paths
+}
+
+// sameHash says whether what was rendered is what was applied last.
+func (d differ) sameHash(live client.Object, rendered *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[d.hashAnnotation] == d.hashOf(rendered)
+}
+
+func (d differ) hashOf(rendered *unstructured.Unstructured) string {
+	return rendered.GetAnnotations()[d.hashAnnotation]
+}
+
+// separable says whether an object has separable fields.
+func (d differ) separable(object client.Object) bool {
+	kind := object.GetObjectKind().GroupVersionKind()
+	return slices.ContainsFunc(d.separables, func(s Separable) bool { return s.Kind == kind })
+}
+
+// rest returns what was rendered without its separable fields, nil if it has none.
+func (d differ) rest(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+	for _, separable := range d.separables {
+		if separable.Kind == rendered.GroupVersionKind() {
+			rest := rendered.DeepCopy()
+			for _, path := range separable.Paths {
+				unstructured.RemoveNestedField(rest.Object, path...)
+			}
+			return rest
+		}
+	}
+	return nil
+}

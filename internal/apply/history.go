@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// history holds one thing for each object, by its name and type. It is safe for concurrent use.
+type history[T any] struct {
+	mutex   sync.Mutex
+	entries map[types.NamespacedName]map[reflect.Type]T
+}
+
+func (h *history[T]) get(object client.Object) (T, bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	entry, ok := h.entries[client.ObjectKeyFromObject(object)][reflect.TypeOf(object)]
+	return entry, ok
+}
+
+func (h *history[T]) set(object client.Object, entry T) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	name := client.ObjectKeyFromObject(object)
+	if h.entries == nil {
+		h.entries = map[types.NamespacedName]map[reflect.Type]T{}
+	}
+	if h.entries[name] == nil {
+		h.entries[name] = map[reflect.Type]T{}
+	}
+	h.entries[name][reflect.TypeOf(object)] = entry
+}
+
+func (h *history[T]) forget(object client.Object) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	name := client.ObjectKeyFromObject(object)
+	delete(h.entries[name], reflect.TypeOf(object))
+	if len(h.entries[name]) == 0 {
+		delete(h.entries, name)
+	}
+}
+
+// forgetName ends the history of all objects of a name.
+func (h *history[T]) forgetName(name types.NamespacedName) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	delete(h.entries, name)
+}
+
+// answer is how an object differed from what had just been applied: a webhook changes it, or the API server rounds a value. To
+// write it again would change nothing.
+type answer struct {
+	uid               types.UID
+	hash, fingerprint string
+}
+
+// futile says whether an apply was once answered with the difference that is there now.
+func (a *Applier) futile(live client.Object, rendered *unstructured.Unstructured, found difference) bool {
+	known, ok := a.answers.get(live)
+	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint}
+}
+
+// answered remembers what the answer to a write of all that was rendered lacks of it.
+func (a *Applier) answered(live client.Object, rendered *unstructured.Unstructured) {
+	found, err := a.differ.compare(live, rendered)
+	if err != nil || found.none() {
+		a.answers.forget(live)
+		return
+	}
+	a.answers.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint})
+}
