@@ -135,7 +135,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		return err
 	}
 	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
-		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
+		MaxConcurrentReconciles: options.MaxConcurrentReconciles * goroutinesPerWorker,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute,
@@ -144,7 +144,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(r)
+	return builder.Complete(newWorkers(r, clock.RealClock{}, options.MaxConcurrentReconciles))
 }
 
 func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {

@@ -46,32 +46,47 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// urgency is when an event is to be looked at: -1 for never, 0 for at once.
+// urgency is when an event is to be looked at: 0 for at once.
 type urgency = time.Duration
 
-const never urgency = -1
+const (
+	never urgency = -1
+	// finished is at once, and before those that begin something: what somebody waits for is there, and need only be told.
+	finished urgency = -2
+)
+
+const finishedPriority = 1
 
 // sources are what wakes the controller. When it begins to work, its caches are full, so what it is told of all Memcacheds
 // that there are is enough: of what else there is, it need not be told.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return []source.Source{
 		source.Kind(c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &appsv1.Deployment{}, watch(r, deploymentChange)),
+		source.Kind(c, &appsv1.Deployment{}, watch(r, r.deploymentChange)),
 		source.Kind(c, &corev1.Service{}, watch(r, serviceChange)),
 		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, budgetChange)),
-		source.Kind(c, &corev1.Pod{}, handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
-				if !e.IsInInitialList {
-					enqueue(q, instanceOf(e.Object), debounce)
-				}
-			},
-			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-				enqueue(q, instanceOf(e.ObjectNew), podChange(e.ObjectOld, e.ObjectNew))
-			},
-			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+		source.Kind(c, &corev1.Pod{}, r.pods()),
+	}
+}
+
+// pods wakes the controller when pods come, change and go.
+func (r *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
+			if !e.IsInInitialList {
 				enqueue(q, instanceOf(e.Object), debounce)
-			},
-		}),
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			when := podChange(e.ObjectOld, e.ObjectNew)
+			if when == debounce && memcached.JoinsOrLeaves(e.ObjectOld, e.ObjectNew) && r.finished(ctx, instanceOf(e.ObjectNew)) {
+				when = finished
+			}
+			enqueue(q, instanceOf(e.ObjectNew), when)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
+			enqueue(q, instanceOf(e.Object), debounce)
+		},
 	}
 }
 
@@ -155,6 +170,12 @@ func awaited(mc *cachev1alpha1.Memcached) bool {
 func enqueue(q queue, name types.NamespacedName, when urgency) {
 	switch request := (reconcile.Request{NamespacedName: name}); when {
 	case never:
+	case finished:
+		if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(finishedPriority)}, request)
+			return
+		}
+		q.Add(request)
 	case 0:
 		q.Add(request)
 	default:
@@ -177,6 +198,29 @@ func memcachedChange(before, after *cachev1alpha1.Memcached, own bool) urgency {
 	default:
 		return never
 	}
+}
+
+// deploymentChange is that of the function of this name, unless the Deployment has just finished its work.
+func (r *Reconciler) deploymentChange(before, after *appsv1.Deployment, own bool) urgency {
+	when := deploymentChange(before, after, own)
+	if when == debounce && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(context.Background(), after) {
+		return finished
+	}
+	return when
+}
+
+// finished says whether the Deployment of a Memcached has done its work, and its pods are ready. It reads from the cache.
+func (r *Reconciler) finished(ctx context.Context, name types.NamespacedName) bool {
+	deployment := &appsv1.Deployment{}
+	err := r.client.Get(ctx, name, deployment)
+	return err == nil && memcached.Settled(deployment) && r.allReady(ctx, deployment)
+}
+
+func (r *Reconciler) allReady(ctx context.Context, deployment *appsv1.Deployment) bool {
+	var pods corev1.PodList
+	err := r.client.List(ctx, &pods, client.InNamespace(deployment.Namespace),
+		client.MatchingFields{instanceIndex: deployment.Name}, client.UnsafeDisableDeepCopy)
+	return err == nil && memcached.AllReady(deployment, pods.Items)
 }
 
 // deploymentChange does not look at the generation: the Deployment controller annotates, and annotations count there.

@@ -7,17 +7,24 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 var _ = Describe("An admission webhook in the way", func() {
@@ -42,6 +49,57 @@ var _ = Describe("An admission webhook in the way", func() {
 		Eventually(ctx, refused).Should(Succeed())
 		o.step(ctx, mc, writeService, writeStatus)
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+})
+
+var _ = Describe("A webhook that does not answer", func() {
+	It("delays nobody but those whose namespace has it", func(ctx SpecContext) {
+		const hanging = 20
+		asked, released := make(chan struct{}, 10*hanging), make(chan struct{})
+		var probed, gaveUp atomic.Int32
+		server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+			var review admissionv1.AdmissionReview
+			if err := json.NewDecoder(request.Body).Decode(&review); err != nil || !strings.HasPrefix(review.Request.Name, "hangs-") {
+				probed.Add(1)
+				return
+			}
+			asked <- struct{}{}
+			select {
+			case <-released:
+			case <-request.Context().Done():
+				gaveUp.Add(1)
+			}
+		}))
+		DeferCleanup(server.Close)
+		release := sync.OnceFunc(func() { close(released) })
+		DeferCleanup(release)
+		namespace := newNamespace(ctx)
+		webhook := validateServices(ctx, namespace, server)
+		change(ctx, webhook, func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
+			w.Webhooks[0].TimeoutSeconds = ptr.To(int32(30))
+		})
+		Eventually(ctx, func() int32 {
+			_ = user.Create(ctx, probe(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}), client.DryRunAll)
+			return probed.Load()
+		}).Should(BeNumerically(">", 0), "the API server has heard of the webhook when it asks it")
+
+		start(ctx, "", 0)
+		for i := range hanging {
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("hangs-%d", i)}}
+			mc.Spec.Size = 1
+			Expect(user.Create(ctx, mc)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
+		}
+		// As many as there are workers; the others take the places of these while they wait.
+		for range 8 {
+			Eventually(ctx, asked).Should(Receive())
+		}
+		healthy := newMemcached(ctx, 1)
+		Eventually(ctx, func() error {
+			return user.Get(ctx, client.ObjectKeyFromObject(healthy), &appsv1.Deployment{})
+		}).Should(Succeed())
+		Expect(gaveUp.Load()).To(BeZero(), "the healthy one has waited until the API server gave up to ask")
+		release()
 	})
 })
 
