@@ -140,11 +140,12 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute,
 		RateLimiter:           rateLimiter(),
+		NewQueue:              newQueue(options.MaxConcurrentReconciles),
 	})
 	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(newWorkers(r, clock.RealClock{}, options.MaxConcurrentReconciles))
+	return builder.Complete(r)
 }
 
 func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {

@@ -4,86 +4,143 @@
 package controllers
 
 import (
-	"context"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const (
-	// slowAfter is for how long a reconciliation that waits for an answer keeps its place. Those that need no webhook take a
+	// slowAfter is for how long a reconciliation that waits for an answer occupies a worker. Those that need no webhook take a
 	// tenth of it, unless the API server is busy.
 	slowAfter = 500 * time.Millisecond
-	// goroutinesPerWorker is how many reconciliations may be under way for each of the places, most of them waiting.
+	// goroutinesPerWorker is how many reconciliations may be under way for each worker, most of them waiting.
 	goroutinesPerWorker = 4
-	// slowRetry is when one that was slow tries again if there is no room for it.
+	// slowRetry is when a slow one tries again if as many slow ones as may be are under way.
 	slowRetry = time.Second
 	// failedPriority is that of what failed: new work comes first.
 	failedPriority = -10
 )
 
-// workers are the places of those who reconcile. A Memcached whose webhooks do not answer would keep a place for many seconds, and a
-// few of them all places. So whoever waits for longer than that gives its place to another, and the next time it takes one of a
-// limited number of places for the slow.
-type workers struct {
-	reconcile.Reconciler
+// fairQueue hands out no more requests than there are workers. A Memcached whose webhooks do not answer would keep a worker for
+// many seconds, and a few of them all workers. So a request that takes longer than slowAfter occupies no worker any more, and the
+// next time it is one of a limited number of slow ones, from the beginning.
+type fairQueue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
 
-	clock        clock.WithDelayedExecution
-	places, slow chan struct{}
-	// wasSlow holds the requests that took longer than slowAfter the last time.
-	wasSlow sync.Map
+	clock         clock.WithDelayedExecution
+	workers, slow chan struct{}
+
+	mutex sync.Mutex
+	// underWay are the requests that were handed out. wasSlow are those that were slow the last time.
+	underWay map[reconcile.Request]*turn
+	wasSlow  map[reconcile.Request]bool
 }
 
-func newWorkers(r reconcile.Reconciler, clock clock.WithDelayedExecution, count int) *workers {
-	return &workers{
-		Reconciler: r, clock: clock,
-		places: make(chan struct{}, count),
-		slow:   make(chan struct{}, count*goroutinesPerWorker/2),
+// turn is a request that was handed out.
+type turn struct {
+	// leave gives back what it occupies. It may be called more than once.
+	leave func()
+	began time.Time
+	timer clock.Timer
+}
+
+func newFairQueue(
+	queue priorityqueue.PriorityQueue[reconcile.Request], clock clock.WithDelayedExecution, workers int,
+) *fairQueue {
+	return &fairQueue{
+		PriorityQueue: queue,
+		clock:         clock,
+		workers:       make(chan struct{}, workers),
+		slow:          make(chan struct{}, workers*goroutinesPerWorker/2),
+		underWay:      map[reconcile.Request]*turn{},
+		wasSlow:       map[reconcile.Request]bool{},
 	}
 }
 
-// Reconcile implements reconcile.Reconciler.
-func (w *workers) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	places := w.places
-	if _, slow := w.wasSlow.Load(request); slow {
+// Get implements workqueue.TypedInterface.
+func (f *fairQueue) Get() (request reconcile.Request, shutdown bool) {
+	request, _, shutdown = f.GetWithPriority()
+	return request, shutdown
+}
+
+// GetWithPriority implements priorityqueue.PriorityQueue. It waits for a worker first, so that the order is that of the queue.
+func (f *fairQueue) GetWithPriority() (request reconcile.Request, priority int, shutdown bool) {
+	f.workers <- struct{}{}
+	for {
+		request, priority, shutdown = f.PriorityQueue.GetWithPriority()
+		if shutdown {
+			<-f.workers
+			return request, priority, shutdown
+		}
+		if f.begin(request) {
+			return request, priority, shutdown
+		}
+		f.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{After: slowRetry, Priority: ptr.To(failedPriority)}, request)
+		f.PriorityQueue.Done(request)
+	}
+}
+
+// begin says whether a request can be handed out, and remembers what it occupies.
+func (f *fairQueue) begin(request reconcile.Request) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	occupied := f.workers
+	if f.wasSlow[request] {
 		select {
-		case w.slow <- struct{}{}:
-			places = w.slow
+		case f.slow <- struct{}{}:
+			<-f.workers
+			occupied = f.slow
 		default:
-			return reconcile.Result{RequeueAfter: slowRetry, Priority: ptr.To(failedPriority)}, nil
-		}
-	} else {
-		select {
-		case w.places <- struct{}{}:
-		case <-ctx.Done():
-			return reconcile.Result{}, ctx.Err()
+			return false
 		}
 	}
-	result, err := w.reconcile(ctx, request, places)
-	if err != nil {
-		result.Priority = ptr.To(failedPriority)
+	t := &turn{leave: sync.OnceFunc(func() { <-occupied }), began: f.clock.Now()}
+	if occupied == f.workers {
+		t.timer = f.clock.AfterFunc(slowAfter, t.leave)
 	}
-	return result, err
+	f.underWay[request] = t
+	return true
 }
 
-// reconcile has a place, and leaves it when it is done or, unless that is a place for the slow, when it has been slow.
-func (w *workers) reconcile(ctx context.Context, request reconcile.Request, places chan struct{}) (reconcile.Result, error) {
-	leave := sync.OnceFunc(func() { <-places })
-	defer leave()
-	began := w.clock.Now()
-	timer := w.clock.AfterFunc(slowAfter, func() {
-		w.wasSlow.Store(request, nil)
-		if places != w.slow {
-			leave()
-		}
-	})
-	result, err := w.Reconciler.Reconcile(ctx, request)
-	timer.Stop()
-	if w.clock.Since(began) < slowAfter {
-		w.wasSlow.Delete(request)
+// Done implements workqueue.TypedInterface.
+func (f *fairQueue) Done(request reconcile.Request) {
+	f.mutex.Lock()
+	t := f.underWay[request]
+	delete(f.underWay, request)
+	if f.clock.Since(t.began) >= slowAfter {
+		f.wasSlow[request] = true
+	} else {
+		delete(f.wasSlow, request)
 	}
-	return result, err
+	f.mutex.Unlock()
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	t.leave()
+	f.PriorityQueue.Done(request)
+}
+
+// AddWithOpts implements priorityqueue.PriorityQueue. What is limited in its rate has failed.
+func (f *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
+	if opts.RateLimited {
+		opts.Priority = ptr.To(min(ptr.Deref(opts.Priority, 0), failedPriority))
+	}
+	f.PriorityQueue.AddWithOpts(opts, requests...)
+}
+
+// newQueue returns the queue of a controller with so many workers.
+func newQueue(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
+			o.Log = log.Log.WithName("queue")
+			o.RateLimiter = limiter
+		})
+		return newFairQueue(queue, clock.RealClock{}, workers)
+	}
 }

@@ -4,128 +4,141 @@
 package controllers
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
-
-// gatekeeper reconciles a request when it is let through.
-type gatekeeper struct {
-	began chan reconcile.Request
-	gate  chan error
-}
-
-// Reconcile implements reconcile.Reconciler.
-func (g *gatekeeper) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	g.began <- request
-	select {
-	case err := <-g.gate:
-		return reconcile.Result{}, err
-	case <-ctx.Done():
-		return reconcile.Result{}, ctx.Err()
-	}
-}
 
 func requestOf(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-type answerOf struct {
-	result reconcile.Result
-	err    error
-}
-
-// workersUnderTest has two places and room for four that are slow.
-func workersUnderTest(t *testing.T) (*workers, *gatekeeper, *clocktesting.FakeClock, func(name string) chan answerOf) {
+// twoWorkers returns a queue for two workers, which lets four be slow, and a function that starts to wait for its next request.
+func twoWorkers(t *testing.T) (*fairQueue, *clocktesting.FakeClock, func() <-chan string) {
+	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
-	keeper := &gatekeeper{began: make(chan reconcile.Request), gate: make(chan error)}
-	w := newWorkers(keeper, clock, 2)
-	return w, keeper, clock, func(name string) chan answerOf {
-		done := make(chan answerOf, 1)
+	q := newFairQueue(priorityqueue.New[reconcile.Request](""), clock, 2)
+	t.Cleanup(q.ShutDown)
+	return q, clock, func() <-chan string {
+		next := make(chan string, 1)
 		go func() {
-			result, err := w.Reconcile(t.Context(), requestOf(name))
-			done <- answerOf{result, err}
+			if request, shutdown := q.Get(); !shutdown {
+				next <- request.Name
+			}
 		}()
-		return done
+		return next
 	}
 }
 
 func TestThoseThatWaitForAWebhookDelayNobody(t *testing.T) {
-	_, keeper, clock, reconcile := workersUnderTest(t)
-	hanging := []chan answerOf{reconcile("hangs-1"), reconcile("hangs-2")}
-	<-keeper.began
-	<-keeper.began
-	healthy := reconcile("healthy")
+	q, clock, get := twoWorkers(t)
+	for _, name := range []string{"hangs-1", "hangs-2"} {
+		q.Add(requestOf(name))
+		<-get()
+	}
+	q.Add(requestOf("healthy"))
+	next := get()
 	select {
-	case request := <-keeper.began:
-		t.Fatalf("%s has a place although there is none", request.Name)
-	case <-healthy:
-		t.Fatal("it was not reconciled")
+	case name := <-next:
+		t.Fatalf("%s is handed out although no worker is free", name)
 	default:
 	}
 	clock.Step(slowAfter)
-	if request := <-keeper.began; request.Name != "healthy" {
-		t.Fatalf("%s has the place", request.Name)
+	if name := <-next; name != "healthy" {
+		t.Fatalf("%s comes next", name)
 	}
-	for range 3 {
-		keeper.gate <- nil
+	for _, name := range []string{"hangs-1", "healthy", "hangs-2"} {
+		q.Done(requestOf(name))
 	}
-	<-healthy
-	for _, done := range hanging {
-		<-done
+	if len(q.workers) != 0 || len(q.underWay) != 0 {
+		t.Errorf("%d workers are occupied by %v", len(q.workers), q.underWay)
 	}
 }
 
-func TestThoseThatWereSlowHaveTheirOwnPlaces(t *testing.T) {
-	w, keeper, clock, reconcile := workersUnderTest(t)
-	for _, name := range []string{"slow-1", "slow-2", "slow-3", "slow-4", "slow-5"} {
-		done := reconcile(name)
-		<-keeper.began
+func TestThoseThatWereSlowAreLimitedAndOccupyNoWorker(t *testing.T) {
+	q, clock, get := twoWorkers(t)
+	slow := []string{"slow-1", "slow-2", "slow-3", "slow-4", "slow-5"}
+	for _, name := range slow {
+		q.Add(requestOf(name))
+		<-get()
 		clock.Step(slowAfter)
-		keeper.gate <- errors.New("the webhook has not answered")
-		if answer := <-done; answer.result.Priority == nil || *answer.result.Priority >= 0 || answer.err == nil {
-			t.Errorf("what failed comes back as %+v", answer)
+		q.Done(requestOf(name))
+	}
+	for _, name := range slow[:4] {
+		q.Add(requestOf(name))
+		if next := <-get(); next != name {
+			t.Fatalf("%s comes next", next)
 		}
 	}
-	var slow []chan answerOf
-	for _, name := range []string{"slow-1", "slow-2", "slow-3", "slow-4"} {
-		slow = append(slow, reconcile(name))
-		<-keeper.began
+	if len(q.workers) != 0 {
+		t.Errorf("%d workers are occupied", len(q.workers))
 	}
-	if answer := <-reconcile("slow-5"); answer.err != nil || answer.result.RequeueAfter != slowRetry || *answer.result.Priority >= 0 {
-		t.Errorf("one for which there is no room comes back as %+v", answer)
+	q.Add(requestOf("slow-5"))
+	next := get()
+	q.Add(requestOf("healthy"))
+	if name := <-next; name != "healthy" {
+		t.Fatalf("%s comes next, and four that are slow are under way", name)
 	}
-	healthy := reconcile("healthy")
-	if request := <-keeper.began; request.Name != "healthy" {
-		t.Fatalf("%s has a place", request.Name)
+	for _, name := range append(slow[:4:4], "healthy") {
+		q.Done(requestOf(name))
 	}
-	for range 5 {
-		keeper.gate <- nil
+	if q.wasSlow[requestOf("slow-1")] || !q.wasSlow[requestOf("slow-5")] {
+		t.Errorf("taken for slow: %v", q.wasSlow)
 	}
-	for _, done := range append(slow, healthy) {
-		<-done
-	}
-
-	// Whoever was quick is not slow any more.
-	if _, remembered := w.wasSlow.Load(requestOf("slow-1")); remembered {
-		t.Error("slow-1 was quick, and is still taken for slow")
+	if len(q.workers) != 0 || len(q.slow) != 0 {
+		t.Errorf("%d workers and %d of the slow are occupied", len(q.workers), len(q.slow))
 	}
 }
 
-func TestAPlaceIsWaitedForNoLongerThanTheReconciliationMayTake(t *testing.T) {
-	w, keeper, _, reconcile := workersUnderTest(t)
-	reconcile("first")
-	reconcile("second")
-	<-keeper.began
-	<-keeper.began
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := w.Reconcile(ctx, requestOf("third")); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+func TestTheOrderIsThatOfTheQueueHoweverManyWait(t *testing.T) {
+	q, _, get := twoWorkers(t)
+	waiting := []<-chan string{get(), get()}
+	q.Add(requestOf("first"))
+	q.Add(requestOf("second"))
+	for _, next := range waiting {
+		<-next
+	}
+	third, fourth := get(), get() // without a worker
+	q.Add(requestOf("late"))
+	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(finishedPriority)}, requestOf("finished"))
+	q.Done(requestOf("first"))
+	select {
+	case name := <-third:
+		if name != "finished" {
+			t.Errorf("%s comes next", name)
+		}
+	case name := <-fourth:
+		if name != "finished" {
+			t.Errorf("%s comes next", name)
+		}
+	}
+}
+
+func TestWhatFailedComesAfterNewWork(t *testing.T) {
+	q, _, _ := twoWorkers(t)
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, requestOf("failed"))
+	if _, priority, _ := q.GetWithPriority(); priority >= 0 {
+		t.Errorf("it comes back with priority %d", priority)
+	}
+}
+
+func TestAQueueThatIsShutDownLetsEverybodyGo(t *testing.T) {
+	q := newFairQueue(priorityqueue.New[reconcile.Request](""), clocktesting.NewFakeClock(time.Now()), 2)
+	gone := make(chan bool)
+	for range 5 {
+		go func() {
+			_, shutdown := q.Get()
+			gone <- shutdown
+		}()
+	}
+	q.ShutDown()
+	for range 5 {
+		if !<-gone {
+			t.Error("it got a request")
+		}
 	}
 }
