@@ -12,7 +12,9 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
@@ -173,5 +175,36 @@ func TestWrap(t *testing.T) {
 	}
 	if err := send(http.MethodPatch, children); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRelease gives the lease back with the client of leader election.
+func TestRelease(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	clients, err := kubernetes.NewForConfig(Wrap(&rest.Config{Host: server.URL}, name, duration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func(holder string) {
+		t.Helper()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		if _, err := clients.CoordinationV1().Leases("operators").Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func() error {
+		return clients.PolicyV1().PodDisruptionBudgets("shop").Delete(t.Context(), "cache", metav1.DeleteOptions{})
+	}
+	update("operator-1")
+	if err := write(); err != nil {
+		t.Error(err)
+	}
+	update("")
+	if err := write(); err == nil || !strings.Contains(err.Error(), refusedIs) {
+		t.Errorf("written without the lease: %v", err)
 	}
 }
