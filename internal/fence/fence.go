@@ -15,7 +15,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -96,7 +96,7 @@ func releases(request *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
+	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
 	if err != nil {
 		return false
 	}
