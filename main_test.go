@@ -197,6 +197,8 @@ func TestManager(t *testing.T) {
 		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
 	})
 
+	t.Run("sends few events however often a Memcached changes", installation.flood)
+
 	t.Run("serves metrics over TLS to whom the cluster allows it", func(t *testing.T) {
 		g := NewWithT(t)
 		url := "https://" + metricsAddress + "/metrics"
