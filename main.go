@@ -64,7 +64,8 @@ func main() {
 
 // options are the flags.
 type options struct {
-	controller controllers.Options
+	controller    controllers.Options
+	omitRunAsUser controllers.OmitRunAsUser
 
 	metricsAddress, metricsCertPath, metricsCertName, metricsKeyName string
 	probeAddress, leaderElectionNamespace                            string
@@ -86,8 +87,10 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"Namespace of the lease. Default: that of the operator's pod.")
 	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", 8,
 		"How many Memcached resources are reconciled at the same time.")
-	flags.BoolVar(&o.controller.Memcached.OmitRunAsUser, "omit-run-as-user", false,
-		"Leave the user of the memcached pods to the cluster, as OpenShift requires.")
+	flags.Var(&o.omitRunAsUser, controllers.OmitRunAsUserFlag,
+		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
+			"whether it is OpenShift. Default: the environment variable "+controllers.OmitRunAsUserVariable+", else auto. "+
+			"Another answer replaces every memcached pod.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
 	flags.SetOutput(io.Discard) // a mistake is told in one sentence
@@ -99,9 +102,11 @@ func usage(flags *flag.FlagSet) {
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
+		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
-		imageVariable, namespaceVariable, controllers.OperatorConditionVariable)
+		imageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
+		controllers.OperatorConditionVariable)
 	flags.PrintDefaults()
 }
 
@@ -114,6 +119,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	} else if err != nil {
 		return fmt.Errorf("%w; --help lists the flags", err)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no flag, and a value follows its flag after an equals sign; --help lists the flags", flags.Arg(0))
 	}
 	setLogger(zap.New(zap.UseFlagOptions(&opts.zap)))
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
@@ -128,6 +136,9 @@ func run(ctx context.Context, args []string) error {
 	cluster.DisableCompression = true
 	if opts.leaderElection {
 		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
+	}
+	if opts.controller.Memcached.OmitRunAsUser, err = opts.omitRunAsUser.Decide(ctx, cluster); err != nil {
+		return err
 	}
 	mgr, err := newManager(cluster, opts)
 	if err != nil {
@@ -163,7 +174,7 @@ func (o *options) validate() error {
 	if o.controller.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, but must be at least 1", o.controller.MaxConcurrentReconciles)
 	}
-	return nil
+	return o.omitRunAsUser.Default(os.Getenv(controllers.OmitRunAsUserVariable))
 }
 
 func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
@@ -181,7 +192,8 @@ func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 			CertName:       opts.metricsCertName,
 			KeyName:        opts.metricsKeyName,
 			// HTTP/2 lets a client tie up a server with few packets (CVE-2023-44487, CVE-2023-39325); metrics gain nothing by it.
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
+			// TLS 1.2 has suites that fall to padding oracles, and Prometheus speaks 1.3.
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos, c.MinVersion = []string{"http/1.1"}, tls.VersionTLS13 }},
 		},
 		HealthProbeBindAddress:        opts.probeAddress,
 		LeaderElection:                opts.leaderElection,

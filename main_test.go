@@ -86,6 +86,9 @@ func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
 		{name: "not an image", env: []string{imageVariable + "=Not an image"}, want: `RELATED_IMAGE_MEMCACHED holds "Not an image", which is no image`},
 		{name: "no worker", env: []string{image}, args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles is 0, but must be at least 1"},
 		{name: "unknown flag", env: []string{image}, args: []string{"--nonsense"}, want: "flag provided but not defined: -nonsense"},
+		{name: "nonsense for the user", env: []string{image}, args: []string{"--omit-run-as-user=maybe"}, want: `invalid boolean value "maybe" for -omit-run-as-user: must be auto, true or false`},
+		{name: "nonsense for the user in the environment", env: []string{image, "OMIT_RUN_AS_USER=maybe"}, want: `OMIT_RUN_AS_USER holds "maybe", but must be auto, true or false`},
+		{name: "a value without an equals sign", env: []string{image}, args: []string{"--omit-run-as-user", "false"}, want: `"false" is no flag, and a value follows its flag after an equals sign`},
 		{name: "no cluster", env: []string{image}, want: "find the cluster"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -109,7 +112,7 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 	for _, word := range []string{
-		imageVariable, namespaceVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
+		imageVariable, namespaceVariable, "OMIT_RUN_AS_USER", "OPERATOR_CONDITION_NAME", "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
 		"-leader-election-namespace", "-max-concurrent-reconciles", "-omit-run-as-user", "-zap-log-level",
 	} {
 		if !strings.Contains(m.output(), word) {
@@ -194,6 +197,8 @@ func TestManager(t *testing.T) {
 		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
 	})
 
+	t.Run("sends few events however often a Memcached changes", installation.flood)
+
 	t.Run("serves metrics over TLS to whom the cluster allows it", func(t *testing.T) {
 		g := NewWithT(t)
 		url := "https://" + metricsAddress + "/metrics"
@@ -207,6 +212,10 @@ func TestManager(t *testing.T) {
 		g.Expect(allowed).To(Equal(http.StatusOK))
 		g.Expect(body).To(ContainSubstring("memcached_operator_reconciles_total"))
 		g.Expect(body).To(ContainSubstring(`memcached_operator_memcached_condition{condition="Degraded",name="cache",namespace="default",status="False"} 1`))
+		old := insecure.Transport.(*http.Transport).TLSClientConfig.Clone()
+		old.MaxVersion = tls.VersionTLS12
+		_, err := (&tls.Dialer{Config: old}).DialContext(t.Context(), "tcp", metricsAddress)
+		g.Expect(err).To(MatchError(ContainSubstring("protocol version not supported")))
 		plain, _, _ := get(t, "http://"+metricsAddress+"/metrics", "")
 		g.Expect(plain).NotTo(Equal(http.StatusOK))
 	})

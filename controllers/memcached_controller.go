@@ -129,8 +129,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
-	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner), m, clock.RealClock{},
-		options.Memcached)
+	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
 	if err := indexPods(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

@@ -8,19 +8,24 @@ package fence
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 )
 
 // Wrap returns the configuration of clients that change objects only while the lease of this name is held: if its last
 // renewal through such a client is older than the lease's duration, a request that changes an object fails without being
 // sent. Requests that create objects are not held back, since those of the operator are events and reviews of access; what
-// it creates otherwise it applies. The lease itself, whose name must be that of no other, can always be written.
+// it creates otherwise it applies. The lease itself, whose name must be that of no other, can always be written; to give it
+// back ends it.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)
@@ -49,6 +54,10 @@ type roundTripper struct {
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	writes := request.Method == http.MethodPut || request.Method == http.MethodPatch || request.Method == http.MethodDelete
 	switch {
+	case r.fence.concernsLease(request) && releases(request):
+		// From here on another may lead, whatever the answer.
+		r.fence.note(time.Time{})
+		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
 		// What others wait for is the end of the lease since they saw it renewed, which is after now.
 		sent := r.fence.clock.Now()
@@ -70,6 +79,29 @@ func (f *fence) concernsLease(request *http.Request) bool {
 	const leases = "/leases"
 	path := request.URL.Path
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
+}
+
+// releases says whether a request gives the lease back: it is an update to a lease that nobody holds. What cannot be read is
+// no release.
+func releases(request *http.Request) bool {
+	if request.Method != http.MethodPut || request.GetBody == nil {
+		return false
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = body.Close() }()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return false
+	}
+	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
+	if err != nil {
+		return false
+	}
+	lease, ok := object.(*coordinationv1.Lease)
+	return ok && ptr.Deref(lease.Spec.HolderIdentity, "") == ""
 }
 
 func (f *fence) note(renewed time.Time) {

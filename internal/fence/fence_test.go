@@ -4,12 +4,18 @@
 package fence
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 )
@@ -27,6 +33,8 @@ const (
 type step struct {
 	after        time.Duration
 	method, path string
+	// body is that of the request.
+	body string
 	// status is what the API server answers.
 	status int
 	// refused says that the request must not reach it.
@@ -39,6 +47,9 @@ func TestFence(t *testing.T) {
 	refused := step{method: http.MethodPatch, path: children, refused: true}
 	after := func(s step, d time.Duration) step { s.after = d; return s }
 	of := func(s step, method string) step { s.method = method; return s }
+	with := func(s step, body string) step { s.body = body; return s }
+	release := with(renew, encode(t, "", jsonType))
+	lost := step{method: http.MethodPut, path: lease, body: release.body, status: http.StatusInternalServerError}
 	for title, steps := range map[string][]step{
 		"nobody writes without a lease":                  {refused, of(refused, http.MethodPut), of(refused, http.MethodDelete)},
 		"everybody may read":                             {{method: http.MethodGet, path: children, status: http.StatusOK}},
@@ -53,9 +64,37 @@ func TestFence(t *testing.T) {
 		"one who was paused writes when the lease is his": {
 			renew, after(refused, time.Minute), renew, write,
 		},
+		"who holds the lease writes":                        {with(renew, encode(t, "operator-1", jsonType)), write},
+		"who holds the lease writes, whatever its encoding": {with(renew, encode(t, "operator-1", protobufType)), write},
+		"who gave the lease back does not write":            {renew, release, refused},
+		"whatever the encoding of the lease":                {renew, with(renew, encode(t, "", protobufType)), refused},
+		// The answer may be lost: the lease can be given back all the same.
+		"who tried to give the lease back does not write": {renew, lost, refused},
+		"what cannot be read is a renewal":                {with(renew, "?"), write},
+		"who gave the lease back and got it again writes": {renew, release, renew, write},
 	} {
 		t.Run(title, func(t *testing.T) { play(t, steps) })
 	}
+}
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+)
+
+// encode is the lease as client-go sends it, with this holder. The release has none.
+func encode(t *testing.T, holder, mediaType string) string {
+	t.Helper()
+	info, ok := runtime.SerializerInfoForMediaType(clientgoscheme.Codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		t.Fatalf("client-go does not send %s", mediaType)
+	}
+	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	body, err := runtime.Encode(clientgoscheme.Codecs.EncoderForVersion(info.Serializer, coordinationv1.SchemeGroupVersion), lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
 }
 
 func play(t *testing.T, steps []step) {
@@ -63,8 +102,10 @@ func play(t *testing.T, steps []step) {
 	clock := testclock.NewFakePassiveClock(time.Now())
 	var current step
 	received := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		received++
+		body, _ = io.ReadAll(r.Body)
 		w.WriteHeader(current.status)
 	}))
 	defer server.Close()
@@ -73,7 +114,7 @@ func play(t *testing.T, steps []step) {
 	for i, s := range steps {
 		current, received = s, 0
 		clock.SetTime(clock.Now().Add(s.after))
-		request, err := http.NewRequestWithContext(t.Context(), s.method, server.URL+s.path, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), s.method, server.URL+s.path, strings.NewReader(s.body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,6 +123,8 @@ func play(t *testing.T, steps []step) {
 			_ = response.Body.Close()
 		}
 		switch {
+		case string(body) != s.body && !s.refused:
+			t.Errorf("step %d: the API server received the body %q, not %q", i, body, s.body)
 		case s.refused && (err == nil || !strings.Contains(err.Error(), refusedIs) || received != 0):
 			t.Errorf("step %d: %s %s must be refused, but was received %d times with the error %v", i, s.method, s.path, received, err)
 		case !s.refused && (err != nil || received != 1):
@@ -132,5 +175,36 @@ func TestWrap(t *testing.T) {
 	}
 	if err := send(http.MethodPatch, children); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRelease gives the lease back with the client of leader election.
+func TestRelease(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	clients, err := kubernetes.NewForConfig(Wrap(&rest.Config{Host: server.URL}, name, duration))
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := func(holder string) {
+		t.Helper()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+		if _, err := clients.CoordinationV1().Leases("operators").Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func() error {
+		return clients.PolicyV1().PodDisruptionBudgets("shop").Delete(t.Context(), "cache", metav1.DeleteOptions{})
+	}
+	update("operator-1")
+	if err := write(); err != nil {
+		t.Error(err)
+	}
+	update("")
+	if err := write(); err == nil || !strings.Contains(err.Error(), refusedIs) {
+		t.Errorf("written without the lease: %v", err)
 	}
 }

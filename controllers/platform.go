@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// The flag and the environment variable of OmitRunAsUser. A Subscription of OLM can set variables only.
+const (
+	OmitRunAsUserFlag     = "omit-run-as-user"
+	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
+)
+
+// openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
+const openShiftGroup = "security.openshift.io"
+
+// OmitRunAsUser says whether the user of the memcached pods is left to the cluster: true, false, or auto, which asks the
+// cluster whether it is OpenShift. Empty, it says nothing. It is a flag.Value, and without a value it is true.
+type OmitRunAsUser string
+
+const omitRunAsUserAuto OmitRunAsUser = "auto"
+
+// String returns the value.
+func (o *OmitRunAsUser) String() string { return string(*o) }
+
+// Set takes auto and what Go takes for true and false.
+func (o *OmitRunAsUser) Set(value string) error {
+	if value == string(omitRunAsUserAuto) {
+		*o = omitRunAsUserAuto
+		return nil
+	}
+	omit, err := strconv.ParseBool(value)
+	if err != nil {
+		return errors.New("must be auto, true or false")
+	}
+	*o = OmitRunAsUser(strconv.FormatBool(omit))
+	return nil
+}
+
+// IsBoolFlag tells package flag that the value may be missing.
+func (o *OmitRunAsUser) IsBoolFlag() bool { return true }
+
+// Default sets what the flag leaves open, to the value of the environment variable.
+func (o *OmitRunAsUser) Default(variable string) error {
+	var value OmitRunAsUser
+	if err := value.Set(cmp.Or(variable, string(omitRunAsUserAuto))); err != nil {
+		return fmt.Errorf("the environment variable %s holds %q, but %w", OmitRunAsUserVariable, variable, err)
+	}
+	*o = cmp.Or(*o, value)
+	return nil
+}
+
+// Decide asks the cluster if need be. An answer that fails is an error and no guess: a wrong guess would replace every pod.
+func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, error) {
+	omit, because := *o == "true", fmt.Sprintf("--%s or %s says so", OmitRunAsUserFlag, OmitRunAsUserVariable)
+	if *o == omitRunAsUserAuto {
+		openShift, err := isOpenShift(ctx, config)
+		if err != nil {
+			return false, fmt.Errorf("find out whether the cluster is OpenShift, unless --%s or %s is true or false: %w",
+				OmitRunAsUserFlag, OmitRunAsUserVariable, err)
+		}
+		omit, because = openShift, "the cluster has no API group "+openShiftGroup
+		if openShift {
+			because = "the cluster has the API group " + openShiftGroup
+		}
+	}
+	ctrl.Log.Info("Decided whether the cluster chooses the user of memcached pods", "omitRunAsUser", omit, "because", because)
+	return omit, nil
+}
+
+// isOpenShift looks for the API group alone, which is there also while what serves it is not.
+func isOpenShift(ctx context.Context, config *rest.Config) (bool, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return false, err
+	}
+	err = client.RESTClient().Get().AbsPath("/apis", openShiftGroup).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

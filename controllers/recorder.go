@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+)
+
+// How many events of a type an object may have, and how many such histories are kept: as many as in Kubernetes' own components.
+const (
+	eventBurst     = 25
+	eventInterval  = 5 * time.Minute
+	eventHistories = 4096
+)
+
+// Recorder sends no more events about an object than somebody can read and the API server should store, whatever the object's
+// owner does to cause them: 25 of each type, Normal and Warning, and one more every five minutes. An event of a reason that was
+// not told for five minutes is always sent, so that no flood hides what happens beside it. One that says the same as the one
+// before becomes part of its series.
+type Recorder struct {
+	next   events.EventRecorder
+	scheme *runtime.Scheme
+	clock  clock.PassiveClock
+
+	mutex     sync.Mutex
+	histories *lru.Cache
+	seed      maphash.Seed
+}
+
+// NewRecorder returns a Recorder that hands on to next what it does not hold back. The scheme knows the objects.
+func NewRecorder(next events.EventRecorder, scheme *runtime.Scheme, clock clock.PassiveClock) *Recorder {
+	return &Recorder{next: next, scheme: scheme, clock: clock, histories: lru.New(eventHistories), seed: maphash.MakeSeed()}
+}
+
+// history is what was sent about an object by events of one type. It belongs to a name, so that an object that is deleted and
+// created does not begin anew.
+type history struct {
+	limiter *rate.Limiter
+	// last is the last event of each reason.
+	last map[string]sent
+}
+
+type historyKey struct {
+	types.NamespacedName
+	kind, eventType string
+}
+
+// sent is an event that was sent.
+type sent struct {
+	at   time.Time
+	uid  types.UID
+	note uint64
+	// resourceVersion is the version of the object that the series of the event began with.
+	resourceVersion string
+}
+
+// Eventf sends an event, or holds it back.
+func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
+	object, err := reference.GetReference(r.scheme, regarding)
+	if err != nil {
+		r.next.Eventf(regarding, related, eventType, reason, action, note, args...) // it logs what is wrong
+		return
+	}
+	note = fmt.Sprintf(note, args...)
+	key := historyKey{types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.Kind, eventType}
+	event := sent{
+		at: r.clock.Now(), uid: object.UID, note: maphash.String(r.seed, note), resourceVersion: object.ResourceVersion,
+	}
+	event, ok := r.allow(key, reason, event)
+	if !ok {
+		return
+	}
+	// client-go makes a series of events that agree in all but the note, and the version of the object is one of the rest.
+	object.ResourceVersion = event.resourceVersion
+	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
+}
+
+// allow says whether an event is sent, and returns it with the version of the object that its series began with.
+func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	value, _ := r.histories.Get(key)
+	h, ok := value.(*history)
+	if !ok {
+		h = &history{limiter: rate.NewLimiter(rate.Every(eventInterval), eventBurst), last: map[string]sent{}}
+		r.histories.Add(key, h)
+	}
+	before, known := h.last[reason]
+	recent := known && event.at.Sub(before.at) < eventInterval
+	if !h.limiter.AllowN(event.at, 1) && recent {
+		return event, false
+	}
+	if recent && before.uid == event.uid && before.note == event.note {
+		event.resourceVersion = before.resourceVersion
+	}
+	h.last[reason] = event
+	return event, true
+}

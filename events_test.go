@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// flood pauses and resumes a Memcached as fast as the manager follows.
+func (i installation) flood(t *testing.T) {
+	g := NewWithT(t)
+	const times = 40
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "flood"}}
+	g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
+	for range times {
+		i.pause(t, mc, "true")
+		i.pause(t, mc, "false")
+	}
+	var events []eventsv1.Event
+	g.Eventually(func() []eventsv1.Event {
+		list := &eventsv1.EventList{}
+		g.Expect(i.admin.List(t.Context(), list, client.InNamespace("default"))).To(Succeed())
+		events = nil
+		for _, event := range list.Items {
+			if event.Regarding.Name == mc.Name {
+				events = append(events, event)
+			}
+		}
+		return events
+	}, "60s").Should(ContainElement(And(HaveField("Reason", "Paused"), HaveField("Series", Not(BeNil())))),
+		"events of the same note are a series")
+	g.Expect(len(events)).To(BeNumerically("<", times/4), "%v", events)
+}
+
+// pause sets the annotation and waits until the manager has seen it.
+func (i installation) pause(t *testing.T, mc *cachev1alpha1.Memcached, paused string) {
+	t.Helper()
+	g := NewWithT(t)
+	before := mc.DeepCopy()
+	mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
+	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(func() bool {
+		progressing := meta.FindStatusCondition(i.conditions(t, mc)(), cachev1alpha1.ConditionProgressing)
+		return progressing != nil && progressing.Reason == cachev1alpha1.ReasonPaused
+	}, "60s").Should(Equal(paused == "true"))
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// TestOpenShift runs the manager, with the permissions of config/default, in a cluster before and after it is OpenShift: as far
+// as the manager can see.
+func TestOpenShift(t *testing.T) {
+	installation := install(t)
+	fixed, omitted := ptr.To(int64(11211)), (*int64)(nil)
+	type row struct {
+		name string
+		env  []string
+		args []string
+		want *int64
+	}
+	run := func(name string, rows []row) {
+		for _, row := range rows {
+			t.Run(name+", "+row.name, func(t *testing.T) {
+				NewWithT(t).Expect(installation.userOfPods(t, row.env, row.args)).To(Equal(row.want))
+			})
+		}
+	}
+	run("another cluster", []row{
+		{name: "by itself", want: fixed},
+		{name: "told that it is OpenShift", env: []string{"OMIT_RUN_AS_USER=true"}, want: omitted},
+		{name: "told by a flag without value", args: []string{"--omit-run-as-user"}, want: omitted},
+	})
+	installation.becomeOpenShift(t)
+	run("OpenShift", []row{
+		{name: "by itself", want: omitted},
+		{name: "told to ask", env: []string{"OMIT_RUN_AS_USER=false"}, args: []string{"--omit-run-as-user=auto"}, want: omitted},
+		{name: "told that it is not", env: []string{"OMIT_RUN_AS_USER=false"}, want: fixed},
+		{name: "told by a flag that it is not", env: []string{"OMIT_RUN_AS_USER=true"}, args: []string{"--omit-run-as-user=false"}, want: fixed},
+	})
+	t.Run("without the permission to ask nothing is guessed", func(t *testing.T) {
+		g := NewWithT(t)
+		discovery := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "system:discovery"}}
+		g.Expect(installation.admin.Delete(t.Context(), discovery)).To(Succeed())
+		g.Eventually(installation.mayAsk(t), "60s").Should(BeFalse(), "the API server reads its roles by a watch")
+		m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, account)}, "--health-probe-bind-address=0")
+		g.Expect(m.Run()).NotTo(Succeed())
+		g.Expect(m.output()).To(And(ContainSubstring("find out whether the cluster is OpenShift"), ContainSubstring("forbidden")))
+	})
+}
+
+// becomeOpenShift gives the cluster the API group by which OpenShift is known.
+func (i installation) becomeOpenShift(t *testing.T) {
+	t.Helper()
+	const group, plural = "security.openshift.io", "securitycontextconstraints"
+	definition := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.ClusterScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: "SecurityContextConstraints"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+	g := NewWithT(t)
+	_, err := envtest.InstallCRDs(i.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() error {
+		return discovery.NewDiscoveryClientForConfigOrDie(i.config).RESTClient().Get().AbsPath("/apis", group).Do(t.Context()).Error()
+	}, "60s").Should(Succeed())
+}
+
+// userOfPods is the user of the pods of a Memcached that a manager with these options finds in a namespace of its own.
+func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
+	t.Helper()
+	g := NewWithT(t)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
+	g.Expect(i.admin.Create(t.Context(), namespace)).To(Succeed())
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache"}}
+	g.Eventually(func() error { return i.admin.Create(t.Context(), mc) }, "60s").Should(Succeed(), "the definition is new")
+	env = append([]string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.kubeconfig(t, account)}, env...)
+	m := command(t, env, append([]string{"--health-probe-bind-address=0"}, args...)...)
+	g.Expect(m.Start()).To(Succeed())
+	deployment := &appsv1.Deployment{}
+	g.Eventually(func() error {
+		return i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), deployment)
+	}, "60s").Should(Succeed(), m.output)
+	g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
+	g.Expect(m.Wait()).To(Succeed(), m.output)
+	g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
+	return deployment.Spec.Template.Spec.SecurityContext.RunAsUser
+}
+
+// mayAsk returns what says whether the manager may ask the cluster what it is.
+func (i installation) mayAsk(t *testing.T) func() bool {
+	return func() bool {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  "system:serviceaccount:" + installed + ":" + account,
+			Groups:                []string{"system:authenticated", "system:serviceaccounts"},
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/apis/security.openshift.io", Verb: "get"},
+		}}
+		if err := i.admin.Create(t.Context(), review); err != nil {
+			t.Fatal(err)
+		}
+		return review.Status.Allowed
+	}
+}
