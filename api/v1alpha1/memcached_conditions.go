@@ -7,7 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while enough nodes are ready to serve: at least size less maxUnavailable.
+	// ConditionAvailable is True while enough nodes are ready to serve: at least one, and the size that the cluster has accepted
+	// less maxUnavailable. A new size does not end it: nodes that were never there are not lost.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
@@ -71,6 +72,8 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonNodesCrashing says that memcached does not start or exits again and again.
 	ReasonNodesCrashing = "NodesCrashing"
+	// ReasonNodesFailed says that the kubelet rejected or evicted a pod, and nothing has come in its place.
+	ReasonNodesFailed = "NodesFailed"
 	// ReasonApplyFailed says that the API server refuses an object for another cause.
 	ReasonApplyFailed = "ApplyFailed"
 )
