@@ -152,7 +152,8 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 			mc.Spec.Size = 1
 			owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "a", Name: "cache-f-1", CreationTimestamp: metav1.Unix(90, 0), OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
+				Namespace: "a", Name: "cache-f-1", CreationTimestamp: metav1.Unix(90, 0),
+				OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
 					memcached.InstanceLabel: "cache", memcached.ManagedByLabel: memcached.ManagedBy, "pod-template-hash": "f",
 				},
 			}}
@@ -218,8 +219,10 @@ func TestTheCacheSelectsPods(t *testing.T) {
 func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", Annotations: map[string]string{"a": "b"},
-		Labels:          map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f", "another": "label"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cache-f", UID: "3", Controller: ptr.To(true)}},
+		Labels: map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f", "another": "label"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cache-f", UID: "3", Controller: ptr.To(true),
+		}},
 	}}
 	pod.Spec.Containers = []corev1.Container{{Name: "memcached"}}
 	pod.Status = corev1.PodStatus{

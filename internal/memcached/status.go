@@ -31,6 +31,11 @@ type Outcome struct {
 	TemplatePending bool
 }
 
+// heldBack says whether something that is desired may not have been written.
+func (o Outcome) heldBack(mc *cachev1alpha1.Memcached) bool {
+	return o.Problem != nil || o.Waiting != "" || o.Pending || Paused(mc) || mc.DeletionTimestamp != nil
+}
+
 // Problem is something that prevents the desired state.
 type Problem struct {
 	// Reason is a reason of the Degraded condition.
@@ -100,7 +105,8 @@ func factsOf(mc *cachev1alpha1.Memcached, observed Observed, outcome Outcome, op
 	f := facts{Outcome: outcome, size: mc.Spec.Size, accepted: mc.Spec.Size, deployment: observed.deploymentOf(mc)}
 	if f.deployment != nil {
 		f.accepted = ptr.Deref(f.deployment.Spec.Replicas, 1)
-		f.TemplatePending = outcome.TemplatePending || f.deployment.Annotations[templateHashAnnotation] != templateHash(mc, opts)
+		f.TemplatePending = outcome.TemplatePending ||
+			outcome.heldBack(mc) && f.deployment.Annotations[templateHashAnnotation] != templateHash(mc, opts)
 	}
 	f.pods = nodes(f.deployment, observed.Pods)
 	for _, pod := range f.pods {

@@ -84,7 +84,8 @@ func failedPodRows(t *testing.T) []statusCase {
 			with(makePod("cache-5d4f-08", created(0), unexpected), makePod("cache-5d4f-09", created(1), rejected("NodeAffinity", "no")))...),
 		degradedBy("what is wrong with a node comes first", "Unschedulable: "+unschedulable02, available2,
 			with(makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-02", created(1), pending, noRoomFor))...),
-		notBlamed("its replacement runs", with(makePod("cache-5d4f-09", created(-60), evicted(0)), makePod("cache-5d4f-10", created(1), notReady))...),
+		notBlamed("its replacement runs",
+			with(makePod("cache-5d4f-09", created(-60), evicted(0)), makePod("cache-5d4f-10", created(1), notReady))...),
 		notBlamed("a pod of another day failed", with(old, makePod("cache-5d4f-10", created(0), pending))...),
 		notBlamed("a pod failed long ago, and the one after it is gone", with(old, makePod("cache-5d4f-10", created(-3600)))[1:]...),
 		notBlamed("a pod of another ReplicaSet failed", with(

@@ -91,15 +91,16 @@ func (t *templates) add(d *appsv1.Deployment) {
 
 // told judges what a new status says of updated nodes and of a rollout.
 func (t *templates) told(before, mc *cachev1alpha1.Memcached) []string {
-	var found []string
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
 	}
-	if updated := mc.Status.UpdatedReplicas; updated > 0 && !t.seen {
-		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated, to a template that is not seen", mc.ResourceVersion, updated))
+	var found []string
+	if mc.Status.UpdatedReplicas > 0 && !t.seen {
+		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated, to a template that is not seen",
+			mc.ResourceVersion, mc.Status.UpdatedReplicas))
 	}
-	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady) && before.Status.ObservedGeneration == mc.Generation
-	if ready && !t.changed && memcached.RollingOut(mc) {
+	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
+	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && memcached.RollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout of the only template that there was", mc.ResourceVersion))
 	}
 	return found
