@@ -21,7 +21,7 @@ import (
 )
 
 // CacheOptions say exactly what the operator keeps in memory: every Memcached, the objects that bear its label, and of
-// the pods that run what the status is computed from. Nothing else can be read from the cache. Namespaces is the value of
+// the pods what the status is computed from. Nothing else can be read from the cache. Namespaces is the value of
 // WATCH_NAMESPACE: empty for all, one, or a list separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
@@ -35,10 +35,8 @@ func CacheOptions(namespaces string) cache.Options {
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
 			&corev1.Pod{}: {
 				Label: ours,
-				Field: fields.AndSelectors(
-					fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
-					fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-				),
+				// Failed ones are kept, as they say why a node is missing: that the kubelet rejected or evicted it.
+				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				Transform: reducePod,
 			},
 		},

@@ -4,9 +4,11 @@
 package controllers_test
 
 import (
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -108,14 +110,9 @@ func TestTheCacheKeepsQuantitiesAsTheyAreWritten(t *testing.T) {
 
 // TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods and from what the cache keeps of them.
 func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
-	var reduce cache.TransformFunc
-	for object, options := range controllers.CacheOptions("").ByObject {
-		if _, ok := object.(*corev1.Pod); ok {
-			reduce = options.Transform
-		}
-	}
 	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}
 	for name, change := range map[string]func(status *corev1.PodStatus){
+		"one that starts":    func(s *corev1.PodStatus) { s.Phase, s.Conditions, s.ContainerStatuses = corev1.PodPending, nil, nil },
 		"a ready pod":        func(*corev1.PodStatus) {},
 		"one that was ready": func(s *corev1.PodStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
 		"no room": func(s *corev1.PodStatus) {
@@ -134,6 +131,19 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}},
 			}}
 		},
+		"a pod that was ready after an earlier exit": func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(3, 0)}}
+			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
+			s.ContainerStatuses[0].LastTerminationState = exit
+		},
+		"a pod that was not": func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(1, 0)}}
+			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
+			s.ContainerStatuses[0].LastTerminationState = exit
+		},
+		"a container that is ready": func(s *corev1.PodStatus) {
+			s.Conditions, s.ContainerStatuses[0].LastTerminationState, s.ContainerStatuses[0].Ready = nil, exit, true
+		},
 		"an exit":         func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
 		"an earlier exit": func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
 	} {
@@ -142,7 +152,8 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 			mc.Spec.Size = 1
 			owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "a", Name: "cache-f-1", OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
+				Namespace: "a", Name: "cache-f-1", CreationTimestamp: metav1.Unix(90, 0),
+				OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
 					memcached.InstanceLabel: "cache", memcached.ManagedByLabel: memcached.ManagedBy, "pod-template-hash": "f",
 				},
 			}}
@@ -154,23 +165,94 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				Name: "memcached", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 			}}
 			change(&pod.Status)
-			status := func(pod corev1.Pod) cachev1alpha1.MemcachedStatus {
-				observed := memcached.Observed{Pods: []corev1.Pod{pod}, Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+			// Another pod was evicted a minute before this one was created, which is its replacement while it starts.
+			failed := *pod.DeepCopy()
+			failed.Name, failed.CreationTimestamp = "cache-f-0", metav1.Unix(0, 0)
+			failed.Status = corev1.PodStatus{
+				Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(40, 0)}},
+			}
+			status := func(pods ...corev1.Pod) cachev1alpha1.MemcachedStatus {
+				observed := memcached.Observed{Pods: pods, Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
 				}}}
 				return memcached.Status(mc, observed, memcached.Outcome{}, defaults, time.Time{})
 			}
-			reduced, err := reduce(pod.DeepCopy())
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := status(pod)
+			want := status(pod, failed)
 			if len(want.Nodes) != 1 {
 				t.Fatalf("the pod is no node of %+v", want)
 			}
-			if diff := cmp.Diff(want, status(*reduced.(*corev1.Pod))); diff != "" {
+			reduced := func(pod corev1.Pod) corev1.Pod {
+				kept, err := podTransform(&pod)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return *kept.(*corev1.Pod)
+			}
+			if diff := cmp.Diff(want, status(reduced(pod), reduced(failed))); diff != "" {
 				t.Errorf("-whole +reduced:\n%s", diff)
+			}
+			if degraded := want.Conditions[3]; name == "one that starts" && degraded.Reason != cachev1alpha1.ReasonNodesFailed {
+				t.Errorf("the failed pod is not told: %+v", degraded)
 			}
 		})
 	}
+}
+
+// TestTheCacheSelectsPods has the phases of which a pod can be.
+func TestTheCacheSelectsPods(t *testing.T) {
+	for object, options := range controllers.CacheOptions("").ByObject {
+		if _, ok := object.(*corev1.Pod); !ok {
+			continue
+		}
+		for phase, want := range map[corev1.PodPhase]bool{
+			corev1.PodPending: true, corev1.PodRunning: true, corev1.PodFailed: true, corev1.PodUnknown: true, corev1.PodSucceeded: false,
+		} {
+			if got := options.Field.Matches(fields.Set{"status.phase": string(phase)}); got != want {
+				t.Errorf("%s: %t, want %t", phase, got, want)
+			}
+		}
+	}
+}
+
+// TestTheCacheKeepsLittleOfFailedPods has one of the thousands that may pile up.
+func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", Annotations: map[string]string{"a": "b"},
+		Labels: map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f", "another": "label"},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cache-f", UID: "3", Controller: ptr.To(true),
+		}},
+	}}
+	pod.Spec.Containers = []corev1.Container{{Name: "memcached"}}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodFailed, Reason: "Evicted", Message: strings.Repeat("m", 5000),
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(1, 0)}},
+		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Unix(2, 0)},
+		}}},
+	}
+	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", CreationTimestamp: metav1.Unix(2, 0),
+		Labels:          map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}},
+	}}
+	want.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: strings.Repeat("m", 1024)}
+	reduced, err := podTransform(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, reduced); diff != "" {
+		t.Errorf("-want +kept:\n%s", diff)
+	}
+}
+
+// podTransform is that of the cache for pods.
+func podTransform(object any) (any, error) {
+	for kind, options := range controllers.CacheOptions("").ByObject {
+		if _, ok := kind.(*corev1.Pod); ok {
+			return options.Transform(object)
+		}
+	}
+	return nil, errors.New("the cache keeps no pods")
 }

@@ -18,21 +18,21 @@ type notice struct {
 }
 
 // transitions are the events for the conditions that changed. A new number in a message is not a change.
-func transitions(before, after []metav1.Condition) []notice {
+func transitions(before, after cachev1alpha1.MemcachedStatus) []notice {
 	var notices []notice
-	for _, condition := range after {
-		old := meta.FindStatusCondition(before, condition.Type)
+	for _, condition := range after.Conditions {
+		old := meta.FindStatusCondition(before.Conditions, condition.Type)
 		if old == nil {
 			old = &metav1.Condition{Type: condition.Type}
 		}
 		if old.Status == condition.Status && old.Reason == condition.Reason {
 			continue
 		}
-		if condition.Type == cachev1alpha1.ConditionAvailable && progress(after) == cachev1alpha1.ReasonScaling {
-			continue // the nodes that are missing are those that were asked for; Scaling says so
+		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas {
+			continue // no node was lost: the size was 0, and the missing nodes are those that are asked for now
 		}
 		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
-			progress(after) == cachev1alpha1.ReasonPaused {
+			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
 			continue // nothing is tried, so nothing is known to be mended
 		}
 		if told := transition(*old, condition); told != nil {

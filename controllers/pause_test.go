@@ -29,7 +29,7 @@ var _ = Describe("A paused Memcached", func() {
 		By("not knowing whether it is Ready when there is")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "Unknown/Paused", "False/NodesUnavailable", "False/Paused", "False/AsExpected")
+		expectConditions(ctx, mc, "Unknown/Paused", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
 		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
 
 		By("leaving a deleted child alone, and still observing")

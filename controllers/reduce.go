@@ -5,12 +5,14 @@ package controllers
 
 import (
 	"maps"
+	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/example/memcached-operator/internal/memcached"
@@ -77,32 +79,79 @@ func reducePod(object any) (any, error) {
 		ResourceVersion:   pod.ResourceVersion,
 		Labels:            map[string]string{},
 		OwnerReferences:   pod.OwnerReferences,
+		CreationTimestamp: pod.CreationTimestamp,
 		DeletionTimestamp: pod.DeletionTimestamp,
 	}}
 	for _, label := range []string{memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey} {
 		reduced.Labels[label] = pod.Labels[label]
 	}
+	switch pod.Status.Phase {
+	case corev1.PodFailed:
+		reduceFailed(reduced, pod)
+		return reduced, nil
+	case corev1.PodPending:
+		reduced.Status.Phase = corev1.PodPending
+	}
 	for _, condition := range pod.Status.Conditions {
-		switch {
-		case condition.Type == corev1.PodReady:
-			reduced.Status.Conditions = append(reduced.Status.Conditions, corev1.PodCondition{
-				Type: corev1.PodReady, Status: condition.Status,
-			})
-		case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
-			reduced.Status.Conditions = append(reduced.Status.Conditions, corev1.PodCondition{
-				Type: corev1.PodScheduled, Status: condition.Status, Reason: condition.Reason, Message: condition.Message,
-			})
+		if condition, ok := reduceCondition(condition); ok {
+			reduced.Status.Conditions = append(reduced.Status.Conditions, condition)
 		}
 	}
 	for _, container := range memcached.ContainerStatuses(pod) {
-		state, last := reduceState(container.State), reduceState(container.LastTerminationState)
-		if (corev1.ContainerState{}) != state || (corev1.ContainerState{}) != last {
-			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, corev1.ContainerStatus{
-				Name: container.Name, State: state, LastTerminationState: last,
-			})
+		if container, ok := reduceContainer(container); ok {
+			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, container)
 		}
 	}
 	return reduced, nil
+}
+
+// longestMessage is how much of the message of a failed pod is kept: as much as a condition can hold.
+const longestMessage = 1024
+
+// reduceFailed keeps of a failed pod why and when it failed. There may be thousands: Kubernetes collects them when a cluster has
+// 12,500 (--terminated-pod-gc-threshold of kube-controller-manager). What they have in common is in memory once.
+func reduceFailed(reduced, pod *corev1.Pod) {
+	one := func(text string) string { return unique.Make(text).Value() }
+	message := pod.Status.Message
+	reduced.CreationTimestamp = memcached.FailedAt(pod) // in the place of the times that say it
+	reduced.Status = corev1.PodStatus{
+		Phase: corev1.PodFailed, Reason: one(pod.Status.Reason), Message: one(message[:min(len(message), longestMessage)]),
+	}
+	reduced.Namespace = one(pod.Namespace)
+	for label, value := range reduced.Labels {
+		reduced.Labels[label] = one(value)
+	}
+	reduced.OwnerReferences = nil
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		reduced.OwnerReferences = []metav1.OwnerReference{{Kind: one(owner.Kind), Name: one(owner.Name), Controller: ptr.To(true)}}
+	}
+}
+
+// reduceCondition keeps whether a pod is ready, and why it is not scheduled.
+func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) {
+	reduced := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
+	switch {
+	case condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue:
+	case condition.Type == corev1.PodReady:
+		reduced.LastTransitionTime = condition.LastTransitionTime
+	case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
+		reduced.Reason, reduced.Message = condition.Reason, condition.Message
+	default:
+		return reduced, false
+	}
+	return reduced, true
+}
+
+// reduceContainer keeps why a container does not run, and how it ended before. When it was started counts after an end only.
+func reduceContainer(container corev1.ContainerStatus) (corev1.ContainerStatus, bool) {
+	state, last := reduceState(container.State), reduceState(container.LastTerminationState)
+	if (corev1.ContainerState{}) == state && (corev1.ContainerState{}) == last {
+		return corev1.ContainerStatus{}, false
+	}
+	if running := container.State.Running; running != nil {
+		state.Running = &corev1.ContainerStateRunning{StartedAt: running.StartedAt}
+	}
+	return corev1.ContainerStatus{Name: container.Name, Ready: container.Ready, State: state, LastTerminationState: last}, true
 }
 
 func reduceState(state corev1.ContainerState) corev1.ContainerState {

@@ -69,7 +69,7 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 
 // tell sends the events for the transitions.
 func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	for _, notice := range transitions(mc.Status.Conditions, status.Conditions) {
+	for _, notice := range transitions(mc.Status, status) {
 		r.recorder.Eventf(mc, nil, notice.kind, notice.reason, notice.action, "%s", notice.note)
 	}
 }

@@ -7,7 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while enough nodes are ready to serve: at least size less maxUnavailable.
+	// ConditionAvailable is True while enough nodes are ready to serve: at least one, and the size that the cluster has accepted
+	// less maxUnavailable. A new size does not end it: nodes that were never there are not lost.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
@@ -73,6 +74,8 @@ const (
 	ReasonNodesCrashing = "NodesCrashing"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
+	// ReasonNodesFailed says that the kubelet rejected or evicted a pod, and nothing has come in its place.
+	ReasonNodesFailed = "NodesFailed"
 	// ReasonApplyFailed says that the API server refuses an object for another cause.
 	ReasonApplyFailed = "ApplyFailed"
 )

@@ -41,7 +41,7 @@ func availableCondition(f facts) metav1.Condition {
 		Reason:  cachev1alpha1.ReasonMinimumNodesReady,
 		Message: fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size),
 	}
-	if f.ready >= f.required {
+	if f.available {
 		return condition
 	}
 	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable
@@ -102,11 +102,13 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 	return condition
 }
 
-// stuck says why a change cannot go on; empty if it can, or if there is none. A Deployment that moves is not stuck
-// because another object was refused.
+// stuck says why a change cannot go on; empty if it can, or if there is none. A Deployment that could not be written is stuck,
+// even if it still moves to what it was told before. One that moves is not stuck because another object was refused.
 func (f facts) stuck() string {
 	moving := f.work.reason != "" && f.deployment != nil
 	switch {
+	case f.Problem != nil && f.unwritten():
+		return f.Problem.Message
 	case moving && f.trouble != nil:
 		return f.trouble.Message
 	case moving:

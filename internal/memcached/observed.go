@@ -23,9 +23,12 @@ type Observed struct {
 	Deployment          *appsv1.Deployment
 	Service             *corev1.Service
 	PodDisruptionBudget *policyv1.PodDisruptionBudget
-	// Pods have the instance label of the Memcached and have neither succeeded nor failed. They are reduced to what Status
-	// reads: see the cache options of the controllers.
+	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what Status reads: see the
+	// cache options of the controllers.
 	Pods []corev1.Pod
+
+	// before is the Deployment that was observed before With put another one in its place.
+	before *appsv1.Deployment
 }
 
 // Objects are the objects that exist, in the order of Desired.
@@ -43,8 +46,10 @@ func (o Observed) Objects() []client.Object {
 	return objects
 }
 
-// With returns the observation with the given objects in the place of those of the same kind.
+// With returns the observation with the given objects, which are the answers to writes, in the place of those of the same
+// kind.
 func (o Observed) With(objects []client.Object) Observed {
+	o.before = o.Deployment
 	for _, object := range objects {
 		switch object := object.(type) {
 		case *appsv1.Deployment:

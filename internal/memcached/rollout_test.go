@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -32,7 +34,8 @@ var chapters = []chapter{
 	{"change the image", withImage("memcached:1"), "RollingOut Complete"},
 	{"scale down", resize(2), "Scaling Complete"},
 	{"go back to the first image", withImage(""), "RollingOut Complete"},
-	{"surge only", surging(intstr.FromString("50%")), "RollingOut Complete"},
+	{"surge only", surging(intstr.FromString("50%")), "Complete"},
+	{"wait after each node", func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds++ }, "Complete"},
 	{"go on to the other image", withImage("memcached:1"), "RollingOut Complete"},
 	{"and back", withImage(""), "RollingOut Complete"},
 	{"scale to one", resize(1), "Scaling Complete"},
@@ -94,8 +97,10 @@ type story struct {
 	seen    []corev1.Pod
 	chapter string
 	reasons []string
-	// rollout says that the nodes are replaced and their number stays: they must stay available.
-	rollout bool
+	// serving says that there were nodes: the cache must stay available, whatever changes.
+	serving bool
+	// quiet says that no node is replaced, added or removed: the cache must stay Ready.
+	quiet bool
 }
 
 // toTheEnd is more steps than any chapter has.
@@ -104,7 +109,9 @@ const toTheEnd = 10000
 func (s *story) tell(chapter chapter) {
 	before := s.mc.Spec.Size
 	s.begin(chapter)
-	s.rollout = before == s.mc.Spec.Size && chapter.name != "create"
+	s.serving = before > 0 && chapter.name != "create"
+	s.quiet = chapter.reasons == "Complete"
+	s.check()
 	s.end()
 	if got := strings.Join(s.reasons, " "); got != chapter.reasons {
 		s.t.Errorf("%s: Progressing went through %s, not %s", chapter.name, got, chapter.reasons)
@@ -115,9 +122,10 @@ func (s *story) tell(chapter chapter) {
 func (s *story) begin(chapter chapter) {
 	chapter.change(s.mc)
 	s.mc.Generation++
-	s.chapter, s.reasons, s.rollout = chapter.name, nil, false
+	s.chapter, s.reasons, s.serving, s.quiet = chapter.name, nil, false, false
+	before := s.cluster.deployment.DeepCopy()
 	s.apply()
-	s.reconcile()
+	s.look(Observed{Deployment: before})
 }
 
 func (s *story) end() {
@@ -129,11 +137,15 @@ func (s *story) end() {
 	}
 }
 
-func (s *story) reconcile() {
+func (s *story) reconcile() { s.look(Observed{Deployment: s.cluster.deployment}) }
+
+// look computes the status from what was observed and what is there now.
+func (s *story) look(observed Observed) {
 	if s.cluster.random.IntN(3) > 0 {
 		s.seen = slices.Clone(s.cluster.pods)
 	}
-	s.mc.Status = Status(s.mc, Observed{Deployment: s.cluster.deployment, Pods: s.seen}, Outcome{}, testOptions, noon)
+	observed.Pods = s.seen
+	s.mc.Status = Status(s.mc, observed.With([]client.Object{s.cluster.deployment}), Outcome{}, testOptions, noon)
 	s.check()
 }
 
@@ -150,6 +162,7 @@ func (s *story) apply() {
 		deployment.Spec = wanted.Spec
 		deployment.Generation++
 	}
+	maps.Copy(deployment.Annotations, wanted.Annotations)
 }
 
 func (s *story) check() {
@@ -160,9 +173,14 @@ func (s *story) check() {
 	if isTrue(s.mc.Status, cachev1alpha1.ConditionReady) && !s.finished() {
 		s.t.Errorf("%s: Ready too early: %+v", s.chapter, s.cluster.deployment.Status)
 	}
-	if s.rollout && !isTrue(s.mc.Status, cachev1alpha1.ConditionAvailable) {
-		s.t.Errorf("%s: the rollout cost availability: %s", s.chapter,
-			conditionOf(s.mc.Status, cachev1alpha1.ConditionAvailable).Message)
+	if s.serving && !isTrue(s.mc.Status, cachev1alpha1.ConditionAvailable) {
+		s.t.Errorf("%s: it cost availability: %s", s.chapter, conditionOf(s.mc.Status, cachev1alpha1.ConditionAvailable).Message)
+	}
+	if s.quiet && !isTrue(s.mc.Status, cachev1alpha1.ConditionReady) {
+		s.t.Errorf("%s: not Ready: %+v", s.chapter, s.mc.Status.Conditions)
+	}
+	if s.mc.Status.UpdatedReplicas > 0 && s.cluster.newest() == nil {
+		s.t.Errorf("%s: %d updated nodes before the template is seen", s.chapter, s.mc.Status.UpdatedReplicas)
 	}
 }
 

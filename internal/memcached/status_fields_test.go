@@ -44,28 +44,6 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
-// What a Deployment says of its nodes before the Deployment controller has seen a new template is about the old one.
-func TestStatusUpdatedReplicas(t *testing.T) {
-	mc := makeCache(3)
-	for title, test := range map[string]struct {
-		deployment []func(*appsv1.Deployment)
-		want       int32
-	}{
-		"those of which the Deployment says it":             {[]func(*appsv1.Deployment){specGeneration(2), counts(2, 4, 1, 3)}, 1},
-		"none before a change is seen":                      {[]func(*appsv1.Deployment){specGeneration(2), counts(1, 3, 3, 3)}, 0},
-		"all of the old size before a new size is seen":     {[]func(*appsv1.Deployment){specGeneration(2), counts(1, 2, 2, 2)}, 2},
-		"none before the Deployment is seen the first time": {[]func(*appsv1.Deployment){specGeneration(1)}, 0},
-	} {
-		t.Run(title, func(t *testing.T) {
-			deployment := makeDeployment(t, mc, append(test.deployment, progress(rolloutComplete))...)
-			got := Status(mc, Observed{Deployment: deployment}, Outcome{}, testOptions, noon).UpdatedReplicas
-			if got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
-			}
-		})
-	}
-}
-
 func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	var types []string
 	for _, condition := range Status(makeCache(3), Observed{}, Outcome{}, testOptions, noon).Conditions {

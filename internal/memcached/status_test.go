@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -23,8 +24,10 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // statusCase is a row of the truth table: facts, and the four conditions that they make, each as "Status Reason: message".
 type statusCase struct {
-	name       string
-	mc         *cachev1alpha1.Memcached
+	name string
+	mc   *cachev1alpha1.Memcached
+	// before is the Deployment that was observed, if it was then written: the answer is the other one.
+	before     *appsv1.Deployment
 	deployment *appsv1.Deployment
 	pods       []corev1.Pod
 	outcome    Outcome
@@ -49,7 +52,7 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(t), podRows(t), priorityRows(t),
+		refusalRows(t), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
 	} {
 		all = append(all, rows...)
 	}
@@ -102,8 +105,8 @@ func TestStatusOfEveryRow(t *testing.T) {
 	}
 }
 
-// checkQuiet computes the status again an hour later from the same facts, after a round trip through the API server: a
-// difference is a write.
+// checkQuiet computes the status again an hour later from the same facts, as another process that has written nothing, after
+// a round trip through the API server: a difference is a write.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)
@@ -111,7 +114,7 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 		t.Fatal(err)
 	}
 	again := c
-	again.mc = c.mc.DeepCopy()
+	again.mc, again.before = c.mc.DeepCopy(), nil
 	if err := json.Unmarshal(text, &again.mc.Status); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,11 @@ func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatu
 }
 
 func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
-	return Status(c.mc, Observed{Deployment: c.deployment, Pods: c.pods}, c.outcome, testOptions, now)
+	observed := Observed{Deployment: c.deployment, Pods: c.pods}
+	if c.before != nil {
+		observed.Deployment = c.before
+	}
+	return Status(c.mc, observed.With([]client.Object{c.deployment}), c.outcome, testOptions, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -120,16 +121,13 @@ func crashing(pod *corev1.Pod) *Problem {
 }
 
 func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
-	waiting, exit := container.State.Waiting, container.State.Terminated
-	if exit == nil {
-		exit = container.LastTerminationState.Terminated
-	}
+	waiting, exit := container.State.Waiting, exitOf(pod, container)
 	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
 	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
-	case exit != nil && !podReady(pod):
+	case exit != nil:
 		problem.Message = fmt.Sprintf("%s in pod %s exited with code %d (%s)", container.Name, pod.Name, exit.ExitCode, exit.Reason)
 		if exit.Message != "" {
 			problem.Message += ": " + exit.Message
@@ -140,6 +138,23 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 		return nil
 	}
 	return problem
+}
+
+// exitOf is the exit that is why a pod is not ready, nil if there is none. A container that runs again is not ready because of
+// its exit until it has been ready once: if the pod turned unready after the container was started again, it is for another cause.
+func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	exit, running := container.State.Terminated, container.State.Running
+	if exit == nil {
+		exit = container.LastTerminationState.Terminated
+	}
+	ready := podCondition(pod, corev1.PodReady)
+	switch {
+	case podReady(pod), container.Ready:
+		return nil
+	case running != nil && ready != nil && ready.LastTransitionTime.After(running.StartedAt.Time):
+		return nil
+	}
+	return exit
 }
 
 func unschedulable(pod *corev1.Pod) *Problem {
@@ -155,11 +170,12 @@ func unschedulable(pod *corev1.Pod) *Problem {
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// clean makes a message of the cluster fit for a condition and an event: without the generated pod names that are other
-// ones at every retry, and at most 1024 bytes, the longest note of an event.
+// clean makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated pod
+// names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
 func clean(message string) string {
 	const longest, more = 1024, "…"
-	message = strings.ToValidUTF8(generatedName.ReplaceAllString(message, "$1"), "\uFFFD")
+	message = strings.Map(visible, strings.ToValidUTF8(generatedName.ReplaceAllString(message, "$1"), "\uFFFD"))
+	message = strings.TrimSpace(message)
 	if len(message) <= longest {
 		return message
 	}
@@ -168,4 +184,15 @@ func clean(message string) string {
 		end--
 	}
 	return message[:end] + more
+}
+
+// visible replaces the characters that do something to a terminal or to the order of the text: containers write them too.
+func visible(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		return unicode.ReplacementChar
+	}
+	return r
 }

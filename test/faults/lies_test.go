@@ -24,13 +24,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// lies are the statuses that said too early that all is well, or that went back.
+// lies are the statuses that said too early that all is well, that told a rollout which there was not, or that went back.
 func lies(entries []entry) []string {
 	var found []string
 	var deployment *appsv1.Deployment
 	var before *cachev1alpha1.Memcached
+	var rolled templates
 	// truth says whether there was a moment at which it was all there, since the present generations of both exist.
 	truth := false
 	for _, e := range entries {
@@ -43,6 +45,7 @@ func lies(entries []entry) []string {
 				truth = false
 			}
 			deployment = object
+			rolled.add(object)
 			if e.event == watch.Deleted {
 				deployment = nil // nobody can know of it at once: the operator does when it has created the next one
 			}
@@ -55,11 +58,50 @@ func lies(entries []entry) []string {
 			}
 			truth = truth || holds(object, deployment)
 			found = append(found, told(before, object, truth)...)
+			found = append(found, rolled.told(before, object)...)
 			before = object
 		}
 		if before != nil {
 			truth = truth || holds(before, deployment)
 		}
+	}
+	return found
+}
+
+// templates are what the cluster has seen of the Deployment of a Memcached.
+type templates struct {
+	// of is its UID, last its present template, and changed says that it had another one before.
+	of      types.UID
+	last    string
+	changed bool
+	// seen says that the cluster has seen a generation with the present template.
+	seen bool
+}
+
+// add is told of each version of the Deployment.
+func (t *templates) add(d *appsv1.Deployment) {
+	template := templateHash(d)
+	if t.of != d.UID {
+		*t = templates{of: d.UID, last: template}
+	}
+	t.changed = t.changed || t.last != template
+	t.seen = t.seen && t.last == template || d.Status.ObservedGeneration == d.Generation
+	t.last = template
+}
+
+// told judges what a new status says of updated nodes and of a rollout.
+func (t *templates) told(before, mc *cachev1alpha1.Memcached) []string {
+	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
+		return nil
+	}
+	var found []string
+	if mc.Status.UpdatedReplicas > 0 && !t.seen {
+		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated, to a template that is not seen",
+			mc.ResourceVersion, mc.Status.UpdatedReplicas))
+	}
+	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
+	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && memcached.RollingOut(mc) {
+		found = append(found, fmt.Sprintf("resource version %s: a rollout of the only template that there was", mc.ResourceVersion))
 	}
 	return found
 }
@@ -124,6 +166,19 @@ func story(entries []entry) string {
 func TestLies(t *testing.T) {
 	t.Parallel()
 	begun, done := deploymentEntry("1", 1, 0), deploymentEntry("1", 1, 1)
+	edited := deploymentEntry("1", 2, 1)
+	edited.object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "another"
+	unseen := edited
+	unseen.object = edited.object.DeepCopyObject().(client.Object)
+	unseen.object.(*appsv1.Deployment).Status.ObservedGeneration = 1
+	rolling, updated := statusEntry(1, 1, 0), statusEntry(1, 1, 0)
+	rolling.object.(*cachev1alpha1.Memcached).Status.Conditions = append(
+		rolling.object.(*cachev1alpha1.Memcached).Status.Conditions,
+		metav1.Condition{
+			Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonRollingOut, ObservedGeneration: 1,
+		},
+	)
+	updated.object.(*cachev1alpha1.Memcached).Status.UpdatedReplicas = 1
 	gone := done
 	gone.event = watch.Deleted
 	unready, ready := statusEntry(1, 1, 0), statusEntry(1, 1, 1)
@@ -148,6 +203,14 @@ func TestLies(t *testing.T) {
 		"ready while the Deployment is deleted": {[]entry{unready, done, gone, ready}, nil},
 		"ready when the next Deployment has not begun": {
 			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},
+		},
+		"rolling out what is edited": {[]entry{unready, done, ready, unseen, rolling}, nil},
+		"rolling out what is not edited": {
+			[]entry{unready, done, ready, rolling}, []string{"resource version 4: a rollout of the only template that there was"},
+		},
+		"updated when it is seen": {[]entry{unready, done, unseen, edited, updated}, nil},
+		"updated before it is seen": {
+			[]entry{unready, done, unseen, updated}, []string{"resource version 4: 1 nodes are updated, to a template that is not seen"},
 		},
 		"ready when there has been no Deployment": {[]entry{unready, ready}, []string{fmt.Sprintf(early, 2, 1)}},
 	} {

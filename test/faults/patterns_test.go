@@ -27,17 +27,17 @@ const (
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_services_0.1/crash-after",
-		file: "internal/apply/apply.go", from: "	for _, step := range plan.steps {\n		live, err := a.take(",
-		to: "	for _, step := range plan.steps {\n		if plan.steps[0].live != nil {\n			break\n		}\n		live, err := a.take(",
+		file: "internal/apply/apply.go", from: "	for i, step := range plan.steps {\n		writes.Go(",
+		to: "	for i, step := range plan.steps {\n		if plan.steps[0].live != nil {\n			break\n		}\n		writes.Go(",
 	},
 	{
 		name: "2 ambiguous write", pkg: inApply, test: "TestApply",
 		spec: "does not include an object of ours that the cache misses, as somebody has removed its label",
-		file: "internal/apply/apply.go", from: "	a.memory.Written(live)\n	return nil, err", to: "	return nil, err",
+		file: "internal/apply/create.go", from: "		a.memory.Written(live)\n", to: "",
 	},
 	{
 		name: "3 same name, new UID", pkg: inApply, test: "TestApply", spec: "is not deleted if another one has taken its name since",
-		file: "internal/apply/apply.go", from: "	uid := object.GetUID()\n	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})",
+		file: "internal/apply/write.go", from: "	uid := object.GetUID()\n	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})",
 		to: "	err := a.client.Delete(ctx, object)",
 	},
 	{
@@ -63,8 +63,8 @@ var patterns = []pattern{
 	{
 		name: "8 server defaults cause endless writes", pkg: inControllers, test: "TestControllers",
 		spec: "is accepted by the API server, converges, and is a fixed point: the second reconcile writes nothing",
-		file: "internal/apply/gate.go", from: "	return difference.Added.Empty() && difference.Modified.Empty(), nil",
-		to: "	return difference.IsSame(), nil",
+		file: "internal/apply/diff.go", from: "	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		to: "	if comparison.IsSame() {",
 	},
 	{
 		name: "9 rendering that differs from time to time", pkg: inMemcached, test: "TestDesiredIsByteStable",
@@ -84,7 +84,7 @@ var patterns = []pattern{
 	{
 		name: "12 an object of somebody else bears the name", pkg: inControllers, test: "TestControllers",
 		spec: "may be an object of somebody else, which is never touched, and recovers when that goes away",
-		file: "internal/apply/apply.go", from: `const absent = "1"`, to: `const absent = ""`,
+		file: "internal/apply/create.go", from: `const absent = "1"`, to: `const absent = ""`,
 	},
 	{
 		name: "13 two resources with one selector", pkg: inControllers, test: "TestControllers",
@@ -94,11 +94,12 @@ var patterns = []pattern{
 	},
 	{
 		name: "14 drift", pkg: inControllers, test: "TestControllers", spec: "heals each child that somebody changed with one write",
-		file: "internal/apply/gate.go", from: "	return difference.Added.Empty() && difference.Modified.Empty(), nil", to: "	return difference != nil, nil",
+		file: "internal/apply/diff.go", from: "	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		to: "	if comparison != nil {",
 	},
 	{
 		name: "15 corrupted dependency fields", pkg: inControllers, test: "TestControllers",
-		spec: "may be somebody else's object that bears our labels, or has lost its owner",
+		spec: "may be a Deployment of somebody else, whose pods are not counted",
 		file: "internal/apply/ownership.go", from: "	default:\n		return &ConflictError{Kind: kind, Name: live.GetName()}",
 		to: "	default:\n		return nil",
 	},
@@ -109,14 +110,14 @@ var patterns = []pattern{
 	},
 	{
 		name: "17 conflict storm", pkg: inFaults, test: "TestConflictStorm",
-		file: "internal/apply/apply.go", from: "	rendered.SetUID(live.GetUID())\n",
-		to: "	rendered.SetUID(live.GetUID())\n	rendered.SetResourceVersion(\"2\") // an optimistic lock that has lost\n",
+		file: "internal/apply/apply.go", from: "	s.rendered.SetUID(s.live.GetUID())\n",
+		to: "	s.rendered.SetUID(s.live.GetUID())\n	s.rendered.SetResourceVersion(\"2\") // an optimistic lock that has lost\n",
 	},
 	{
 		name: "18 partial failure", pkg: inControllers, test: "TestControllers",
 		spec: "may be a quota, whose words are told, and recovers when there is room",
-		file: "internal/apply/apply.go", from: "		errs = append(errs, err)\n	}\n	for _, object := range plan.undesired {\n		errs = append(errs, a.prune",
-		to: "		errs = append(errs, err)\n		if err != nil {\n			break\n		}\n	}\n	for _, object := range plan.undesired {\n		errs = append(errs, a.prune",
+		file: "internal/apply/apply.go", from: "		writes.Go(func() { outcomes[i] = a.execute(ctx, plan.owner, step) })\n",
+		to: "		if outcomes[i] = a.execute(ctx, plan.owner, step); outcomes[i].err != nil {\n			break\n		}\n",
 	},
 	{
 		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers",

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+const hashAnnotation = "cache.example.com/applied-hash"
+
+var _ = Describe("A write of the Deployment", func() {
+	steady := []string{"True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected"}
+
+	It("is no rollout if it leaves the pods as they are, also before the Deployment controller has seen it", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 3)
+
+		By("changing a field that replaces no pod")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 5 })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		expectConditions(ctx, mc, steady[0], steady[1], steady[2], steady[3])
+		o.step(ctx, mc)
+
+		By("doing so again before the first is seen, in another process")
+		o = newOperator(defaults)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(int32(9)) })
+		o.step(ctx, mc, writeDeployment)
+		o.step(ctx, mc)
+
+		By("restoring an annotation, and an owner reference")
+		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Annotations, hashAnnotation) })
+		o.step(ctx, mc, writeDeployment)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].BlockOwnerDeletion = ptr.To(false)
+		})
+		o.step(ctx, mc, writeDeployment)
+
+		By("rendering another hash, as an upgrade of the operator may")
+		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Annotations[hashAnnotation] = "of-another-version" })
+		o = newOperator(defaults)
+		o.step(ctx, mc, writeDeployment)
+		o.step(ctx, mc)
+		newOperator(defaults).step(ctx, mc)
+		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("is a rollout if it puts a template back, until the Deployment controller has seen it", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 3)
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image = "somebody/elses"
+		})
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		expectConditions(ctx, mc, "False/RollingOut", "True/MinimumNodesReady", "True/RollingOut", "False/AsExpected")
+		Expect(status(ctx, mc).UpdatedReplicas).To(BeZero())
+		o.step(ctx, mc)
+
+		By("restoring an annotation meanwhile, in another process")
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Annotations, hashAnnotation) })
+		o = newOperator(defaults)
+		o.step(ctx, mc, writeDeployment)
+		o.step(ctx, mc)
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+	})
+
+	It("counts as updated what runs the template of the spec, and nothing else", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := converged(ctx, o, 5)
+		updated := func() int32 { return status(ctx, mc).UpdatedReplicas }
+
+		By("an image that is refused")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "memcached:2" })
+		o.refuse = func(status bool) error {
+			if status {
+				return nil
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "cache", errors.New("no such images"))
+		}
+		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
+		Expect(updated()).To(BeZero())
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
+		o.refuse = nil
+
+		By("an image that is held back")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
+		})
+		o.step(ctx, mc, writeStatus)
+		Expect(updated()).To(BeZero())
+		Expect(summary(ctx, mc, "Ready")).To(Equal("Unknown/Paused"))
+
+		By("taking the image back")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Annotations, mc.Spec.Image = nil, "" })
+		o.step(ctx, mc, writeStatus)
+		Expect(updated()).To(Equal(int32(5)))
+
+		By("an image and a size at once")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size, mc.Spec.Image = 3, "memcached:2" })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		Expect(updated()).To(BeZero())
+	})
+})
