@@ -49,11 +49,12 @@ var namedLists = []apply.NamedList{
 
 // separables are what the pods follow from. If the API server refuses it, the size is written nevertheless.
 var separables = []apply.Separable{
-	{Kind: deploymentKind, Paths: [][]string{{"spec", "template"}, {"metadata", "annotations"}}},
+	{Kind: deploymentKind, Paths: [][]string{podTemplate, {"metadata", "annotations"}}},
 }
 
 var (
-	podSpec = []string{"spec", "template", "spec"}
+	podTemplate = []string{"spec", "template"}
+	podSpec     = append(slices.Clone(podTemplate), "spec")
 	// containers are those of the pods that bear the names of ours.
 	containers = append(slices.Clone(podSpec), "containers")
 )

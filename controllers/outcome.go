@@ -103,9 +103,10 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	if invalid != nil { // the pods that run stay as they are; all else is as it should be
 		plan = r.applier.PlanPartial(mc, desired, observed.Objects())
 	}
+	drifted := plan.Differs(deploymentKind.Kind, podTemplate...)
 	if memcached.Paused(mc) {
 		a := judge(errors.Join(invalid, plan.Err()))
-		a.Pending = plan.Pending()
+		a.Pending, a.TemplatePending = plan.Pending(), drifted
 		return a
 	}
 	if err := r.confirmWrites(ctx, mc, plan); err != nil {
@@ -113,6 +114,7 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	}
 	result, err := r.applier.Apply(ctx, plan)
 	a := judge(errors.Join(invalid, err))
+	a.TemplatePending = drifted && err != nil
 	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
 	for _, kind := range result.Corrected {
 		r.metrics.Corrected(kind)

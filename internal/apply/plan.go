@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,14 +127,11 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs says whether a desired object is not there as desired, in the given field or below it.
-func (p Plan) Differs(desired client.Object, field ...string) bool {
-	for _, s := range p.steps {
-		if s.desired == desired {
-			return s.live == nil || s.partial || s.difference.touches(field)
-		}
-	}
-	return false
+// Differs says whether a live object of a kind is not as desired in the given field, or below it.
+func (p Plan) Differs(kind string, field ...string) bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool {
+		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)
+	})
 }
 
 // Err returns the errors that are known before anything is written, joined.

@@ -112,7 +112,7 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 		{name: "all if a new size is held back", mc: mc, live: five(mc), outcome: Outcome{Pending: true}, want: 5},
 		{name: "all if another object is refused", mc: mc, live: makeDeployment(t, mc, settled), outcome: problem, want: 3},
 		{name: "none of somebody else's Deployment", mc: mc, live: makeDeployment(t, mc, settled, func(d *appsv1.Deployment) {
-			d.OwnerReferences = nil
+			d.OwnerReferences[0].UID = "another"
 		})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
