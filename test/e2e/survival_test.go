@@ -103,6 +103,17 @@ var _ = Describe("A filled cache", Ordered, func() {
 		})
 	})
 
+	It("survives its Memcached, if that is deleted with --cascade=orphan and created again", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		cache.keepsAll(ctx, "the Memcached is deleted with --cascade=orphan", func() {
+			kubectl(ctx, "--namespace", cache.mc.Namespace, "delete", "memcached", cache.mc.Name, "--cascade=orphan")
+			again := &cachev1alpha1.Memcached{
+				ObjectMeta: metav1.ObjectMeta{Namespace: cache.mc.Namespace, Name: cache.mc.Name}, Spec: cache.mc.Spec,
+			}
+			Expect(k8s.Create(ctx, again)).To(Succeed())
+			cache.mc = again
+		})
+	})
+
 	It("keeps about three quarters when a fourth node comes or goes", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		cache.keeps(ctx, "size 3 to 4", 0.65, 0.85, func() { size(4)(ctx, cache.mc) })
 		cache.keeps(ctx, "size 4 to 3", 0.65, 0.85, func() { size(3)(ctx, cache.mc) })
