@@ -86,6 +86,8 @@ func failedPodRows(t *testing.T) []statusCase {
 			with(makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-02", created(1), pending, noRoomFor))...),
 		notBlamed("its replacement runs",
 			with(makePod("cache-5d4f-09", created(-60), evicted(0)), makePod("cache-5d4f-10", created(1), notReady))...),
+		notBlamed("its replacement is deleted before it runs",
+			with(makePod("cache-5d4f-09", created(-60), evicted(0)), makePod("cache-5d4f-10", created(1), pending, terminating))...),
 		notBlamed("a pod of another day failed", with(old, makePod("cache-5d4f-10", created(0), pending))...),
 		notBlamed("a pod failed long ago, and the one after it is gone", with(old, makePod("cache-5d4f-10", created(-3600)))[1:]...),
 		notBlamed("a pod of another ReplicaSet failed", with(
@@ -96,6 +98,11 @@ func failedPodRows(t *testing.T) []statusCase {
 			name: "pods failed and all nodes are ready", mc: mc, deployment: makeDeployment(t, mc, settled),
 			pods:  append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", unexpected)),
 			ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
+		},
+		{
+			name: "a pod failed, all nodes are ready and one more starts", mc: mc, deployment: makeDeployment(t, mc, settled),
+			pods:  append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", created(1), pending)),
+			ready: "False Scaling: 4 nodes exist, 3 are wanted", available: available3, progressing: complete, degraded: asExpected,
 		},
 	}
 }
