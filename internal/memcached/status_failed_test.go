@@ -92,7 +92,7 @@ func failedPodRows(t *testing.T) []statusCase {
 		notBlamed("a pod failed long ago, and the one after it is gone", with(old, makePod("cache-5d4f-10", created(-3600)))[1:]...),
 		notBlamed("a pod of another ReplicaSet failed", with(
 			makePod("cache-0000-09", ofReplicaSet("cache", "0000"), created(0), evicted(0)),
-			makePod("cache-5d4f-10", created(-3600), notReady))...),
+			makePod("cache-5d4f-10", created(1), pending))...),
 		notBlamed("somebody else's pod failed", with(makePod("other-5d4f-09", ofReplicaSet("other", "5d4f"), evicted(0)))...),
 		{
 			name: "pods failed and all nodes are ready", mc: mc, deployment: makeDeployment(t, mc, settled),
