@@ -69,7 +69,7 @@ func Status(
 		if !facts.work.unseen && !facts.TemplatePending {
 			status.UpdatedReplicas = facts.deployment.Status.UpdatedReplicas
 		}
-		status.Image = imageOf(facts.deployment)
+		status.Image = plain(imageOf(facts.deployment)) // somebody else may have changed it
 	}
 	if observed.Service != nil && metav1.IsControlledBy(observed.Service, mc) {
 		status.ServiceName = observed.Service.Name

@@ -77,6 +77,16 @@ func acceptedRows(t *testing.T) []statusCase {
 		progressing: "False Stuck: " + quota,
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
+		name:        "an image is refused in a rollout",
+		mc:          makeCache(3, withImage("memcached:2")),
+		deployment:  outOfThree(specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
+		pods:        makePods(3),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   available3,
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
 		name:        "a larger size is held back",
 		mc:          makeCache(5, paused),
 		deployment:  outOfThree(),

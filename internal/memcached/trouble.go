@@ -174,8 +174,7 @@ var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 // names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
 func clean(message string) string {
 	const longest, more = 1024, "…"
-	message = strings.Map(visible, strings.ToValidUTF8(generatedName.ReplaceAllString(message, "$1"), "\uFFFD"))
-	message = strings.TrimSpace(message)
+	message = plain(generatedName.ReplaceAllString(message, "$1"))
 	if len(message) <= longest {
 		return message
 	}
@@ -184,6 +183,11 @@ func clean(message string) string {
 		end--
 	}
 	return message[:end] + more
+}
+
+// plain makes text of the cluster one line of visible characters.
+func plain(text string) string {
+	return strings.TrimSpace(strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 // visible replaces the characters that do something to a terminal or to the order of the text: containers write them too.
