@@ -4,8 +4,6 @@
 package memcached
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,18 +104,21 @@ func podSecurityContext(opts Options) *corev1.PodSecurityContext {
 	return security
 }
 
-// resources has the memory limit that is given or computed, and a memory request that equals it unless one is given:
-// memory that is promised but not there means a killed node, and a lost share of the cache.
+// resources has the memory limit that is given or computed. What has a limit and no request is requested as much as it is
+// limited. For memory that is a must, since memory that is promised but not there means a killed node, and a lost share of
+// the cache; for the others it is what the API server makes of pods, written out so that it is seen and stays.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	wanted := mc.Spec.Resources
-	resources := corev1.ResourceRequirements{Limits: copyOf(wanted.Limits), Requests: copyOf(wanted.Requests)}
+	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	limit, given := givenMemoryLimit(mc)
 	if !given {
 		limit = defaults.memoryLimit
 	}
-	resources.Limits[corev1.ResourceMemory] = limit
-	if _, ok := resources.Requests[corev1.ResourceMemory]; !ok {
-		resources.Requests[corev1.ResourceMemory] = limit
+	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, limit)
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; !ok {
+			resources.Requests[name] = limit
+		}
 	}
 	return resources
 }
@@ -131,10 +132,25 @@ func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
 	return request, ok
 }
 
-func copyOf(list corev1.ResourceList) corev1.ResourceList {
-	copied := corev1.ResourceList{}
-	maps.Copy(copied, list)
-	return copied
+// rounded is a list as the API server stores it: it rounds every quantity up to thousandths. If we applied something
+// else, each reconcile would find a difference and write.
+func rounded(list corev1.ResourceList) corev1.ResourceList {
+	result := make(corev1.ResourceList, len(list))
+	for name, quantity := range list {
+		result[name] = roundedUp(name, quantity)
+	}
+	return result
+}
+
+// roundedUp rounds CPU up to thousandths and bytes to whole ones: the API server warns of thousandths of a byte.
+func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
+	scale := resource.Scale(0)
+	if name == corev1.ResourceCPU {
+		scale = resource.Milli
+	}
+	result := quantity.DeepCopy()
+	result.RoundUp(scale)
+	return result
 }
 
 // lifecycle lets a node that leaves go on serving until clients and DNS have learnt of it: memcached itself exits at once
