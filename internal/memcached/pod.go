@@ -4,6 +4,9 @@
 package memcached
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,7 +35,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 	scheduling := mc.Spec.Scheduling
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labelsWith(mc, mc.Spec.PodMetadata.Labels),
+			Labels:      labelsOf(mc, mc.Spec.PodMetadata.Labels),
 			Annotations: mc.Spec.PodMetadata.Annotations,
 		},
 		Spec: corev1.PodSpec{
@@ -41,7 +44,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 			SecurityContext:               podSecurityContext(opts),
 			ImagePullSecrets:              imagePullSecrets(mc),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
-			NodeSelector:                  scheduling.NodeSelector,
+			NodeSelector:                  nodeSelector(mc),
 			Tolerations:                   scheduling.Tolerations,
 			Affinity:                      scheduling.Affinity,
 			TopologySpreadConstraints:     topologySpread(mc),
@@ -167,6 +170,14 @@ func preStopDelay(mc *cachev1alpha1.Memcached) int32 {
 	return ptr.Deref(mc.Spec.GracefulShutdown.PreStopDelaySeconds, defaultPreStopDelay)
 }
 
+// nodeSelector keeps the nodes off Windows, where the image does not run. The value that the user gives counts, though:
+// no field is overruled in silence.
+func nodeSelector(mc *cachev1alpha1.Memcached) map[string]string {
+	selector := map[string]string{corev1.LabelOSStable: "linux"}
+	maps.Copy(selector, mc.Spec.Scheduling.NodeSelector)
+	return selector
+}
+
 func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference {
 	var secrets []corev1.LocalObjectReference
 	for _, secret := range mc.Spec.ImagePullSecrets {
@@ -176,12 +187,18 @@ func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference
 }
 
 // topologySpread spreads the nodes over hosts and zones as far as possible, so that the loss of one takes as little of
-// the cache as possible. The pods of each rollout are spread among themselves.
+// the cache as possible. The pods of each rollout are spread among themselves. A constraint of the user that does not say
+// which pods it is about is about the nodes; Kubernetes would take it for one about none, and it would spread nothing.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
-	if len(mc.Spec.Scheduling.TopologySpreadConstraints) > 0 {
-		return mc.Spec.Scheduling.TopologySpreadConstraints
+	constraints := slices.Clone(mc.Spec.Scheduling.TopologySpreadConstraints)
+	for i := range constraints {
+		if constraints[i].LabelSelector == nil {
+			constraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: selectorLabels(mc)}
+		}
 	}
-	var constraints []corev1.TopologySpreadConstraint
+	if len(constraints) > 0 {
+		return constraints
+	}
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		constraints = append(constraints, corev1.TopologySpreadConstraint{
 			MaxSkew:           1,
