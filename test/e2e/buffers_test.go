@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,12 +94,14 @@ func askForTooMuch(ctx context.Context, address string, client, requests int) ma
 func askForMuch(ctx context.Context, address string, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
+	// Of the size that the node is full of: what is of another has few pages, and the later items would evict the first.
+	value := strings.Repeat("v", 60)
 	conn := dialed(ctx, address)
 	defer conn.Close()
 	keys := make([]string, items)
 	for i := range keys {
-		keys[i] = fmt.Sprintf("client-%d-item-%d", client, i)
-		Expect(conn.Command(ctx, "set "+keys[i]+" 0 0 5\r\nvalue")).To(Equal("STORED"))
+		keys[i] = fmt.Sprintf("client-%d-item-%04d", client, i)
+		Expect(conn.Command(ctx, "set "+keys[i]+" 0 0 60\r\n"+value)).To(Equal("STORED"))
 	}
 	replies := map[string]int{}
 	for range requests {
