@@ -196,7 +196,7 @@ var _ = Describe("kubectl get", func() {
 			"shown", float64(3), "False", "True", MatchRegexp(`^\d+s$`), "memcached:1.6.45", "64Mi"))
 	})
 
-	It("knows the short name mc", func(ctx SpecContext) {
+	It("knows the short name memc", func(ctx SpecContext) {
 		mapping, err := k8s.RESTMapper().RESTMapping(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameNamespace))
@@ -206,7 +206,7 @@ var _ = Describe("kubectl get", func() {
 		resources := metav1.APIResourceList{}
 		Expect(json.Unmarshal(text, &resources)).To(Succeed())
 		Expect(resources.APIResources).To(ContainElement(And(
-			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("mc")))))
+			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("memc")))))
 	})
 })
 
