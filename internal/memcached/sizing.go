@@ -34,6 +34,8 @@ type sizing struct {
 //   - 9 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
 //   - 1 KiB for each connection (measured: 0.7);
 //   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
+//
+// A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
 func (s sizing) floor() int64 {
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 9 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
