@@ -20,7 +20,7 @@ type MemcachedResources struct {
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
 	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits. A fraction is text:
-	// "1.5", or 1500m.
+	// "1.5", or 1500m. Of limits and requests, CPU is rounded up to thousandths and the others to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -31,7 +31,7 @@ type MemcachedResources struct {
 
 // MemcachedScheduling says where the nodes may run.
 type MemcachedScheduling struct {
-	// nodeSelector selects the cluster nodes by their labels.
+	// nodeSelector selects the cluster nodes by their labels. kubernetes.io/os: linux is added unless that key is given.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Node selector",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -49,7 +49,9 @@ type MemcachedScheduling struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones.
+	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones. A constraint without a
+	// labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace. matchLabelKeys
+	// has no default: add pod-template-hash to spread the pods of each rollout among themselves.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -74,7 +76,8 @@ type MemcachedScheduling struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 type Metadata struct {
 	// labels to add. Those of the operator cannot be set: app.kubernetes.io/name, app.kubernetes.io/instance,
-	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/.
+	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/. Those that only describe,
+	// app.kubernetes.io/component (default: cache) and app.kubernetes.io/part-of (default: memcached), can.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -18,8 +18,8 @@ const (
 
 // MemcachedSpec is the desired state of a Memcached.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory or spec.config.maxConnections'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 6.0 / 1024.0) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory and spec.config.maxConnections: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory, maxConnections or threads'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory, maxConnections and threads: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory, maxConnections or threads'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 48.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory, maxConnections and threads: raise it, or lower one of them"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes. Servers do not know each other: clients spread the keys over the nodes, so a
 	// change of size remaps keys (with consistent hashing about one in size). 0 runs no node and keeps the Service and the
@@ -131,7 +131,7 @@ type MemcachedConfig struct {
 
 	// maxConnections is the number of connections that clients can have open to each node at once. What memcached needs for
 	// itself is added to its -c option; as it does not start with too few, at least 23 can always connect. A client beyond the
-	// limit is told so and disconnected.
+	// limit is told so and disconnected. Each takes 17 KiB of the memory limit.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -139,7 +139,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum of connections",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// threads is the number of worker threads (memcached -t). Default: the CPU limit rounded up, or 4 without a CPU limit.
+	// threads is the number of worker threads (memcached -t). Default: the CPU limit rounded up, or 4 without a CPU limit. Each
+	// takes 7.1 MiB of the memory limit, so that it can answer a get of 5,000 keys.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -254,7 +255,7 @@ type MemcachedStatus struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:shortName=mc
+// +kubebuilder:resource:shortName=memc
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

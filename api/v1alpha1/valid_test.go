@@ -67,10 +67,13 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, config: {idleTimeout: 719h59m60s}}`),
 		Entry(nil, `{size: 1, config: {idleTimeout: 720h}}`),
 		Entry(nil, `{size: 1, config: {verbosity: 1}}`),
-		// 64Mi and 1024 connections need 123.3Mi, 1Gi and 1 connection 1157.3Mi.
-		Entry(nil, `{size: 1, resources: {limits: {memory: 124Mi}}}`),
-		Entry(nil, `{size: 1, resources: {requests: {memory: 124Mi}}}`),
-		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1158Mi}}}`),
+		// 64Mi and 1024 connections need 162.7Mi, 1Gi and 1 connection 1185.7Mi.
+		Entry(nil, `{size: 1, resources: {limits: {memory: 163Mi}}}`),
+		Entry(nil, `{size: 1, resources: {requests: {memory: 163Mi}}}`),
+		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1186Mi}}}`),
+		// Threads take 7.09Mi each, of which a CPU limit may mean one only.
+		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 142Mi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {memory: 142Mi, cpu: 1}}}`),
 		// A request below the model is what the user wants, as long as the limit is not.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
@@ -193,7 +196,7 @@ var _ = Describe("kubectl get", func() {
 			"shown", float64(3), "False", "True", MatchRegexp(`^\d+s$`), "memcached:1.6.45", "64Mi"))
 	})
 
-	It("knows the short name mc", func(ctx SpecContext) {
+	It("knows the short name memc", func(ctx SpecContext) {
 		mapping, err := k8s.RESTMapper().RESTMapping(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameNamespace))
@@ -203,7 +206,7 @@ var _ = Describe("kubectl get", func() {
 		resources := metav1.APIResourceList{}
 		Expect(json.Unmarshal(text, &resources)).To(Succeed())
 		Expect(resources.APIResources).To(ContainElement(And(
-			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("mc")))))
+			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("memc")))))
 	})
 })
 

@@ -76,10 +76,10 @@ func (s *realStage) stay(ctx context.Context, d *demo) error {
 	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
 	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:
 kubectl apply -f ` + sampleFile + `
-kubectl get mc --watch
+kubectl get memc --watch
 kubectl scale ` + sampleCommand + ` --replicas 4
 kubectl describe ` + sampleCommand + `
-kubectl explain mc.spec
+kubectl explain memc.spec
 kubectl logs --namespace ` + operatorNamespace + " " + operatorDeployment)
 	<-ctx.Done()
 	d.out.title("Stopping and removing everything.")

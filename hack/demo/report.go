@@ -28,7 +28,7 @@ func (d *demo) report(ctx context.Context) {
 		command string
 		what    resource
 	}{
-		{"kubectl get mc -o wide", resource{path: memcachedsPath, wide: true}},
+		{"kubectl get memc -o wide", resource{path: memcachedsPath, wide: true}},
 		{"kubectl get deployment -o wide", resource{path: "/apis/apps/v1/namespaces/" + namespace + "/deployments", wide: true}},
 		{"kubectl get pods -o wide", resource{path: podsPath, wide: true}},
 		{"kubectl get events", resource{path: "/api/v1/namespaces/" + namespace + "/events"}},

@@ -70,7 +70,7 @@ func (d *demo) leftovers(ctx context.Context) (string, error) {
 }
 
 func (d *demo) showMemcached(ctx context.Context) error {
-	return d.show(ctx, "kubectl get mc", resource{path: memcachedsPath})
+	return d.show(ctx, "kubectl get memc", resource{path: memcachedsPath})
 }
 
 // showOwned prints what of one kind belongs to the sample.

@@ -194,10 +194,10 @@ func (s *simulatedStage) stay(ctx context.Context, d *demo) error {
 	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
 	d.out.block("export KUBECONFIG=" + kubeconfig + `
 kubectl apply -f ` + sampleFile + `
-kubectl get mc --watch
+kubectl get memc --watch
 kubectl scale ` + sampleCommand + ` --replicas 4
 kubectl describe ` + sampleCommand + `
-kubectl explain mc.spec`)
+kubectl explain memc.spec`)
 	d.out.line("")
 	d.out.line("make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are")
 	d.out.line("only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:")

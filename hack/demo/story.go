@@ -20,7 +20,7 @@ import (
 // What the story is about.
 const (
 	sampleName    = "memcached-sample"
-	sampleCommand = "mc/" + sampleName
+	sampleCommand = "memc/" + sampleName
 	created, more = 3, 5
 	newImage      = "docker.io/library/memcached:1.6.45-alpine"
 )
@@ -135,7 +135,7 @@ func changeImage(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.out.outcome("Ready again, and every pod runs the new image.")
-	if err := d.show(ctx, "kubectl get mc -o wide", resource{path: memcachedsPath, wide: true}); err != nil {
+	if err := d.show(ctx, "kubectl get memc -o wide", resource{path: memcachedsPath, wide: true}); err != nil {
 		return err
 	}
 	if err := d.showPodImages(ctx); err != nil {

@@ -68,10 +68,12 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	if config.Verbosity > 0 {
 		args = append(args, "-v")
 	}
+	// One argument holds all of these, so that an admission policy can tell what else it may hold: nothing.
+	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if config.IdleTimeout != nil {
-		args = append(args, "-o", fmt.Sprintf("idle_timeout=%d", int64(config.IdleTimeout.Seconds())))
+		options += fmt.Sprintf(",idle_timeout=%d", int64(config.IdleTimeout.Seconds()))
 	}
-	return args
+	return append(args, "-o", options)
 }
 
 // itemSize is memcached's -I, which knows the suffixes k and m only.

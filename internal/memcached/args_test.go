@@ -24,35 +24,35 @@ func TestArgs(t *testing.T) {
 	}{
 		{
 			"an object that did not pass through the schema", func(*cachev1alpha1.MemcachedSpec) {},
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44",
 		},
-		{"memory", memory("2Gi"), "-p 11211 -U 0 -m 2048 -c 1055 -t 4 -I 1m -W -X"},
-		{"memory in bytes", memory("134217728"), "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X"},
+		{"memory", memory("2Gi"), "-p 11211 -U 0 -m 2048 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44"},
+		{"memory in bytes", memory("134217728"), "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44"},
 		{
 			"connections", func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxConnections = 2000 },
-			"-p 11211 -U 0 -m 64 -c 2031 -t 4 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 2031 -t 4 -I 1m -W -X -o read_buf_mem_limit=60",
 		},
 		{
 			"threads, and the descriptors that they need", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Threads = 8 },
-			"-p 11211 -U 0 -m 64 -c 1075 -t 8 -I 1m -W -X",
+			"-p 11211 -U 0 -m 64 -c 1075 -t 8 -I 1m -W -X -o read_buf_mem_limit=72",
 		},
 		{
 			"verbosity", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Verbosity = 1 },
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -v",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -v -o read_buf_mem_limit=44",
 		},
 		{
 			"an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
 				s.Config.IdleTimeout = &metav1.Duration{Duration: 90 * time.Minute}
 			},
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o idle_timeout=5400",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44,idle_timeout=5400",
 		},
 		{
 			"no flush_all", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) },
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -F",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -F -o read_buf_mem_limit=44",
 		},
 		{
 			"flush_all and dump", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll, s.Config.Dump = ptr.To(true), ptr.To(true) },
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W",
+			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -o read_buf_mem_limit=44",
 		},
 	} {
 		mc := makeCache(3)
@@ -115,43 +115,4 @@ func TestItemSize(t *testing.T) {
 			t.Errorf("%s: -I %s, not %s", size, got, want)
 		}
 	}
-}
-
-func TestResources(t *testing.T) {
-	list := func(pairs ...string) corev1.ResourceList {
-		list := corev1.ResourceList{}
-		for i := 0; i < len(pairs); i += 2 {
-			list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-		}
-		return list
-	}
-	for name, c := range map[string]struct{ limits, requests, wantLimits, wantRequests corev1.ResourceList }{
-		"none":                         {nil, nil, list("memory", "157Mi"), list("memory", "157Mi")},
-		"a limit":                      {list("memory", "1Gi"), nil, list("memory", "1Gi"), list("memory", "1Gi")},
-		"a request":                    {nil, list("memory", "1Gi"), list("memory", "1Gi"), list("memory", "1Gi")},
-		"both":                         {list("memory", "2Gi"), list("memory", "1Gi"), list("memory", "2Gi"), list("memory", "1Gi")},
-		"CPU request":                  {nil, list("cpu", "100m"), list("memory", "157Mi"), list("memory", "157Mi", "cpu", "100m")},
-		"CPU limit of 4, so 4 threads": {list("cpu", "4"), nil, list("memory", "157Mi", "cpu", "4"), list("memory", "157Mi")},
-		"ephemeral storage": {
-			list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "1Mi"),
-			list("memory", "157Mi", "ephemeral-storage", "1Gi"), list("memory", "157Mi", "ephemeral-storage", "1Mi"),
-		},
-	} {
-		mc := makeCache(3)
-		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: c.limits, Requests: c.requests}
-		deployment := live(t, mc, testOptions)
-		got := deployment.Spec.Template.Spec.Containers[0].Resources
-		if !same(got.Limits, c.wantLimits) || !same(got.Requests, c.wantRequests) {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func same(a, b corev1.ResourceList) bool {
-	for name, quantity := range a {
-		if other, ok := b[name]; !ok || quantity.Cmp(other) != 0 {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }

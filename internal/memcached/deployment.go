@@ -29,7 +29,7 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        mc.Name,
 			Namespace:   mc.Namespace,
-			Labels:      selectorLabels(mc),
+			Labels:      labelsOf(mc, nil),
 			Annotations: defaults.annotations(mc, hash),
 		},
 		Spec: appsv1.DeploymentSpec{

@@ -132,11 +132,33 @@ func TestOurLabelsWin(t *testing.T) {
 		"app.kubernetes.io/name":       "memcached",
 		"app.kubernetes.io/instance":   "cache",
 		"app.kubernetes.io/managed-by": "memcached-operator",
+		"app.kubernetes.io/component":  "cache",
+		"app.kubernetes.io/part-of":    "memcached",
 	}
 	if diff := cmp.Diff(want, live(t, mc, testOptions).Spec.Template.Labels); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, Service(mc).Labels); diff != "" {
 		t.Errorf("Service (-want +got):\n%s", diff)
+	}
+}
+
+// TestRecommendedLabels has those that only describe an object. What application a cache is part of is for users to know.
+func TestRecommendedLabels(t *testing.T) {
+	const component, partOf = "app.kubernetes.io/component", "app.kubernetes.io/part-of"
+	mc := makeCache(3)
+	for _, object := range desired(t, mc, Observed{}, testOptions) {
+		labels := object.GetLabels()
+		if labels[component] != "cache" || labels[partOf] != "memcached" {
+			t.Errorf("%s has the labels %v", object.GetObjectKind().GroupVersionKind().Kind, labels)
+		}
+	}
+	theirs := map[string]cachev1alpha1.LabelValue{component: "sessions", partOf: "shop"}
+	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = theirs, theirs
+	deployment := live(t, mc, testOptions)
+	for what, labels := range map[string]map[string]string{"pods": deployment.Spec.Template.Labels, "Service": Service(mc).Labels} {
+		if labels[component] != "sessions" || labels[partOf] != "shop" {
+			t.Errorf("%s: the user's labels are not those of the object: %v", what, labels)
+		}
 	}
 }

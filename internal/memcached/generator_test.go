@@ -96,8 +96,8 @@ func (g *generator) resources() any {
 	list := func() any {
 		return g.some(map[string]func() any{
 			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "9999P", "0.0001") },
-			// 124Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
-			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "124Mi") },
+			// 163Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
+			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "163Mi") },
 			"ephemeral-storage": func() any { return one[any](g, "1Gi", 0, "5M") },
 		})
 	}

@@ -20,6 +20,15 @@ const InstanceLabel = "app.kubernetes.io/instance"
 
 const nameLabel = "app.kubernetes.io/name"
 
+// Labels that only describe an object. A user may set them on the pods and the Service: to say, for instance, which
+// application the cache is part of.
+const (
+	componentLabel = "app.kubernetes.io/component"
+	component      = "cache"
+	partOfLabel    = "app.kubernetes.io/part-of"
+	partOf         = "memcached"
+)
+
 // Annotations of the Deployment with which a later version of the operator recognizes what an earlier one decided.
 const (
 	// templateHashAnnotation is the hash of the pod template that the spec alone determines, without computed defaults.
@@ -39,9 +48,10 @@ func selectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	}
 }
 
-// labelsWith are the labels of an object: those that the user wants, and ours.
-func labelsWith(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
-	labels := make(map[string]string, len(wanted)+3)
+// labelsOf are the labels of an object: those that describe it, those that the user wants, and above all those by which
+// it is found.
+func labelsOf(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
+	labels := map[string]string{componentLabel: component, partOfLabel: partOf}
 	for key, value := range wanted {
 		labels[key] = string(value)
 	}

@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,7 +35,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 	scheduling := mc.Spec.Scheduling
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labelsWith(mc, mc.Spec.PodMetadata.Labels),
+			Labels:      labelsOf(mc, mc.Spec.PodMetadata.Labels),
 			Annotations: mc.Spec.PodMetadata.Annotations,
 		},
 		Spec: corev1.PodSpec{
@@ -43,7 +44,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 			SecurityContext:               podSecurityContext(opts),
 			ImagePullSecrets:              imagePullSecrets(mc),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
-			NodeSelector:                  scheduling.NodeSelector,
+			NodeSelector:                  nodeSelector(mc),
 			Tolerations:                   scheduling.Tolerations,
 			Affinity:                      scheduling.Affinity,
 			TopologySpreadConstraints:     topologySpread(mc),
@@ -106,18 +107,21 @@ func podSecurityContext(opts Options) *corev1.PodSecurityContext {
 	return security
 }
 
-// resources has the memory limit that is given or computed, and a memory request that equals it unless one is given:
-// memory that is promised but not there means a killed node, and a lost share of the cache.
+// resources has the memory limit that is given or computed. What has a limit and no request is requested as much as it is
+// limited. For memory that is a must, since memory that is promised but not there means a killed node, and a lost share of
+// the cache; for the others it is what the API server makes of pods, written out so that it is seen and stays.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	wanted := mc.Spec.Resources
-	resources := corev1.ResourceRequirements{Limits: copyOf(wanted.Limits), Requests: copyOf(wanted.Requests)}
+	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	limit, given := givenMemoryLimit(mc)
 	if !given {
 		limit = defaults.memoryLimit
 	}
-	resources.Limits[corev1.ResourceMemory] = limit
-	if _, ok := resources.Requests[corev1.ResourceMemory]; !ok {
-		resources.Requests[corev1.ResourceMemory] = limit
+	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, limit)
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; !ok {
+			resources.Requests[name] = limit
+		}
 	}
 	return resources
 }
@@ -131,10 +135,25 @@ func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
 	return request, ok
 }
 
-func copyOf(list corev1.ResourceList) corev1.ResourceList {
-	copied := corev1.ResourceList{}
-	maps.Copy(copied, list)
-	return copied
+// rounded is a list as the API server stores it: it rounds every quantity up to thousandths. If we applied something
+// else, each reconcile would find a difference and write.
+func rounded(list corev1.ResourceList) corev1.ResourceList {
+	result := make(corev1.ResourceList, len(list))
+	for name, quantity := range list {
+		result[name] = roundedUp(name, quantity)
+	}
+	return result
+}
+
+// roundedUp rounds CPU up to thousandths and bytes to whole ones: the API server warns of thousandths of a byte.
+func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
+	scale := resource.Scale(0)
+	if name == corev1.ResourceCPU {
+		scale = resource.Milli
+	}
+	result := quantity.DeepCopy()
+	result.RoundUp(scale)
+	return result
 }
 
 // lifecycle lets a node that leaves go on serving until clients and DNS have learnt of it: memcached itself exits at once
@@ -151,6 +170,14 @@ func preStopDelay(mc *cachev1alpha1.Memcached) int32 {
 	return ptr.Deref(mc.Spec.GracefulShutdown.PreStopDelaySeconds, defaultPreStopDelay)
 }
 
+// nodeSelector keeps the nodes off Windows, where the image does not run. The value that the user gives counts, though:
+// no field is overruled in silence.
+func nodeSelector(mc *cachev1alpha1.Memcached) map[string]string {
+	selector := map[string]string{corev1.LabelOSStable: "linux"}
+	maps.Copy(selector, mc.Spec.Scheduling.NodeSelector)
+	return selector
+}
+
 func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference {
 	var secrets []corev1.LocalObjectReference
 	for _, secret := range mc.Spec.ImagePullSecrets {
@@ -160,12 +187,18 @@ func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference
 }
 
 // topologySpread spreads the nodes over hosts and zones as far as possible, so that the loss of one takes as little of
-// the cache as possible. The pods of each rollout are spread among themselves.
+// the cache as possible. The pods of each rollout are spread among themselves. A constraint of the user that does not say
+// which pods it is about is about the nodes; Kubernetes would take it for one about none, and it would spread nothing.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
-	if len(mc.Spec.Scheduling.TopologySpreadConstraints) > 0 {
-		return mc.Spec.Scheduling.TopologySpreadConstraints
+	constraints := slices.Clone(mc.Spec.Scheduling.TopologySpreadConstraints)
+	for i := range constraints {
+		if constraints[i].LabelSelector == nil {
+			constraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: selectorLabels(mc)}
+		}
 	}
-	var constraints []corev1.TopologySpreadConstraint
+	if len(constraints) > 0 {
+		return constraints
+	}
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		constraints = append(constraints, corev1.TopologySpreadConstraint{
 			MaxSkew:           1,

@@ -24,7 +24,7 @@ func PodDisruptionBudget(mc *cachev1alpha1.Memcached) *policyv1.PodDisruptionBud
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      mc.Name,
 			Namespace: mc.Namespace,
-			Labels:    selectorLabels(mc),
+			Labels:    labelsOf(mc, nil),
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector:                   &metav1.LabelSelector{MatchLabels: selectorLabels(mc)},

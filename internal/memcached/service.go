@@ -22,7 +22,7 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        mc.Name,
 			Namespace:   mc.Namespace,
-			Labels:      labelsWith(mc, mc.Spec.Service.Labels),
+			Labels:      labelsOf(mc, mc.Spec.Service.Labels),
 			Annotations: mc.Spec.Service.Annotations,
 		},
 		Spec: corev1.ServiceSpec{

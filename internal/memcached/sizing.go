@@ -26,16 +26,32 @@ type sizing struct {
 
 // floor is the memory, in bytes, below which memcached can be killed although it does what it was told. It was measured
 // with memcached 1.6.45 on 38 combinations of memory, threads, connections and loads (small items until eviction, then
-// every size class, then clients with pending requests), of which it exceeds the peak by 5 to 13 MiB:
+// every size class, then clients that fill all buffers), of which it exceeds the peak by 5 to 13 MiB:
 //
 //   - the item memory;
 //   - 39 MiB, since each of the 39 slab classes may take its first page of 1 MiB although the item memory is used up;
 //   - the hash table, old and new, during its expansion;
 //   - 9 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
-//   - 6 KiB for each connection with a pending request.
+//   - 1 KiB for each connection (measured: 0.7);
+//   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
+//
+// A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
 func (s sizing) floor() int64 {
-	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 9 * mebibyte, mebibyte / 10, 6 * kibibyte
-	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread + int64(s.connections)*perConnection
+	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 9 * mebibyte, mebibyte / 10, kibibyte
+	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
+		int64(s.connections)*perConnection + s.buffers()
+}
+
+// buffers is memcached's read_buf_mem_limit in bytes, a whole number of MiB. Without it one request of 400 KiB, a get of
+// 200,000 keys, takes 240 MiB. The limit covers requests and responses: each thread may allocate an equal part of it, in
+// buffers of 16 KiB (thread.c, cache.c). One holds what a connection has sent of a command, and 13 responses fit into one,
+// of which a get has one for each key until they are sent. A thread without a free buffer closes the connection that sends
+// a command and refuses a get. So there is one for each connection, and 7 MiB for each thread: a get of 5,000 keys takes
+// 385 buffers, 6.02 MiB.
+func (s sizing) buffers() int64 {
+	const perConnection, perThread = 16 * kibibyte, 7 * mebibyte
+	bytes := int64(s.connections)*perConnection + int64(s.threads)*perThread
+	return (bytes + mebibyte - 1) / mebibyte * mebibyte
 }
 
 // hashTable is the size of the hash table in bytes, at its largest. The table has 2^power buckets of 8 bytes, starts at
@@ -67,7 +83,7 @@ func (s sizing) check(limit resource.Quantity) error {
 		return nil
 	}
 	return fmt.Errorf("the memory limit is %s, but memcached with %dMi of item memory, %d connections and %d threads "+
-		"needs at least %dMi: raise spec.resources.limits.memory, or lower spec.config.memory or spec.config.maxConnections",
+		"needs at least %dMi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
 		limit.String(), s.memory/mebibyte, s.connections, s.threads, (s.floor()+mebibyte-1)/mebibyte)
 }
 

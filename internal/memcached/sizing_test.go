@@ -41,6 +41,8 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 		{"mixed, 4 threads", sized(4096, 4, usable), 4120.8},
 		{"small until full, then every size: each slab class takes its first page", sized(64, 4, usable), 115.0},
 		{"small until full, then every size, then 988 clients with a pending request, then mixed", sized(64, 4, 988), 119.4},
+		{"the same fill, then 1000 clients whose gets fill all buffers", sized(64, 4, 1024), 157.0},
+		{"the same fill, then 1000 clients whose gets fill all buffers, 16 threads", sized(256, 16, 1024), 446.3},
 		{"items of 1 to 8 MB with -I 8m", sized(256, 4, usable), 277.1},
 		{"items of 1 to 8 MB with -I 8m", sized(1024, 4, usable), 1042.1},
 		{"idle, 1 thread, nothing stored", sized(0, 1, 1), 6.1},
@@ -53,22 +55,22 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestFloorIsTheFormula has F of reference/memcached-measured.md for its worst case, and what one more of each costs.
+// TestFloorIsTheFormula has the floor of the default spec, and what one more of each costs.
 func TestFloorIsTheFormula(t *testing.T) {
-	if got := fmt.Sprintf("%.1f", float64(sized(64, 4, 988).floor())/float64(mebibyte)); got != "124.2" {
-		t.Errorf("F of 64 MiB, 4 threads and 988 connections is %s MiB, not 124.2", got)
+	base := sized(64, 4, 1024)
+	if got := fmt.Sprintf("%.1f", float64(base.floor())/float64(mebibyte)); got != "163.4" {
+		t.Errorf("the floor of 64 MiB, 4 threads and 1024 connections is %s MiB, not 163.4", got)
 	}
-	base := sized(64, 4, 1000)
 	for _, c := range []struct {
 		name      string
 		more      sizing
 		kibibytes int64
 	}{
-		{"a connection", sized(64, 4, 1001), 6},
-		{"1000 connections", sized(64, 4, 2000), 6000},
-		{"10 threads", sized(64, 14, 1000), 1024},
-		{"a MiB", sized(65, 4, 1000), 1024},
-		{"9 MiB, past a doubling of the hash table", sized(73, 4, 1000), 9*1024 + 6*1024},
+		{"64 connections", sized(64, 4, 1088), 64 * 17},
+		{"1024 connections", sized(64, 4, 2048), 1024 * 17},
+		{"10 threads", sized(64, 14, 1024), 71 * 1024},
+		{"a MiB", sized(65, 4, 1024), 1024},
+		{"9 MiB, past a doubling of the hash table", sized(73, 4, 1024), 9*1024 + 6*1024},
 	} {
 		if got := (c.more.floor() - base.floor() + kibibyte/2) / kibibyte; got != c.kibibytes {
 			t.Errorf("%s costs %d KiB, not %d", c.name, got, c.kibibytes)
@@ -76,13 +78,33 @@ func TestFloorIsTheFormula(t *testing.T) {
 	}
 }
 
-// TestRecommendedLimits has the limits that reference/memcached-measured.md recommends, for -c 1024 with 4 threads, which
-// it gives without decimals; ours are rounded up.
-func TestRecommendedLimits(t *testing.T) {
-	for memory, recommended := range map[int64]int64{64: 156, 1024: 1226, 4096: 4739} {
-		got := sized(memory, 4, usable).limit() / mebibyte
-		if got < recommended || got > recommended+1 {
-			t.Errorf("-m %d: the limit is %dMi, recommended is %dMi", memory, got, recommended)
+// TestBufferLimit has what memcached makes of the limit: each thread may allocate its share of it in buffers of 16 KiB. A
+// connection that has sent a part of a command keeps one, and each holds 13 of the responses that a multiget has for each
+// of its keys until they are sent. With less, connections are closed and multigets refused.
+func TestBufferLimit(t *testing.T) {
+	const buffer, responses, multiget = 16 * kibibyte, 13, 5000
+	for _, c := range []struct {
+		connections, threads int32
+		mebibytes            int64
+	}{
+		{1, 1, 8},
+		{64, 1, 8},
+		{65, 1, 9},
+		{1024, 1, 23},
+		{1024, 4, 44},
+		{1024, 64, 464},
+		{4096, 8, 120},
+		{65536, 4, 1052},
+		{65536, 64, 1472},
+	} {
+		s := sizing{connections: c.connections, threads: c.threads}
+		if got := s.buffers() / mebibyte; got != c.mebibytes || s.buffers()%mebibyte != 0 {
+			t.Errorf("%d connections, %d threads: the limit is %d MiB, not %d", c.connections, c.threads, got, c.mebibytes)
+		}
+		perThread := s.buffers() / int64(c.threads) / buffer
+		pending := int64((c.connections + c.threads - 1) / c.threads)
+		if left := (perThread - pending) * responses; left < multiget {
+			t.Errorf("%d connections, %d threads: with a pending command on each, a multiget of %d keys fits", c.connections, c.threads, left)
 		}
 	}
 }
@@ -92,12 +114,15 @@ func TestLimit(t *testing.T) {
 		sizing sizing
 		want   int64
 	}{
-		{sized(64, 4, 1024), 157},
-		{sized(64, 64, 65536), 541},
-		{sized(640, 4, 1024), 640 + 39 + 96 + 9 + 1 + 6 + 32},
-		{sized(641, 4, 1024), 641 + 39 + 96 + 9 + 1 + 6 + 33}, // 5 % of memory exceeds 32 MiB
-		{sized(65536, 64, 65536), 65536 + 39 + 6144 + 9 + 7 + 384 + 3277},
-		{sized(1<<20, 64, 65536), 1<<20 + 39 + 98304 + 9 + 7 + 384 + 52429},
+		{sized(64, 4, 1024), 196},
+		{sized(64, 4, 65536), 1267},
+		{sized(64, 64, 65536), 64 + 39 + 6 + 9 + 7 + 64 + 1472 + 32},
+		{sized(640, 4, 1024), 640 + 39 + 96 + 9 + 1 + 1 + 44 + 32},
+		{sized(641, 4, 1024), 641 + 39 + 96 + 9 + 1 + 1 + 44 + 33}, // 5 % of memory exceeds 32 MiB
+		{sized(1024, 4, 1024), 1265},
+		{sized(4096, 4, 1024), 4779},
+		{sized(65536, 64, 65536), 65536 + 39 + 6144 + 9 + 7 + 64 + 1472 + 3277},
+		{sized(1<<20, 64, 65536), 1<<20 + 39 + 98304 + 9 + 7 + 64 + 1472 + 52429},
 	} {
 		got := c.sizing.limit()
 		if got%mebibyte != 0 {
@@ -165,11 +190,11 @@ func TestSizingGrows(t *testing.T) {
 func TestCheckLimit(t *testing.T) {
 	s := sized(64, 4, 1024)
 	for limit, want := range map[string]string{
-		"125Mi": "", "1Gi": "", "131000000": "", "100P": "",
-		"124Mi": "the memory limit is 124Mi, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
-			"least 125Mi: raise spec.resources.limits.memory, or lower spec.config.memory or spec.config.maxConnections",
+		"164Mi": "", "1Gi": "", "172000000": "", "100P": "",
+		"163Mi": "the memory limit is 163Mi, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
+			"least 164Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
 		"0": "the memory limit is 0, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
-			"least 125Mi: raise spec.resources.limits.memory, or lower spec.config.memory or spec.config.maxConnections",
+			"least 164Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
 	} {
 		got := ""
 		if err := s.check(resource.MustParse(limit)); err != nil {

@@ -21,8 +21,8 @@ import (
 const (
 	olderImage = "docker.io/library/memcached:1.6.40"
 	// olderLimit is what another sizing model computed for 64Mi; ours comes to presentLimit.
-	olderLimit   = "200Mi"
-	presentLimit = "157Mi"
+	olderLimit   = "240Mi"
+	presentLimit = "196Mi"
 )
 
 // older is an operator of an earlier version; the present one has testOptions.
@@ -35,7 +35,7 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts Options) *appsv
 	deployment := live(t, mc, opts)
 	if _, computed := deployment.Annotations[defaultMemoryLimitAnnotation]; computed {
 		limit := deployment.Spec.Template.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory]
-		limit.Add(resource.MustParse("43Mi"))
+		limit.Add(resource.MustParse("44Mi"))
 		deployment.Annotations[defaultMemoryLimitAnnotation] = limit.String()
 		setMemory(deployment, limit.String())
 	}
@@ -170,7 +170,7 @@ func TestKeptDefaults(t *testing.T) {
 		"the limit is garbage":         {annotate(defaultMemoryLimitAnnotation, "much"), [2]string{olderImage, presentLimit}},
 		"the limit is 0":               {annotate(defaultMemoryLimitAnnotation, "0"), [2]string{olderImage, presentLimit}},
 		"the limit is negative":        {annotate(defaultMemoryLimitAnnotation, "-200Mi"), [2]string{olderImage, presentLimit}},
-		"the limit is below the floor": {annotate(defaultMemoryLimitAnnotation, "124Mi"), [2]string{olderImage, "124Mi"}},
+		"the limit is below the floor": {annotate(defaultMemoryLimitAnnotation, "163Mi"), [2]string{olderImage, "163Mi"}},
 		"the limit is below the items": {annotate(defaultMemoryLimitAnnotation, "63Mi"), [2]string{olderImage, presentLimit}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,8 +195,8 @@ func TestLimitBelowTheFloor(t *testing.T) {
 		"the same template runs":       {"120Mi", func(*appsv1.Deployment) {}, false},
 		"another template runs":        {"120Mi", func(d *appsv1.Deployment) { d.Annotations[templateHashAnnotation] = "0123" }, true},
 		"it runs for somebody else":    {"120Mi", func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" }, true},
-		"enough, and nothing runs":     {"125Mi", nil, false},
-		"enough, and the same runs":    {"125Mi", func(*appsv1.Deployment) {}, false},
+		"enough, and nothing runs":     {"164Mi", nil, false},
+		"enough, and the same runs":    {"164Mi", func(*appsv1.Deployment) {}, false},
 		"a limit of 0 is a limit":      {"0", nil, true},
 		"a negative limit is a limit":  {"-1Gi", nil, true},
 		"a limit that is no whole MiB": {"130000001", nil, true},

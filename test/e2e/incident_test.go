@@ -99,7 +99,7 @@ func (i *incident) happens(ctx context.Context, what func(), reason string, says
 	for _, words := range says {
 		Expect(i.condition.Message).To(ContainSubstring(words))
 	}
-	kubectl(ctx, "wait", "--namespace", i.namespace, "mc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
+	kubectl(ctx, "wait", "--namespace", i.namespace, "memc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
 	Eventually(ctx, func(g Gomega) {
 		ready := i.conditionNow(ctx, g, cachev1alpha1.ConditionReady)
 		g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))

@@ -54,19 +54,19 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 		Expect(cache.Read(ctx, 1000)).To(Equal(traffic.Hits{Keys: 1000, Hits: 1000}))
 	})
 
-	It("sees it with kubectl get mc", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		header, row := columns(kubectl(ctx, "get", "mc", "--namespace", namespace))
+	It("sees it with kubectl get memc", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		header, row := columns(kubectl(ctx, "get", "memc", "--namespace", namespace))
 		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "AVAILABLE", "AGE"}))
 		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "True", "True"}))
-		header, row = columns(kubectl(ctx, "get", "mc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
+		header, row = columns(kubectl(ctx, "get", "memc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
 		Expect(header[5:]).To(Equal([]string{"IMAGE", "MEMORY"}))
 		Expect(row[5:]).To(Equal([]string{mc.Status.Image, "64Mi"}))
 	})
 
 	It("reads what each field means with kubectl explain", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		Expect(kubectl(ctx, "explain", "mc.spec")).To(MatchRegexp(`size\s+<integer> -required-\s+size is the number of memcached nodes`))
-		Expect(kubectl(ctx, "explain", "mc.spec.config.memory")).To(ContainSubstring("memory is the memory for items on each node"))
-		Expect(kubectl(ctx, "explain", "mc.status.nodes")).To(ContainSubstring("nodes are the names of the pods, sorted"))
+		Expect(kubectl(ctx, "explain", "memc.spec")).To(MatchRegexp(`size\s+<integer> -required-\s+size is the number of memcached nodes`))
+		Expect(kubectl(ctx, "explain", "memc.spec.config.memory")).To(ContainSubstring("memory is the memory for items on each node"))
+		Expect(kubectl(ctx, "explain", "memc.status.nodes")).To(ContainSubstring("nodes are the names of the pods, sorted"))
 	})
 
 	It("finds the nodes in DNS", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -92,7 +92,7 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 	})
 
 	DescribeTable("scales it with kubectl scale", func(ctx SpecContext, nodes int) {
-		kubectl(ctx, "scale", "--namespace", namespace, "mc/memcached-sample", fmt.Sprintf("--replicas=%d", nodes))
+		kubectl(ctx, "scale", "--namespace", namespace, "memc/memcached-sample", fmt.Sprintf("--replicas=%d", nodes))
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
 		Expect(mc.Spec.Size).To(BeEquivalentTo(nodes))
 		untilReady(ctx, mc)
@@ -107,7 +107,7 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 		Entry("down", SpecTimeout(3*time.Minute), 2),
 	)
 
-	It("removes all of it with kubectl delete mc, and clients notice in time", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+	It("removes all of it with kubectl delete memc, and clients notice in time", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		pod := podsOf(ctx, mc)[0]
 		node, err := traffic.Connect(ctx, dial, addressOf(&pod))
 		Expect(err).NotTo(HaveOccurred())
@@ -116,7 +116,7 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 		Expect(remains(ctx, namespace)).To(ContainElements("service/memcached-sample", "deployment.apps/memcached-sample",
 			"poddisruptionbudget.policy/memcached-sample", "pod/"+pod.Name))
 
-		kubectl(ctx, "delete", "mc", "memcached-sample", "--namespace", namespace)
+		kubectl(ctx, "delete", "memc", "memcached-sample", "--namespace", namespace)
 		gracePeriod := time.Duration(*pod.Spec.TerminationGracePeriodSeconds) * time.Second
 		Eventually(ctx, func() error {
 			_, err := node.Command(ctx, "mn")

@@ -131,6 +131,10 @@ func containerEscalations() []podEscalation {
 		{"the command shutdown", "containers", program, more("-A")},
 		{"the command shutdown behind another option", "containers", program, more("-vA")},
 		{"a script for memcached", "containers", program, more("-o", "proxy_config=/tmp/x.lua")},
+		{"a script for memcached behind our options", "containers", program, ofContainer(func(c *corev1.Container) {
+			c.Args[len(c.Args)-1] += ",proxy_config=/tmp/x.lua"
+		})},
+		{"buffers without a limit", "containers", program, ofContainer(func(c *corev1.Container) { c.Args[len(c.Args)-1] = "idle_timeout=10" })},
 		{"UDP, which amplifies attacks", "containers", program, ofContainer(func(c *corev1.Container) {
 			c.Args[slices.Index(c.Args, "-U")+1] = "11211"
 		})},

@@ -69,6 +69,31 @@ func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, e
 	return stats, nil
 }
 
+// Get asks for all keys in one request. It returns how many of them memcached has, and the last line of the reply: END, or
+// why memcached refuses.
+func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
+	err = c.within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
+		line, err := c.ask([]byte("gets " + strings.Join(keys, " ") + crlf))
+		for ; err == nil; line, err = c.line() {
+			fields := strings.Fields(line)
+			if len(fields) == 0 || fields[0] != "VALUE" {
+				last = line
+				return nil
+			}
+			var size int
+			if _, err := fmt.Sscanf(line, "VALUE %s %d %d", new(string), new(uint32), &size); err != nil {
+				return fmt.Errorf("the reply is %q", line)
+			}
+			if _, err := c.replies.Discard(size + len(crlf)); err != nil {
+				return err
+			}
+			hits++
+		}
+		return err
+	})
+	return hits, last, err
+}
+
 // within runs a conversation that ends with the context. Its error names the address and the command, which is why the
 // conversation takes place.
 func (c *Conn) within(ctx context.Context, command string, conversation func() error) error {

@@ -4,6 +4,7 @@
 package traffic_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -45,6 +46,60 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %q, not %q: %v", test.command, reply, test.reply, err)
 		}
 	}
+}
+
+func TestGet(t *testing.T) {
+	conn := connect(t, (&fake{maxKeys: 3}).start(t).address)
+	for _, command := range []string{"set a 0 0 5\r\nhello", "set b 7 0 0\r\n", "set c 0 0 7\r\nVALUE\r\n"} {
+		if reply, err := conn.Command(t.Context(), command); reply != "STORED" || err != nil {
+			t.Fatalf("%q: %q, %v", command, reply, err)
+		}
+	}
+	for _, test := range []struct {
+		keys string
+		hits int
+		last string
+	}{
+		{"a", 1, "END"},
+		{"x", 0, "END"},
+		{"a b c", 3, "END"},
+		{"a x a", 2, "END"},
+		{"a a a a", 0, "SERVER_ERROR out of memory writing get response"},
+		{"c", 1, "END"}, // a refusal does not end the connection
+	} {
+		hits, last, err := conn.Get(t.Context(), strings.Fields(test.keys)...)
+		if hits != test.hits || last != test.last || err != nil {
+			t.Errorf("%s: %d hits and %q, not %d and %q: %v", test.keys, hits, last, test.hits, test.last, err)
+		}
+	}
+	for reply, want := range map[string]string{
+		"VALUE a b c\r\n":          `gets of 1 keys: the reply is "VALUE a b c"`,
+		"VALUE a 0 5 1\r\nhell":    "gets of 1 keys: EOF",
+		"VALUE a 0 1 1\r\nh\r\nEN": "gets of 1 keys: EOF",
+	} {
+		if _, _, err := answering(t, reply).Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, not %s", reply, err, want)
+		}
+	}
+}
+
+// answering connects to a server that gives one reply and hangs up.
+func answering(t *testing.T, reply string) *traffic.Conn {
+	t.Helper()
+	conn, err := traffic.Connect(t.Context(), func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		go func() {
+			defer there.Close()
+			if _, err := bufio.NewReader(there).ReadString('\n'); err == nil {
+				io.WriteString(there, reply)
+			}
+		}()
+		return here, nil
+	}, "answering:11211")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 func TestStats(t *testing.T) {

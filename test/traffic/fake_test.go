@@ -19,6 +19,7 @@ import (
 type fake struct {
 	memory, itemMax int // as -m and -I, in bytes of values
 	maxConns        int // as -c, but of clients; 0 is any number
+	maxKeys         int // in one request, for which read_buf_mem_limit is enough; 0 is any number
 	// refuse returns the reply to a set that fails.
 	refuse func(key string, size int) string
 
@@ -130,6 +131,10 @@ func (f *fake) reply(conn net.Conn, in io.Reader, out io.Writer, words []string)
 		fmt.Fprint(out, reply)
 		return err
 	case "gets":
+		if f.maxKeys > 0 && len(words) > f.maxKeys+1 {
+			fmt.Fprint(out, "SERVER_ERROR out of memory writing get response\r\n")
+			return nil
+		}
 		for _, key := range words[1:] {
 			if found, ok := f.items[key]; ok {
 				fmt.Fprintf(out, "VALUE %s %s %d 1\r\n%s\r\n", key, found.flags, len(found.value), found.value)

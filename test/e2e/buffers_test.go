@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// refusal is what memcached replies to a get for which it has no buffers.
+const refusal = "SERVER_ERROR out of memory writing get response"
+
+// A get line of 400 KiB used to take 240 MiB. No client that can connect may end a node, whatever it asks for.
+var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), func() {
+	It("refuses, and neither restarts nor fails those who ask for less", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		address := serversOf(ctx, mc)[0].Address
+
+		By("filling it with all that it is sized for")
+		filled, err := traffic.Filler{
+			Address: address, Dial: dial, Connections: int(mc.Spec.Config.MaxConnections), Factor: 1.2, Seed: 1,
+		}.Fill(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(filled.Evictions).To(BeNumerically(">", 0), "the node was not full")
+
+		By("asking 1,000 times for more and less than it has buffers for, on 16 connections, while 4 others ask for 5,000 keys that it has")
+		var clients sync.WaitGroup
+		asked, hits := make([]map[int]map[string]int, 16), make([]map[string]int, 4)
+		for i := range asked {
+			clients.Go(func() { asked[i] = askForTooMuch(ctx, address, i, 63) })
+		}
+		for i := range hits {
+			clients.Go(func() { hits[i] = askForMuch(ctx, address, i, 20) })
+		}
+		clients.Wait()
+
+		replies := sum(asked)
+		Expect(replies[5_000]).To(Equal(map[string]int{"END": 202}))
+		for _, size := range []int{20_000, 100_000, 200_000, 400_000} {
+			Expect(replies[size]).To(HaveLen(1))
+			Expect(replies[size]).To(HaveKeyWithValue(refusal, BeNumerically(">=", 201)), "gets of %d keys", size)
+		}
+		for i := range hits {
+			Expect(hits[i]).To(Equal(map[string]int{"5000 of 5000, END": 20}), "the client %d of others", i)
+		}
+
+		pod := podsOf(ctx, mc)[0]
+		peak := peakOf(ctx, &pod)
+		AddReportEntry("Peak memory of a full node that was asked for too much", tabulate([][]string{
+			{"MiB", "limit", "process (VmHWM)", "container (cgroup)"},
+			{"memory 64Mi", mebibytes(peak.limit), mebibytes(peak.process), mebibytes(peak.container)},
+		}), ReportEntryVisibilityAlways)
+		Expect(restartsOf(&pod)).To(BeZero())
+		Expect(peak.process).To(BeNumerically("<", peak.limit))
+		Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
+	})
+})
+
+func mebibytes(amount float64) string { return strconv.FormatFloat(amount, 'f', 1, 64) }
+
+// askForTooMuch asks for one key very often in one request, several times, and returns the replies to each number of keys.
+func askForTooMuch(ctx context.Context, address string, client, requests int) map[int]map[string]int {
+	defer GinkgoRecover()
+	conn := dialed(ctx, address)
+	defer conn.Close()
+	sizes := []int{5_000, 20_000, 100_000, 200_000, 400_000}
+	replies := map[int]map[string]int{}
+	for request := range requests {
+		size := sizes[(client+request)%len(sizes)]
+		_, reply, err := conn.Get(ctx, slices.Repeat([]string{"k"}, size)...)
+		Expect(err).NotTo(HaveOccurred(), "a get of %d keys", size)
+		if replies[size] == nil {
+			replies[size] = map[string]int{}
+		}
+		replies[size][reply]++
+	}
+	return replies
+}
+
+// askForMuch stores 5,000 items and asks for all of them in one request, several times.
+func askForMuch(ctx context.Context, address string, client, requests int) map[string]int {
+	defer GinkgoRecover()
+	const items = 5_000
+	// Of the size that the node is full of: what is of another has few pages, and the later items would evict the first.
+	value := strings.Repeat("v", 60)
+	conn := dialed(ctx, address)
+	defer conn.Close()
+	keys := make([]string, items)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("client-%d-item-%04d", client, i)
+		Expect(conn.Command(ctx, "set "+keys[i]+" 0 0 60\r\n"+value)).To(Equal("STORED"))
+	}
+	replies := map[string]int{}
+	for range requests {
+		hits, reply, err := conn.Get(ctx, keys...)
+		Expect(err).NotTo(HaveOccurred())
+		replies[fmt.Sprintf("%d of %d, %s", hits, items, reply)]++
+	}
+	return replies
+}
+
+func dialed(ctx context.Context, address string) *traffic.Conn {
+	GinkgoHelper()
+	conn, err := traffic.Connect(ctx, dial, address)
+	Expect(err).NotTo(HaveOccurred())
+	return conn
+}
+
+// sum adds up the replies that clients got.
+func sum(asked []map[int]map[string]int) map[int]map[string]int {
+	total := map[int]map[string]int{}
+	for _, replies := range asked {
+		for size, counts := range replies {
+			if total[size] == nil {
+				total[size] = map[string]int{}
+			}
+			for reply, count := range counts {
+				total[size][reply] += count
+			}
+		}
+	}
+	return total
+}
