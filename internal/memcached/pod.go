@@ -35,7 +35,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      labelsWith(mc, mc.Spec.PodMetadata.Labels),
-			Annotations: mc.Spec.PodMetadata.Annotations,
+			Annotations: annotationsOf(mc.Spec.PodMetadata),
 		},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
@@ -44,8 +44,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 			ImagePullSecrets:              imagePullSecrets(mc),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
 			NodeSelector:                  scheduling.NodeSelector,
-			Tolerations:                   scheduling.Tolerations,
-			Affinity:                      scheduling.Affinity,
+			Tolerations:                   tolerations(scheduling.Tolerations),
+			Affinity:                      affinity(scheduling.Affinity),
 			TopologySpreadConstraints:     topologySpread(mc),
 			PriorityClassName:             scheduling.PriorityClassName,
 			Containers:                    []corev1.Container{container(mc, defaults)},
@@ -163,7 +163,7 @@ func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference
 // the cache as possible. The pods of each rollout are spread among themselves.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
 	if len(mc.Spec.Scheduling.TopologySpreadConstraints) > 0 {
-		return mc.Spec.Scheduling.TopologySpreadConstraints
+		return spreadConstraints(mc.Spec.Scheduling.TopologySpreadConstraints)
 	}
 	var constraints []corev1.TopologySpreadConstraint
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
