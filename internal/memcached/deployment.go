@@ -12,7 +12,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small. A limit that pods already run
+// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small, or
+// the PriorityClass is not for caches. A limit that pods already run
 // with is not questioned again: a stricter model of a later version must not take a running cache away.
 func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*appsv1.Deployment, error) {
 	hash := templateHash(mc, opts)
@@ -21,6 +22,9 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 		if err := sizingOf(mc).check(limit); err != nil {
 			return nil, &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
 		}
+	}
+	if err := checkPriority(mc, opts); err != nil {
+		return nil, err
 	}
 	surge, unavailable := updateLimits(mc)
 	return &appsv1.Deployment{
