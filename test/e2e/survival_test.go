@@ -153,7 +153,8 @@ func (c *filledCache) untilOperatorLooks(ctx context.Context) {
 		g.Expect(pods.Items[0].DeletionTimestamp).To(BeNil())
 	}).Should(Succeed())
 	change(ctx, c.mc, func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/generation": fmt.Sprint(mc.Generation)}
+		generation := cachev1alpha1.AnnotationValue(fmt.Sprint(mc.Generation))
+		mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/generation": generation}
 	})
 	untilReady(ctx, c.mc)
 }
