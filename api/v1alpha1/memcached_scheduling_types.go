@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The types of this file are those of Kubernetes, field by field, with bounds: see ADR-0008.
+// The types of this file are those of Kubernetes, field by field, with bounds: see ADR-0003.
 
 // MemcachedScheduling says where the nodes may run.
 type MemcachedScheduling struct {

@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The types of the API have the fields of those of Kubernetes, and bounds: see ADR-0008.
+// The types of the API have the fields of those of Kubernetes, and bounds: see ADR-0003.
 
 // annotationsOf are the annotations that the user wants, nil for none.
 func annotationsOf(metadata cachev1alpha1.Metadata) map[string]string {
