@@ -43,6 +43,7 @@ import (
 const (
 	imageVariable     = "RELATED_IMAGE_MEMCACHED"
 	namespaceVariable = "WATCH_NAMESPACE"
+	priorityVariable  = "ALLOW_SYSTEM_PRIORITY_CLASSES"
 )
 
 // leaderElectionID is the name of the lease.
@@ -91,6 +92,10 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
 			"whether it is OpenShift. Default: the environment variable "+controllers.OmitRunAsUserVariable+", else auto. "+
 			"Another answer replaces every memcached pod.")
+	flags.BoolVar(&o.controller.Memcached.AllowSystemPriorityClasses, "allow-system-priority-classes",
+		os.Getenv(priorityVariable) == "true",
+		"Allow PriorityClasses whose names start with system-: pods of others are evicted for theirs. The admission policy has a "+
+			"switch of its own.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
 	flags.SetOutput(io.Discard) // a mistake is told in one sentence
@@ -103,9 +108,10 @@ func usage(flags *flag.FlagSet) {
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
+		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
 		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
-		imageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
+		imageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag, priorityVariable,
 		controllers.OperatorConditionVariable)
 	flags.PrintDefaults()
 }

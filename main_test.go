@@ -112,8 +112,9 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 	for _, word := range []string{
-		imageVariable, namespaceVariable, "OMIT_RUN_AS_USER", "OPERATOR_CONDITION_NAME", "KUBECONFIG", "-metrics-bind-address", "-health-probe-bind-address", "-leader-elect",
-		"-leader-election-namespace", "-max-concurrent-reconciles", "-omit-run-as-user", "-zap-log-level",
+		imageVariable, namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG",
+		"-metrics-bind-address", "-health-probe-bind-address", "-leader-elect", "-leader-election-namespace",
+		"-max-concurrent-reconciles", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level",
 	} {
 		if !strings.Contains(m.output(), word) {
 			t.Errorf("--help does not mention %s", word)

@@ -25,6 +25,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/largest"
 )
 
 func TestCacheOptionsNamespaces(t *testing.T) {
@@ -39,6 +40,38 @@ func TestCacheOptionsNamespaces(t *testing.T) {
 		got := slices.Sorted(maps.Keys(controllers.CacheOptions(value).DefaultNamespaces))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("WATCH_NAMESPACE=%q: -want +got:\n%s", value, diff)
+		}
+	}
+}
+
+// TestTheCacheKeepsOfAMemcachedWhatIsRead has all metadata that an author can write, as large as the API server accepts it.
+func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
+	now := metav1.Unix(1, 0)
+	read := largest.Memcached("shop", "cache")
+	read.ObjectMeta = metav1.ObjectMeta{
+		Namespace: "shop", Name: "cache", UID: "1", ResourceVersion: "2", Generation: 3, CreationTimestamp: now, DeletionTimestamp: &now,
+	}
+	read.Status.Nodes = []string{"cache-1"}
+	for value, kept := range map[string]map[string]string{
+		"true": {cachev1alpha1.PausedAnnotation: "true"},
+		"more": nil,
+	} {
+		received := read.DeepCopy()
+		received.Labels = map[string]string{"team": "shop"}
+		received.Annotations = largest.Memcached("shop", "cache").Annotations
+		received.Annotations[cachev1alpha1.PausedAnnotation] = value
+		received.Finalizers = []string{"example.com/stay"}
+		received.OwnerReferences = []metav1.OwnerReference{{Kind: "Shop", Name: "shop"}}
+		received.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		received.GenerateName = "cache-"
+		want := read.DeepCopy()
+		want.Annotations = kept
+		reduced, err := controllers.CacheOptions("").DefaultTransform(received)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, reduced); diff != "" {
+			t.Errorf("paused: %s: -wanted +kept:\n%.500s", value, diff)
 		}
 	}
 }

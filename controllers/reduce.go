@@ -15,13 +15,16 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// reduceObject keeps everything but the managed fields. The labels of a child are its selectors too, and each such map needs
+// reduceObject keeps of a Memcached what is read, and of a child everything but the managed fields. The labels of a child are its selectors too, and each such map needs
 // half a kilobyte: those of an object that are equal become one. What is in the cache is never changed.
 func reduceObject(object any) (any, error) {
 	switch child := object.(type) {
+	case *cachev1alpha1.Memcached:
+		reduceMemcached(child)
 	case *appsv1.Deployment:
 		template := &child.Spec.Template
 		same := []*map[string]string{&child.Labels, &template.Labels}
@@ -42,6 +45,24 @@ func reduceObject(object any) (any, error) {
 		share(append(matchLabels(child.Spec.Selector), &child.Labels)...)
 	}
 	return cache.TransformStripManagedFields()(object)
+}
+
+// reduceMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
+// finalizers, owners and managed fields can be as large as a request, and the operator reads only the annotation that pauses.
+func reduceMemcached(mc *cachev1alpha1.Memcached) {
+	whole := mc.ObjectMeta
+	mc.ObjectMeta = metav1.ObjectMeta{
+		Name:              whole.Name,
+		Namespace:         whole.Namespace,
+		UID:               whole.UID,
+		ResourceVersion:   whole.ResourceVersion,
+		Generation:        whole.Generation,
+		CreationTimestamp: whole.CreationTimestamp,
+		DeletionTimestamp: whole.DeletionTimestamp,
+	}
+	if paused := whole.Annotations[cachev1alpha1.PausedAnnotation]; paused == "true" {
+		mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
+	}
 }
 
 // sameText says whether two quantities are written in the same way, as those of a live and a desired object are compared.

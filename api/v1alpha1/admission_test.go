@@ -5,6 +5,7 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -211,10 +212,23 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 		`spec.scheduling.priorityClassName: Too long: may not be more than 253 bytes`),
 	Entry(nil, `scheduling: {nodeSelector: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
 		`spec.scheduling.nodeSelector: Too many: 65: must have at most 64 items`),
-	Entry(nil, `scheduling: {tolerations: `+many(65, "{key: a%d}")+`}`,
-		`spec.scheduling.tolerations: Too many: 65: must have at most 64 items`),
-	Entry(nil, `scheduling: {topologySpreadConstraints: `+many(17, "{topologyKey: a%d, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}")+`}`,
-		`spec.scheduling.topologySpreadConstraints: Too many: 17: must have at most 16 items`),
+	Entry(nil, `scheduling: {topologySpreadConstraints: `+many(9, "{topologyKey: a%d, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}")+`}`,
+		`spec.scheduling.topologySpreadConstraints: Too many: 9: must have at most 8 items`),
+	Entry(nil, `config: {memory: "00000000000000000000000000000064Mi"}`, `spec.config.memory: Invalid value: "00000000000000000000000000000064Mi": `,
+		`spec.config.memory must have at most 32 characters, such as 64Mi or 2Gi`),
+	Entry(nil, `config: {maxItemSize: "0000000000000000000000000000001Mi0"}`, `spec.config.maxItemSize must have at most 32 characters`),
+	Entry(nil, `resources: {limits: {cpu: "000000000000000000000000000000001"}}`, `spec.resources.limits: Invalid value: `,
+		`spec.resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m`),
+	Entry(nil, `resources: {requests: {cpu: "000000000000000000000000000000001"}}`,
+		`spec.resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m`),
+	Entry(nil, `scheduling: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: `+many(9, "{}")+`}}}}`,
+		`nodeSelectorTerms: Too many: 9: must have at most 8 items`),
+	Entry(nil, `scheduling: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: `+many(9, "{topologyKey: a%d}")+`}}}`,
+		`spec.scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution: Too many: 9: must have at most 8 items`),
+	// What is short is counted too: it needs memory.
+	Entry(nil, `scheduling: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: `+
+		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}]}}}}`,
+		`spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them`),
 	Entry(nil, `resources: {limits: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.limits: Too many: 4: must have at most 3 items`),
 	Entry(nil, `resources: {requests: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.requests: Too many: 4: must have at most 3 items`),
 	Entry(nil, `podMetadata: {labels: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
@@ -227,11 +241,31 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 		`spec.service.annotations: Too many: 65: must have at most 64 items`),
 )
 
+var _ = DescribeTable("Power over the pods of other namespaces is refused with the field and the fix",
+	func(ctx SpecContext, term, field string) {
+		for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
+			for list, item := range map[string]string{
+				"requiredDuringSchedulingIgnoredDuringExecution":  "{%s}",
+				"preferredDuringSchedulingIgnoredDuringExecution": "{weight: 1, podAffinityTerm: {%s}}",
+			} {
+				_, err := dryRunSpec(ctx, fmt.Sprintf("{size: 1, scheduling: {affinity: {%s: {%s: [%s]}}}}", kind, list, fmt.Sprintf(item, "topologyKey: a, "+term)))
+				expectRefusal(err, "spec.scheduling.affinity."+kind+"."+list+"[0]",
+					field+": Invalid value: ", "spec.scheduling.affinity: the "+field+" of a term must not be set, as a Memcached has no say "+
+						"about the pods of others: remove ")
+			}
+		}
+	},
+	EntryDescription("%s"),
+	Entry(nil, "namespaces: [default]", "namespaces"),
+	Entry(nil, "namespaceSelector: {}", "namespaceSelector"),
+	Entry(nil, "namespaceSelector: {matchLabels: {team: a}}", "namespaceSelector"),
+)
+
 // many is a list of numbered things.
 func many(count int, thing string) string {
 	things := make([]string, count)
 	for i := range things {
-		things[i] = fmt.Sprintf(thing, i)
+		things[i] = strings.ReplaceAll(thing, "%d", strconv.Itoa(i))
 	}
 	return "[" + strings.Join(things, ", ") + "]"
 }

@@ -16,6 +16,7 @@ type MemcachedResources struct {
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="spec.resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
@@ -25,47 +26,9 @@ type MemcachedResources struct {
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="spec.resources.requests must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="spec.resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Requests",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Requests corev1.ResourceList `json:"requests,omitempty"`
-}
-
-// MemcachedScheduling says where the nodes may run.
-type MemcachedScheduling struct {
-	// nodeSelector selects the cluster nodes by their labels. kubernetes.io/os: linux is added unless that key is given.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=64
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Node selector",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-
-	// tolerations allow cluster nodes with matching taints.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Tolerations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-
-	// affinity is the affinity and anti-affinity of the pods.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-
-	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones. A constraint without a
-	// labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace. matchLabelKeys
-	// has no default: add pod-template-hash to spread the pods of each rollout among themselves.
-	// +optional
-	// +listType=map
-	// +listMapKey=topologyKey
-	// +listMapKey=whenUnsatisfiable
-	// +kubebuilder:validation:MaxItems=16
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Topology spread constraints",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
-
-	// priorityClassName is the PriorityClass of the pods.
-	// +optional
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PriorityClass",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
 // Metadata are labels and annotations that are added to an object.
@@ -74,6 +37,7 @@ type MemcachedScheduling struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="(has(self.labels) ? self.labels.map(k, size(bytes(k)) + size(bytes(self.labels[k]))).sum() : 0) + (has(self.annotations) ? self.annotations.map(k, size(bytes(k)) + size(bytes(self.annotations[k]))).sum() : 0) <= 16384",message="labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some"
 type Metadata struct {
 	// labels to add. Those of the operator cannot be set: app.kubernetes.io/name, app.kubernetes.io/instance,
 	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/. Those that only describe,
@@ -87,7 +51,7 @@ type Metadata struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Annotations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]AnnotationValue `json:"annotations,omitempty"`
 }
 
 // LabelValue is the value of a label: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or
@@ -96,3 +60,8 @@ type Metadata struct {
 // +kubebuilder:validation:MaxLength=63
 // +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or a digit, or empty"
 type LabelValue string
+
+// AnnotationValue is the value of an annotation.
+//
+// +kubebuilder:validation:MaxLength=8192
+type AnnotationValue string

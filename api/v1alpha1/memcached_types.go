@@ -126,6 +126,7 @@ type MemcachedConfig struct {
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
+	// +kubebuilder:validation:XValidation:rule="size(string(self)) <= 32",message="spec.config.memory must have at most 32 characters, such as 64Mi or 2Gi"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
@@ -151,6 +152,7 @@ type MemcachedConfig struct {
 	// +optional
 	// +kubebuilder:default="1Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('512Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 524288 == 0",message="spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
+	// +kubebuilder:validation:XValidation:rule="size(string(self)) <= 32",message="spec.config.maxItemSize must have at most 32 characters, such as 512Ki or 2Mi"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum size of an item",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
 

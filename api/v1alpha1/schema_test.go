@@ -17,8 +17,10 @@ import (
 )
 
 // kubernetesTypes are the fields whose types, and so whose texts, are those of Kubernetes.
-var kubernetesTypes = regexp.MustCompile(
-	`^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]|^status\.conditions\[`)
+var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
+
+// kubernetesShapes are those whose types are ours and have the fields of Kubernetes' types.
+var kubernetesShapes = regexp.MustCompile(`^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]`)
 
 // ownFields are the places that have a name of ours.
 func ownFields() []place {
@@ -55,10 +57,10 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user, and one with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service)\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints))\b`)
 	check := func(path string, rules apiextensionsv1.ValidationRules) {
 		for _, rule := range rules {
-			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations)\b`).MatchString(rule.Message)
+			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|term)\b`).MatchString(rule.Message)
 			if !inSharedType && !strings.Contains(rule.Message, path) {
 				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
 			}
@@ -80,7 +82,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
 	for _, field := range ownFields() {
-		excluded := field.path == "spec.podDisruptionBudget.minAvailable"
+		excluded := field.path == "spec.podDisruptionBudget.minAvailable" || kubernetesShapes.MatchString(field.path)
 		if excluded || !strings.HasPrefix(field.path, "spec.") {
 			continue
 		}

@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"errors"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -12,17 +14,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small for these pods. A limit that pods already
-// run with is not questioned again: a stricter model of a later version must not take a running cache away.
+// Deployment runs the nodes. The error is an *InvalidError: the memory limit is too small for these pods, or the PriorityClass is
+// not for caches. A limit that pods already run with is not questioned again: a stricter model of a later version must not take a
+// running cache away.
 func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*appsv1.Deployment, error) {
 	hash := templateHash(mc, opts)
 	defaults, fresh := decideDefaults(mc, observed.deploymentOf(mc), opts, hash)
-	var invalid error
-	if limit, given := givenMemoryLimit(mc); given && fresh {
-		if err := sizingOf(mc).check(limit); err != nil {
-			invalid = &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
-		}
-	}
+	invalid := errors.Join(checkPriority(mc, opts), checkMemoryLimit(mc, fresh))
 	surge, unavailable := updateLimits(mc)
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -49,6 +47,18 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 			Template: podTemplate(mc, opts, defaults),
 		},
 	}, invalid
+}
+
+// checkMemoryLimit refuses a limit that is given for new pods and is too small. The error is an *InvalidError.
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, fresh bool) error {
+	limit, given := givenMemoryLimit(mc)
+	if !given || !fresh {
+		return nil
+	}
+	if err := sizingOf(mc).check(limit); err != nil {
+		return &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
+	}
+	return nil
 }
 
 // progressDeadlineSeconds runs for each node anew; a node that must be ready for an hour before the next must fit in it.

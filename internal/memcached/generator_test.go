@@ -12,7 +12,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // generator makes a Memcached of bytes: each byte is a choice, so that a fuzzer that changes a byte changes a field. Most
@@ -105,12 +108,17 @@ func (g *generator) resources() any {
 }
 
 func (g *generator) scheduling() any {
-	filler := randfill.NewFromGoFuzz(g.rest()).NilChance(0.3).NumElements(0, 2)
+	filler := randfill.NewFromGoFuzz(g.rest()).NilChance(0.3).NumElements(0, 2).Funcs(
+		among(corev1.TolerationOpExists, corev1.TolerationOpEqual), among(corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute),
+		among(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpGt), among(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists),
+		among(corev1.DoNotSchedule, corev1.ScheduleAnyway), among(corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
+		among[cachev1alpha1.LabelValue]("", "a", "a b"),
+	)
 	return g.some(map[string]func() any{
 		"nodeSelector":              func() any { return g.some(g.strings("disk", "a/b", g.odd())) },
-		"tolerations":               func() any { return filled[[]corev1.Toleration](filler) },
-		"affinity":                  func() any { return filled[*corev1.Affinity](filler) },
-		"topologySpreadConstraints": func() any { return filled[[]corev1.TopologySpreadConstraint](filler) },
+		"tolerations":               func() any { return filled[[]cachev1alpha1.Toleration](filler) },
+		"affinity":                  func() any { return filled[*cachev1alpha1.Affinity](filler) },
+		"topologySpreadConstraints": func() any { return filled[[]cachev1alpha1.TopologySpreadConstraint](filler) },
 		"priorityClassName":         func() any { return one(g, "high", "system-node-critical", "a.b-c", "", "No") },
 	})
 }
@@ -205,4 +213,9 @@ func filled[T any](filler *randfill.Filler) T {
 	var value T
 	filler.Fill(&value)
 	return value
+}
+
+// among fills with one of the values.
+func among[T any](values ...T) func(*T, randfill.Continue) {
+	return func(value *T, c randfill.Continue) { *value = values[c.Intn(len(values))] }
 }

@@ -5,7 +5,6 @@ package memcached
 
 import (
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,7 +35,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      labelsOf(mc, mc.Spec.PodMetadata.Labels),
-			Annotations: mc.Spec.PodMetadata.Annotations,
+			Annotations: annotationsOf(mc.Spec.PodMetadata),
 		},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
@@ -45,8 +44,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 			ImagePullSecrets:              imagePullSecrets(mc),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
 			NodeSelector:                  nodeSelector(mc),
-			Tolerations:                   scheduling.Tolerations,
-			Affinity:                      scheduling.Affinity,
+			Tolerations:                   tolerations(scheduling.Tolerations),
+			Affinity:                      affinity(scheduling.Affinity),
 			TopologySpreadConstraints:     topologySpread(mc),
 			PriorityClassName:             scheduling.PriorityClassName,
 			Containers:                    []corev1.Container{container(mc, defaults)},
@@ -190,7 +189,7 @@ func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference
 // the cache as possible. The pods of each rollout are spread among themselves. A constraint of the user that does not say
 // which pods it is about is about the nodes; Kubernetes would take it for one about none, and it would spread nothing.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
-	constraints := slices.Clone(mc.Spec.Scheduling.TopologySpreadConstraints)
+	constraints := spreadConstraints(mc.Spec.Scheduling.TopologySpreadConstraints)
 	for i := range constraints {
 		if constraints[i].LabelSelector == nil {
 			constraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: selectorLabels(mc)}

@@ -4,64 +4,80 @@
 package memcached
 
 import (
+	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/randfill"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-func TestNodeSelector(t *testing.T) {
-	type selector map[string]string
-	for name, c := range map[string]struct{ given, want selector }{
-		"none":                           {nil, selector{"kubernetes.io/os": "linux"}},
-		"others":                         {selector{"disk": "none"}, selector{"kubernetes.io/os": "linux", "disk": "none"}},
-		"the same":                       {selector{"kubernetes.io/os": "linux"}, selector{"kubernetes.io/os": "linux"}},
-		"another: the user knows better": {selector{"kubernetes.io/os": "other"}, selector{"kubernetes.io/os": "other"}},
-	} {
-		mc := makeCache(3)
-		mc.Spec.Scheduling.NodeSelector = c.given
-		before := len(c.given)
-		got := live(t, mc, testOptions).Spec.Template.Spec.NodeSelector
-		if diff := cmp.Diff(map[string]string(c.want), got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+// TestSchedulingIsWhatKubernetesReads renders random wishes: in JSON, the types of the API and those of Kubernetes are the same.
+func TestSchedulingIsWhatKubernetesReads(t *testing.T) {
+	filler := randfill.NewWithSeed(1).NilChance(0.2).NumElements(1, 3)
+	for range 300 {
+		var wanted cachev1alpha1.MemcachedScheduling
+		filler.Fill(&wanted)
+		ofThisNamespace(wanted.Affinity)
+		wanted.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
+		for i := range wanted.TopologySpreadConstraints {
+			if wanted.TopologySpreadConstraints[i].LabelSelector == nil { // which has a default
+				wanted.TopologySpreadConstraints[i].LabelSelector = &cachev1alpha1.LabelSelector{}
+			}
 		}
-		if len(mc.Spec.Scheduling.NodeSelector) != before {
-			t.Errorf("%s: the spec has changed: %v", name, mc.Spec.Scheduling.NodeSelector)
+		mc := &cachev1alpha1.Memcached{}
+		mc.Spec.Scheduling = wanted
+		pod := makeDeployment(t, mc).Spec.Template.Spec
+		checkSameJSON(t, wanted.NodeSelector, pod.NodeSelector)
+		checkSameJSON(t, wanted.Tolerations, pod.Tolerations)
+		checkSameJSON(t, wanted.Affinity, pod.Affinity)
+		if len(wanted.TopologySpreadConstraints) > 0 {
+			checkSameJSON(t, wanted.TopologySpreadConstraints, pod.TopologySpreadConstraints)
 		}
 	}
 }
 
-// TestTopologySpread has constraints of users: without a labelSelector they would count no pod.
-func TestTopologySpread(t *testing.T) {
-	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
-		"app.kubernetes.io/name":       "memcached",
-		"app.kubernetes.io/instance":   "cache",
-		"app.kubernetes.io/managed-by": "memcached-operator",
-	}}
-	everything := &metav1.LabelSelector{}
-	theirs := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
-	for name, c := range map[string]struct {
-		given, want *metav1.LabelSelector
-		keys        []string
-	}{
-		"no labelSelector":                     {nil, ours, nil},
-		"no labelSelector, and matchLabelKeys": {nil, ours, []string{"pod-template-hash"}},
-		"a labelSelector":                      {theirs, theirs, nil},
-		"an empty labelSelector: all pods":     {everything, everything, nil},
-	} {
-		constraint := func(selector *metav1.LabelSelector) []corev1.TopologySpreadConstraint {
-			return []corev1.TopologySpreadConstraint{{
-				MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector, MatchLabelKeys: c.keys,
-			}}
+// ofThisNamespace removes what the API server refuses.
+func ofThisNamespace(affinity *cachev1alpha1.Affinity) {
+	if affinity == nil {
+		return
+	}
+	for _, pods := range []*cachev1alpha1.PodAffinity{affinity.PodAffinity, affinity.PodAntiAffinity} {
+		if pods == nil {
+			continue
 		}
-		mc := makeCache(3)
-		mc.Spec.Scheduling.TopologySpreadConstraints = constraint(c.given)
-		if diff := cmp.Diff(constraint(c.want), topologySpread(mc)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		for i := range pods.RequiredDuringSchedulingIgnoredDuringExecution {
+			term := &pods.RequiredDuringSchedulingIgnoredDuringExecution[i]
+			term.Namespaces, term.NamespaceSelector = nil, nil
 		}
-		if diff := cmp.Diff(constraint(c.given), mc.Spec.Scheduling.TopologySpreadConstraints); diff != "" {
-			t.Errorf("%s: the spec has changed (-want +got):\n%s", name, diff)
+		for i := range pods.PreferredDuringSchedulingIgnoredDuringExecution {
+			term := &pods.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm
+			term.Namespaces, term.NamespaceSelector = nil, nil
 		}
+	}
+}
+
+// A term about other namespaces that is stored nevertheless is about the own one.
+func TestAffinityIsAboutTheOwnNamespace(t *testing.T) {
+	rendered := podAffinityTerm(cachev1alpha1.PodAffinityTerm{
+		TopologyKey: "zone", Namespaces: []string{"others"}, NamespaceSelector: &cachev1alpha1.LabelSelector{},
+	})
+	if rendered.TopologyKey != "zone" || rendered.Namespaces != nil || rendered.NamespaceSelector != nil {
+		t.Errorf("rendered as %+v", rendered)
+	}
+}
+
+func checkSameJSON(t *testing.T, wanted, rendered any) {
+	t.Helper()
+	want, err := json.Marshal(wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(rendered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != string(got) {
+		t.Errorf("%s is rendered as %s", want, got)
 	}
 }

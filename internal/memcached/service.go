@@ -23,7 +23,7 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			Name:        mc.Name,
 			Namespace:   mc.Namespace,
 			Labels:      labelsOf(mc, mc.Spec.Service.Labels),
-			Annotations: mc.Spec.Service.Annotations,
+			Annotations: annotationsOf(mc.Spec.Service.Metadata),
 		},
 		Spec: corev1.ServiceSpec{
 			Type:           corev1.ServiceTypeClusterIP,

@@ -75,11 +75,13 @@ func TestUpgradeThenChange(t *testing.T) {
 		change func(*cachev1alpha1.Memcached)
 		want   [2]string
 	}{
-		"nothing":         {func(*cachev1alpha1.Memcached) {}, kept},
-		"size":            {resize(5), kept},
-		"pause":           {paused, kept},
-		"labels":          {func(mc *cachev1alpha1.Memcached) { mc.Labels = map[string]string{"a": "b"} }, kept},
-		"service":         {func(mc *cachev1alpha1.Memcached) { mc.Spec.Service.Annotations = map[string]string{"a": "b"} }, kept},
+		"nothing": {func(*cachev1alpha1.Memcached) {}, kept},
+		"size":    {resize(5), kept},
+		"pause":   {paused, kept},
+		"labels":  {func(mc *cachev1alpha1.Memcached) { mc.Labels = map[string]string{"a": "b"} }, kept},
+		"service": {func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"a": "b"}
+		}, kept},
 		"budget":          {func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) }, kept},
 		"strategy":        {surging(intstr.FromInt32(1)), kept},
 		"minReadySeconds": {func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 9 }, kept},
@@ -95,7 +97,7 @@ func TestUpgradeThenChange(t *testing.T) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 		}, adopted},
 		"pod annotations": {func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.PodMetadata.Annotations = map[string]string{"restarted-at": "noon"}
+			mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"restarted-at": "noon"}
 		}, adopted},
 		"a memory limit": {withLimit(corev1.ResourceMemory, "1Gi"), [2]string{defaultImage, "1Gi"}},
 		"a CPU limit":    {withLimit(corev1.ResourceCPU, "4"), adopted},

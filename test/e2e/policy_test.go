@@ -25,12 +25,21 @@ import (
 // As docs/operations/security.md says. test/policy tries every way around the policies.
 var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		kubectl(ctx, "apply", "--kustomize", "config/admission-policy")
-		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "delete", "--kustomize", "config/admission-policy") })
-		// Several policies deny it; the API server names any one.
+		// Several policies deny it; the API server names any one. They are part of config/default.
 		Eventually(ctx, func() error { return probe(ctx) }).Should(MatchError(ContainSubstring(
 			"ValidatingAdmissionPolicy 'memcached-operator-")))
-	}, NodeTimeout(time.Minute))
+		kubectl(ctx, "apply", "--kustomize", "config/allowed-images")
+		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "delete", "--kustomize", "config/allowed-images") })
+		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		Eventually(ctx, func() error {
+			deployment := &appsv1.Deployment{}
+			if err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), deployment); err != nil {
+				return err
+			}
+			deployment.Spec.Template.Spec.Containers[0].Image = operatorImage
+			return k8s.Update(ctx, deployment, client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-images'")))
+	}, NodeTimeout(2*time.Minute))
 
 	It("has caches as before", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		mc := newMemcached(ctx, newNamespace(ctx), 2)

@@ -63,7 +63,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 	It("survives changes that need no other pods", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		cache.keepsAllAfter(ctx, "labels and annotations of the Service", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Service.Labels = map[string]cachev1alpha1.LabelValue{"team": "shop"}
-			mc.Spec.Service.Annotations = map[string]string{"example.com/owner": "shop"}
+			mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/owner": "shop"}
 		})
 		cache.keepsAllAfter(ctx, "podDisruptionBudget.maxUnavailable: 2", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodDisruptionBudget.MaxUnavailable = ptr.To(intstr.FromInt32(2))
@@ -164,7 +164,8 @@ func (c *filledCache) untilOperatorLooks(ctx context.Context) {
 		g.Expect(pods.Items[0].DeletionTimestamp).To(BeNil())
 	}).Should(Succeed())
 	change(ctx, c.mc, func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.Service.Annotations = map[string]string{"example.com/generation": fmt.Sprint(mc.Generation)}
+		generation := cachev1alpha1.AnnotationValue(fmt.Sprint(mc.Generation))
+		mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/generation": generation}
 	})
 	untilReady(ctx, c.mc)
 }

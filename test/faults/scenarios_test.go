@@ -50,7 +50,7 @@ var scenarios = []scenario{
 	{name: "config-change", setup: running(2), act: func(p *play) {
 		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
-			spec.Service.Annotations = map[string]string{"note": "new"}
+			spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"note": "new"}
 			spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
 		})
 	}},

@@ -5,6 +5,7 @@ package manifests_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,9 +34,28 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"RoleBinding memcached-operator-leader-election-rolebinding",
 		"Service memcached-operator-controller-manager-metrics-service",
 		"ServiceAccount memcached-operator-controller-manager",
+		"ValidatingAdmissionPolicy memcached-operator-children",
+		"ValidatingAdmissionPolicy memcached-operator-containers",
+		"ValidatingAdmissionPolicy memcached-operator-pods",
+		"ValidatingAdmissionPolicy memcached-operator-services",
+		"ValidatingAdmissionPolicy memcached-operator-writes",
+		"ValidatingAdmissionPolicyBinding memcached-operator-children",
+		"ValidatingAdmissionPolicyBinding memcached-operator-containers",
+		"ValidatingAdmissionPolicyBinding memcached-operator-pods",
+		"ValidatingAdmissionPolicyBinding memcached-operator-services",
+		"ValidatingAdmissionPolicyBinding memcached-operator-writes",
 	}
 	if diff := cmp.Diff(want, render(t, config("default")).names()); diff != "" {
 		t.Errorf("config/default (-want +got):\n%s", diff)
+	}
+}
+
+// The format of bundles has no place for policies: OLM refuses a bundle with one.
+func TestBundlesHaveNoPolicy(t *testing.T) {
+	for _, name := range render(t, config("manifests")).names() {
+		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
+			t.Errorf("config/manifests has %s", name)
+		}
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // escalation is an attempt that a policy refuses, and with which words.
@@ -55,6 +57,15 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		}))
 		NewWithT(t).Expect(attempt(t, i.admin)).To(MatchError(ContainSubstring("registry.example.com/miner:1 is not in the ConfigMap")))
 	})
+	t.Run("an installer may allow the classes of the system", func(t *testing.T) {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}
+		g := NewWithT(t)
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(account), account)).To(Succeed())
+		account.Annotations = map[string]string{"cache.example.com/allow-system-priority-classes": "true"}
+		g.Expect(i.admin.Update(t.Context(), account)).To(Succeed())
+		attempt := updateDeployment(ofPod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-cluster-critical" }))
+		g.Eventually(t.Context(), func() error { return attempt(t, i.operator) }, patience).Should(Succeed())
+	})
 	for name, attempt := range harmless() {
 		t.Run("harmless/"+name, func(t *testing.T) {
 			if err := attempt(t, i.operator); err != nil {
@@ -68,7 +79,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 // A rule without an attempt could be wrong, or go, and nobody would notice.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
 	corpus, rules := escalations(), 0
-	for _, policy := range policies(t, render(t, overlay{base: "default", guarded: true})) {
+	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		for _, rule := range policy.Spec.Validations {
 			if rule.MessageExpression != "" {
 				continue // its words are those of the request, which the corpus knows
@@ -82,7 +93,7 @@ func TestEveryRuleHasAnEscalation(t *testing.T) {
 		}
 	}
 	t.Logf("%d rules", rules)
-	if rules < 30 {
+	if rules < 45 {
 		t.Errorf("only %d rules have a message", rules)
 	}
 }
@@ -130,8 +141,22 @@ func harmless() map[string]attempt {
 		"create the budget":     createBudget(func(*policyv1.PodDisruptionBudget) {}),
 		"scale":                 updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) }),
 		"change the pods":       updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Labels["team"] = "storefront" }),
-		"change the budget":     updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Labels["team"] = "storefront" }),
-		"delete the budget":     remove(&policyv1.PodDisruptionBudget{ObjectMeta: named(existing)}),
+		"change the budget": updateBudget(func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+		}),
+		"label the Service": updateService(func(s *corev1.Service) { s.Labels["team"] = "storefront" }),
+		"name the part": updateBudget(func(b *policyv1.PodDisruptionBudget) {
+			b.Labels["app.kubernetes.io/part-of"] = "memcached"
+		}),
+		"leave the user to the cluster": updateDeployment(ofPod(func(p *corev1.PodSpec) {
+			p.SecurityContext.RunAsUser, p.SecurityContext.RunAsGroup = nil, nil
+		})),
+		"stay near the own pods": updateDeployment(ofPod(func(p *corev1.PodSpec) {
+			p.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}}},
+			}}}
+		})),
+		"delete the budget": remove(&policyv1.PodDisruptionBudget{ObjectMeta: named(existing)}),
 		"pin the image": updateDeployment(func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image = "memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 		}),

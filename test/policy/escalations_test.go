@@ -4,11 +4,14 @@
 package policy_test
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +32,7 @@ func escalations() []escalation {
 	}
 	all = append(all, ownershipEscalations()...)
 	all = append(all, serviceEscalations()...)
+	all = append(all, childEscalations()...)
 	all = append(all, foreignEscalations()...)
 	return append(all, otherEscalations()...)
 }
@@ -113,6 +117,31 @@ func serviceEscalations() []escalation {
 	}
 }
 
+// childEscalations are children that a Memcached could have, and none has.
+func childEscalations() []escalation {
+	const label, namespace = "metadata.labels: the operator adds no label that others select by", "metadata.namespace: the operator writes nothing in"
+	var all []escalation
+	for _, system := range []string{"kube-system", "kube-public", "kube-node-lease"} {
+		// The controller is one that does not exist: until the garbage collector finds out, the pods run.
+		all = append(all, escalation{"run pods in " + system, "children", namespace, createDeployment(func(d *appsv1.Deployment) {
+			d.Namespace, d.OwnerReferences[0].UID = system, "faked"
+		})})
+	}
+	return append(all,
+		escalation{"create a Service in kube-system", "children", namespace, createService(func(s *corev1.Service) { s.Namespace = "kube-system" })},
+		escalation{"run more pods than a Memcached may have", "children", "spec.replicas: must be at most 1000", updateDeployment(func(d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(int32(2147483647))
+		})},
+		escalation{"create a Deployment with the label of another", "children", label, createDeployment(func(d *appsv1.Deployment) { d.Labels["k8s-app"] = "kube-dns" })},
+		escalation{"give a Deployment the label of another", "children", label, updateDeployment(func(d *appsv1.Deployment) { d.Labels["app"] = "payments" })},
+		escalation{"give a Service the label of the DNS", "children", label, updateService(func(s *corev1.Service) { s.Labels["k8s-app"] = "kube-dns" })},
+		escalation{"give a Service a label of Kubernetes", "children", label, createService(func(s *corev1.Service) {
+			s.Labels["kubernetes.io/cluster-service"] = "true"
+		})},
+		escalation{"give a budget the label of another", "children", label, updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Labels["app"] = "payments" })},
+	)
+}
+
 // foreignEscalations are writes of what the operator never writes.
 func foreignEscalations() []escalation {
 	const must = "the operator must not "
@@ -161,8 +190,23 @@ func otherEscalations() []escalation {
 	lease := func(namespace, name string) client.Object {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
+	const reports = "reportingController, regarding: the operator reports events in its own name and about Memcacheds only"
+	event := func(controller, kind, apiVersion string) client.Object {
+		return &eventsv1.Event{
+			ObjectMeta: named("forged"), EventTime: metav1.NewMicroTime(time.Unix(1, 0)), Type: corev1.EventTypeNormal, Reason: "Forged",
+			Action: "Forge", ReportingController: controller, ReportingInstance: "forger",
+			Regarding: corev1.ObjectReference{Kind: kind, APIVersion: apiVersion, Namespace: shop, Name: existing},
+		}
+	}
 	return []escalation{
 		{"hold the lease of another", "writes", "metadata.name: the operator writes its own lease only", create(lease(operatorNamespace, "another"))},
+		{"report what another component did", "writes", reports, create(event("kubelet", "Memcached", "cache.example.com/v1alpha1"))},
+		{"report about what is not a Memcached", "writes", reports, create(event("memcached-operator", "Pod", "v1"))},
+		{"report about another's Memcached", "writes", reports, create(event("memcached-operator", "Memcached", "example.org/v1"))},
+		{"report in the old way about another object", "writes", "involvedObject: the operator reports events of this kind", create(&corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: operatorNamespace, Name: "forged"},
+			InvolvedObject: corev1.ObjectReference{Kind: "Secret", Namespace: operatorNamespace, Name: "credentials"},
+		})},
 		{"hold a lease elsewhere", "writes", own, create(lease(shop, "memcached-operator.cache.example.com"))},
 		{"get a token of another account", "writes", "the operator must not CREATE serviceaccounts/token", subresource("token",
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}, &authenticationv1.TokenRequest{})},

@@ -43,6 +43,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	g := NewWithT(t)
 	all := goldens(t)
 	i.allowImages(t, all)
+	i.allowMetadata(t, all)
 	answers := i.start(t)
 	for _, mc := range all {
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
@@ -53,7 +54,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	for _, mc := range all {
 		i.change(t, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Size += 2
-			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"changed": "yes"}
+			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "changed"}
 			mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(false)}
 		})
 		g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)

@@ -5,9 +5,12 @@ package policy_test
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
@@ -45,7 +48,7 @@ func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 
 // podEscalations are tried when a Deployment is created and when it is changed.
 func podEscalations() []podEscalation {
-	return slices.Concat(identityEscalations(), hostEscalations(), containerEscalations(), privilegeEscalations(), imageEscalations())
+	return slices.Concat(identityEscalations(), hostEscalations(), neighbourEscalations(), containerEscalations(), privilegeEscalations(), imageEscalations())
 }
 
 func identityEscalations() []podEscalation {
@@ -83,7 +86,7 @@ func identityEscalations() []podEscalation {
 
 func hostEscalations() []podEscalation {
 	const host, scheduler = "hostNetwork, hostPID, hostIPC, hostUsers: must not be set", "nodeName, schedulerName: the scheduler of the cluster"
-	const name = "hostAliases, hostname, subdomain, setHostnameAsFQDN, dnsConfig, dnsPolicy: must not be set"
+	const name = "hostAliases, hostname, hostnameOverride, subdomain, setHostnameAsFQDN, dnsConfig, dnsPolicy: must not be set"
 	return []podEscalation{
 		{"processes of the node", "pods", host, hostPID},
 		{"IPC of the node", "pods", host, ofPod(func(p *corev1.PodSpec) { p.HostIPC = true })},
@@ -103,6 +106,7 @@ func hostEscalations() []podEscalation {
 		{"names of other hosts", "pods", name, ofPod(func(p *corev1.PodSpec) {
 			p.HostAliases = []corev1.HostAlias{{IP: "203.0.113.7", Hostnames: []string{"kubernetes.default.svc"}}}
 		})},
+		{"the name of another host", "pods", name, ofPod(func(p *corev1.PodSpec) { p.HostnameOverride = ptr.To("kubernetes") })},
 		{"name servers of another", "pods", name, ofPod(func(p *corev1.PodSpec) {
 			p.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"203.0.113.7"}}
 		})},
@@ -110,6 +114,57 @@ func hostEscalations() []podEscalation {
 		{"processes of other containers", "pods", "shareProcessNamespace: must not be set", ofPod(func(p *corev1.PodSpec) {
 			p.ShareProcessNamespace = ptr.To(true)
 		})},
+	}
+}
+
+// neighbourEscalations take something from the pods of others.
+func neighbourEscalations() []podEscalation {
+	const terms, classes = "affinity: no term may have namespaces or a namespaceSelector", "priorityClassName: must not be a class of the system"
+	const labels, amounts = "template.metadata.labels: must not have k8s-app or a label of Kubernetes", "resources: must be cpu, memory and ephemeral-storage"
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}}
+	term := corev1.PodAffinityTerm{TopologyKey: "kubernetes.io/os", LabelSelector: selector}
+	everywhere, there := term, term
+	everywhere.NamespaceSelector, there.Namespaces = &metav1.LabelSelector{}, []string{"default"}
+	wish := func(term corev1.PodAffinityTerm) []corev1.WeightedPodAffinityTerm {
+		return []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: term}}
+	}
+	amount := func(name corev1.ResourceName) func(*appsv1.Deployment) {
+		return ofContainer(func(c *corev1.Container) {
+			c.Resources.Limits[name], c.Resources.Requests[name] = resource.MustParse("2Mi"), resource.MustParse("2Mi")
+		})
+	}
+	label := func(key, value string) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { d.Spec.Template.Labels[key] = value }
+	}
+	return []podEscalation{
+		{"room that all others must leave", "pods", terms, ofPod(func(p *corev1.PodSpec) {
+			p.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{everywhere},
+			}}
+		})},
+		{"a wish for room that others must leave", "pods", terms, ofPod(func(p *corev1.PodSpec) {
+			p.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: wish(there)}}
+		})},
+		{"a place beside those of others", "pods", terms, ofPod(func(p *corev1.PodSpec) {
+			p.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{there},
+			}}
+		})},
+		{"a wish for a place beside those of others", "pods", terms, ofPod(func(p *corev1.PodSpec) {
+			p.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: wish(everywhere)}}
+		})},
+		{"the priority of the cluster", "pods", classes, ofPod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-cluster-critical" })},
+		{"the priority of the node", "pods", classes, ofPod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-node-critical" })},
+		{"thirty years to stop", "pods", "terminationGracePeriodSeconds: must be at most 330", ofPod(func(p *corev1.PodSpec) {
+			p.TerminationGracePeriodSeconds = ptr.To(int64(946080000))
+		})},
+		{"the label of the DNS of the cluster", "pods", labels, label("k8s-app", "kube-dns")},
+		{"a label of Kubernetes", "pods", labels, label("node-role.kubernetes.io/control-plane", "")},
+		{"resources of the whole pod", "pods", "spec.template.spec.resources: must not be set", ofPod(func(p *corev1.PodSpec) {
+			p.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")}}
+		})},
+		{"huge pages", "containers", amounts, amount("hugepages-2Mi")},
+		{"a device", "containers", amounts, amount("example.com/device")},
 	}
 }
 
@@ -130,6 +185,9 @@ func containerEscalations() []podEscalation {
 		{"the program of the image", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = nil })},
 		{"the command shutdown", "containers", program, more("-A")},
 		{"the command shutdown behind another option", "containers", program, more("-vA")},
+		{"all arguments in one", "containers", "args: must be one option or value each", ofContainer(func(c *corev1.Container) {
+			c.Args = []string{strings.Join(c.Args, " ")}
+		})},
 		{"a script for memcached", "containers", program, more("-o", "proxy_config=/tmp/x.lua")},
 		{"a script for memcached behind our options", "containers", program, ofContainer(func(c *corev1.Container) {
 			c.Args[len(c.Args)-1] += ",proxy_config=/tmp/x.lua"
@@ -166,7 +224,7 @@ func more(args ...string) func(*appsv1.Deployment) {
 }
 
 func privilegeEscalations() []podEscalation {
-	const user, capabilities = "runAsNonRoot must be true, and runAsUser not 0", "securityContext.capabilities: must drop ALL and add none"
+	const user, capabilities = "runAsNonRoot must be true, runAsUser and runAsGroup 11211 or absent", "securityContext.capabilities: must drop ALL and add none"
 	const inherited = "securityContext: must not set what that of the pod says"
 	const profiles = "seLinuxOptions, appArmorProfile, windowsOptions, sysctls, supplementalGroups and fsGroup must not be set"
 	return []podEscalation{
@@ -182,6 +240,8 @@ func privilegeEscalations() []podEscalation {
 			c.SecurityContext.ReadOnlyRootFilesystem = ptr.To(false)
 		})},
 		{"root", "pods", user, ofPod(func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = ptr.To(int64(0)) })},
+		{"another user", "pods", user, ofPod(func(p *corev1.PodSpec) { p.SecurityContext.RunAsUser = ptr.To(int64(1000)) })},
+		{"another group", "pods", user, ofPod(func(p *corev1.PodSpec) { p.SecurityContext.RunAsGroup = ptr.To(int64(0)) })},
 		{"whatever user the image has", "pods", user, ofPod(func(p *corev1.PodSpec) { p.SecurityContext.RunAsNonRoot = nil })},
 		{"root in the container", "containers", inherited, ofContainer(func(c *corev1.Container) { c.SecurityContext.RunAsUser = ptr.To(int64(0)) })},
 		{"all system calls", "pods", "seccompProfile.type: must be RuntimeDefault", ofPod(func(p *corev1.PodSpec) {

@@ -22,23 +22,35 @@ import (
 // Whatever namespace and prefix a user chooses, the policies hold the account that the operator then has: a binding that
 // names another would guard nobody, and nothing would tell.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
-	for name, o := range map[string]overlay{
-		"default":              {base: "default", guarded: true},
-		"namespaced":           {base: "namespaced", guarded: true},
-		"default elsewhere":    {base: "default", guarded: true, namespace: "elsewhere", prefix: "mine-"},
-		"namespaced elsewhere": {base: "namespaced", guarded: true, namespace: "elsewhere", prefix: "mine-"},
+	own := []string{"children", "containers", "pods", "services", "writes"}
+	all := []string{"children", "containers", "images", "metadata", "pods", "services", "writes"}
+	for name, c := range map[string]struct {
+		overlay  overlay
+		policies []string
+	}{
+		"default":              {overlay{base: "default"}, own},
+		"default with all":     {overlay{base: "default", all: true}, all},
+		"namespaced":           {overlay{base: "namespaced"}, nil},
+		"namespaced with all":  {overlay{base: "namespaced", all: true}, all},
+		"default elsewhere":    {overlay{base: "default", all: true, namespace: "elsewhere", prefix: "mine-"}, all},
+		"namespaced elsewhere": {overlay{base: "namespaced", all: true, namespace: "elsewhere", prefix: "mine-"}, all},
 	} {
-		t.Run(name, func(t *testing.T) { checkBindings(t, render(t, o)) })
+		t.Run(name, func(t *testing.T) { checkBindings(t, render(t, c.overlay), c.policies) })
 	}
 	t.Run("installed already", func(t *testing.T) {
-		checkBindings(t, slices.Concat(render(t, overlay{base: "default"}), build(t, testenv.Path("config", "admission-policy"))))
+		namespaced := render(t, overlay{base: "namespaced"})
+		checkBindings(t, slices.Concat(namespaced, build(t, testenv.Path("config", "admission-policy"))), own)
+		checkBindings(t, build(t, testenv.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, build(t, testenv.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
 
-func checkBindings(t *testing.T, objects []*unstructured.Unstructured) {
+// checkBindings compares the policies with those wanted, and their parameters with what is installed.
+func checkBindings(t *testing.T, objects []*unstructured.Unstructured, wanted []string) {
 	t.Helper()
 	g := NewWithT(t)
-	var operator, list, bound []string
+	var operator, bound, known []string
+	lists := map[string][]string{}
 	policies := map[string]string{}
 	for _, object := range objects {
 		switch object.GetKind() {
@@ -46,7 +58,8 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured) {
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
 			operator = []string{object.GetNamespace(), name, "Allow"}
 		case "ConfigMap":
-			list = []string{object.GetNamespace(), object.GetName(), "Deny"}
+			kind := object.GetName()[strings.LastIndex(object.GetName(), "-")+1:] // of allowed-images: images
+			lists[kind] = []string{object.GetNamespace(), object.GetName(), "Deny"}
 		case "ValidatingAdmissionPolicy":
 			policies[object.GetName()], _, _ = unstructured.NestedString(object.Object, "spec", "paramKind", "kind")
 		}
@@ -58,14 +71,17 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured) {
 		var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
 		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &binding, true)).To(Succeed())
 		ref := binding.Spec.ParamRef
-		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": list}[policies[binding.Spec.PolicyName]]
+		kind := binding.Spec.PolicyName[strings.LastIndex(binding.Spec.PolicyName, "-")+1:]
+		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[kind]}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
 		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
-		bound = append(bound, binding.Spec.PolicyName)
+		bound = append(bound, kind)
 	}
-	slices.Sort(bound)
-	g.Expect(slices.Compact(bound)).To(HaveLen(6))
-	g.Expect(policies).To(HaveLen(6))
+	for name := range policies {
+		known = append(known, name[strings.LastIndex(name, "-")+1:])
+	}
+	g.Expect(bound).To(ConsistOf(wanted))
+	g.Expect(known).To(ConsistOf(wanted))
 }
 
 // A field that is misspelt would be absent for ever, and what is asked of it never refused. The API server lets that pass,
@@ -79,7 +95,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: client}, RestMapper: i.admin.RESTMapper(),
 	}
 	checked := 0
-	for _, policy := range policies(t, render(t, overlay{base: "default", guarded: true})) {
+	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		g.Expect(checker.Check(policy)).To(BeEmpty(), policy.Name)
 		// With a mistake the check has something to say, but for the policy of all resources, which have no type in common.
 		if strings.HasSuffix(policy.Name, "-writes") {
@@ -89,7 +105,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		g.Expect(checker.Check(policy)).NotTo(BeEmpty(), policy.Name)
 		checked++
 	}
-	g.Expect(checked).To(Equal(5))
+	g.Expect(checked).To(Equal(6))
 }
 
 // policies are those among what was rendered.

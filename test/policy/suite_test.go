@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policy_test proves what the service account of the operator can do at most: with the policies of
-// config/components/admission-policy whatever roles it has, and with its roles whatever policies there are. It also proves
+// config/components whatever roles it has, and with its roles whatever policies there are. It also proves
 // that the operator works under both.
 package policy_test
 
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ type installation struct {
 	operator client.Client
 }
 
-// install starts an API server and installs config/default without the Deployment.
+// install starts an API server and installs config/default without the Deployment and without the policies.
 func install(t *testing.T) *installation {
 	t.Helper()
 	g := NewWithT(t)
@@ -62,7 +63,9 @@ func install(t *testing.T) *installation {
 	i := &installation{config: config}
 	i.admin, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
-	i.apply(t, render(t, overlay{base: "default"}))
+	i.apply(t, slices.DeleteFunc(render(t, overlay{base: "default"}), func(object *unstructured.Unstructured) bool {
+		return strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
+	}))
 	i.operator, err = client.New(i.asOperator(), client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})).To(Succeed())
@@ -109,10 +112,10 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	return binding
 }
 
-// guard installs the component and waits until each of its policies refuses something.
+// guard installs all components and waits until each of their policies refuses something.
 func (i *installation) guard(t *testing.T) {
 	t.Helper()
-	i.apply(t, render(t, overlay{base: "default", guarded: true}))
+	i.apply(t, render(t, overlay{base: "default", all: true}))
 	for policy, probe := range map[string]attempt{
 		"writes":     create(newSecret()),
 		"children":   createService(func(s *corev1.Service) { s.OwnerReferences = nil }),
@@ -124,28 +127,29 @@ func (i *installation) guard(t *testing.T) {
 		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, patience).
 			Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-" + policy + "'")))
 	}
+	NewWithT(t).Eventually(t.Context(), func() error { return create(labelled("app"))(t, i.admin) }, patience).
+		Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-metadata'")))
 }
 
 // overlay is one of the kustomizations of config, or one over it if it has a namespace and a prefix of its own.
 type overlay struct {
 	base              string
-	guarded           bool
+	all               bool
 	namespace, prefix string
 }
 
-// render renders a copy of config, with the component uncommented as a user would if the operator is to be guarded.
+// render renders a copy of config, with all components uncommented as a user would if all is set.
 func render(t *testing.T, o overlay) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
 	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(testenv.Path("config")))).To(Succeed())
 	base := filepath.Join(dir, "config", o.base)
-	if o.guarded {
+	if o.all {
 		file := filepath.Join(base, "kustomization.yaml")
 		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		uncommented := strings.NewReplacer("#components:", "components:", "#- ../components/admission-policy", "- ../components/admission-policy").
-			Replace(string(text))
+		uncommented := strings.NewReplacer("#components:", "components:", "#- ../components/", "- ../components/").Replace(string(text))
 		g.Expect(uncommented).NotTo(Equal(string(text)))
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package largest makes the largest Memcached that the API server accepts, for tests and benchmarks of what a hostile author
+// of many of them can do.
+package largest
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// The bounds of Kubernetes: the key and the value of a label, a name, and the annotations of an object.
+const (
+	keyLength         = 317
+	valueLength       = 63
+	nameLength        = 253
+	annotationsLength = 256 << 10
+)
+
+// The bounds of the API. Each text of the scheduling counts extra bytes beside its own: it needs them in memory.
+const (
+	imageLength           = 512
+	schedulingLength      = 4096
+	extra                 = 16
+	metadataLength        = 16384
+	annotationValueLength = 8192
+	pullSecrets           = 16
+	tolerations           = 16
+)
+
+// Memcached returns a Memcached whose spec is as large as the API server accepts in each of its fields, and so are its
+// annotations. Its children are valid too. Its labels, finalizers and owner references have no bound but that of a request.
+func Memcached(namespace, name string) *cachev1alpha1.Memcached {
+	return &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   namespace,
+			Name:        name,
+			Annotations: map[string]string{"a": text("", annotationsLength-1)},
+		},
+		Spec: cachev1alpha1.MemcachedSpec{
+			Size:             0, // no pods: they are not what is measured
+			Image:            image(),
+			ImagePullSecrets: secrets(),
+			Resources:        cachev1alpha1.MemcachedResources{Limits: resources(), Requests: resources()},
+			Scheduling: cachev1alpha1.MemcachedScheduling{
+				NodeSelector: nodeSelector(),
+				Tolerations:  tolerated(),
+				Affinity: &cachev1alpha1.Affinity{
+					NodeAffinity: nodeAffinity(), PodAffinity: podAffinity(), PodAntiAffinity: podAffinity(),
+				},
+				TopologySpreadConstraints: spread(),
+				PriorityClassName:         text("a", nameLength),
+			},
+			PodMetadata: metadata(),
+			Service: cachev1alpha1.MemcachedService{
+				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
+			},
+		},
+	}
+}
+
+// text is as long as it says and starts as it says.
+func text(start string, length int) string { return start + strings.Repeat("a", length-len(start)) }
+
+// key is the longest key of a label; each number makes another one.
+func key(number int) string {
+	return text(fmt.Sprintf("k%d-", number), nameLength) + "/" + text("", keyLength-nameLength-1)
+}
+
+func image() string {
+	const domain, digest = "r.example.com/", "@sha512:"
+	repository, hexadecimal := text("", 247), strings.Repeat("0", 128)
+	tag := text("", imageLength-len(domain)-len(repository)-len(":")-len(digest)-len(hexadecimal))
+	return domain + repository + ":" + tag + digest + hexadecimal
+}
+
+func secrets() []cachev1alpha1.ImagePullSecret {
+	all := make([]cachev1alpha1.ImagePullSecret, pullSecrets)
+	for i := range all {
+		all[i].Name = text(fmt.Sprintf("s%d-", i), nameLength)
+	}
+	return all
+}
+
+func resources() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              resource.MustParse("1"),
+		corev1.ResourceMemory:           resource.MustParse("1Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("1Gi"),
+	}
+}
+
+// nodeSelector has 10 of the largest pairs and one that fills what is left.
+func nodeSelector() map[string]string {
+	selector := map[string]string{}
+	for i := range 10 {
+		selector[key(i)] = text("", valueLength)
+	}
+	left := schedulingLength - 10*(keyLength+valueLength+extra) - extra
+	selector[text("", valueLength)] = text("", left-valueLength)
+	return selector
+}
+
+func tolerated() []cachev1alpha1.Toleration {
+	all := make([]cachev1alpha1.Toleration, tolerations)
+	for i := range all {
+		all[i] = cachev1alpha1.Toleration{
+			Key: key(i), Operator: corev1.TolerationOpEqual, Value: text("", valueLength), Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: ptr.To(int64(300)),
+		}
+	}
+	return all
+}
+
+// values are so many of the largest ones.
+func values(count int) []string {
+	all := make([]string, count)
+	for i := range all {
+		all[i] = text("", valueLength)
+	}
+	return all
+}
+
+func nodeAffinity() *cachev1alpha1.NodeAffinity {
+	left := schedulingLength - 2*(keyLength+extra) - 43*(valueLength+extra) - extra
+	return &cachev1alpha1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &cachev1alpha1.NodeSelector{
+		NodeSelectorTerms: []cachev1alpha1.NodeSelectorTerm{{MatchExpressions: []cachev1alpha1.NodeSelectorRequirement{
+			{Key: key(0), Operator: corev1.NodeSelectorOpIn, Values: values(32)},
+			{Key: key(1), Operator: corev1.NodeSelectorOpIn, Values: values(11)},
+			{Key: text("", left), Operator: corev1.NodeSelectorOpExists},
+		}}},
+	}}
+}
+
+// pods has 8 of the largest pairs and an expression. Left is the length of one more key, which fills up.
+func pods() (selector *cachev1alpha1.LabelSelector, left int) {
+	selector = &cachev1alpha1.LabelSelector{
+		MatchLabels: map[string]cachev1alpha1.LabelValue{},
+		MatchExpressions: []cachev1alpha1.LabelSelectorRequirement{
+			{Key: key(8), Operator: metav1.LabelSelectorOpIn, Values: values(7)},
+		},
+	}
+	for i := range 8 {
+		selector.MatchLabels[key(i)] = cachev1alpha1.LabelValue(text("", valueLength))
+	}
+	used := 8*(keyLength+valueLength+extra) + keyLength + extra + 7*(valueLength+extra)
+	return selector, schedulingLength - len(corev1.LabelHostname) - used - extra
+}
+
+func podAffinity() *cachev1alpha1.PodAffinity {
+	selector, left := pods()
+	return &cachev1alpha1.PodAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []cachev1alpha1.WeightedPodAffinityTerm{{
+			Weight: 1,
+			PodAffinityTerm: cachev1alpha1.PodAffinityTerm{
+				TopologyKey: corev1.LabelHostname, LabelSelector: selector, MatchLabelKeys: []string{text("", left)},
+			},
+		}},
+	}
+}
+
+func spread() []cachev1alpha1.TopologySpreadConstraint {
+	selector, left := pods()
+	return []cachev1alpha1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector: selector, MatchLabelKeys: []string{text("", left)},
+	}}
+}
+
+// metadata has 16 of the largest labels, and annotations that fill what is left.
+func metadata() cachev1alpha1.Metadata {
+	labels := map[string]cachev1alpha1.LabelValue{}
+	for i := range 16 {
+		labels[key(i)] = cachev1alpha1.LabelValue(text("", valueLength))
+	}
+	left := metadataLength - 16*(keyLength+valueLength) - annotationValueLength - len("a") - len("b")
+	return cachev1alpha1.Metadata{Labels: labels, Annotations: map[string]cachev1alpha1.AnnotationValue{
+		"a": cachev1alpha1.AnnotationValue(text("", annotationValueLength)),
+		"b": cachev1alpha1.AnnotationValue(text("", left)),
+	}}
+}
