@@ -76,7 +76,7 @@ manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role
 api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
 	@mkdir -p docs
 	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
-		--renderer=markdown --output-path=docs/api.md --log-level=ERROR
+		--renderer=markdown --max-depth=20 --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: fmt
 fmt: ## Format the Go code.

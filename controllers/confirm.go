@@ -34,6 +34,7 @@ func (r *Reconciler) confirm(ctx context.Context, mc *cachev1alpha1.Memcached) e
 	latest := &found.Items[0]
 	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
 	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
+		reduceMemcached(latest)
 		r.memory.Written(latest) // the next observation begins with it
 		return errOutdated
 	}

@@ -185,7 +185,7 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 })
 
 // tooLittle passes the lower bound at admission for 73Mi of item memory, which cannot know the exact size of the hash table.
-var tooLittle = resource.MustParse("135Mi")
+var tooLittle = resource.MustParse("175Mi")
 
 // rewriteImages lets the API server put a mirror in front of the images of Deployments in a namespace, as webhooks do.
 func rewriteImages(ctx context.Context, namespace string) client.Object {

@@ -229,15 +229,15 @@ var _ = Describe("What prevents the desired state", func() {
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		before := live(ctx, mc, &appsv1.Deployment{})
-		// 135Mi passes the lower bound at admission, which cannot know the exact size of the hash table.
+		// tooLittle passes the lower bound at admission, which cannot know the exact size of the hash table.
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
-			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("135Mi")}
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: tooLittle}
 		})
 		err := o.try(ctx, mc, writeStatus)
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
 		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
-		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("135Mi"), ContainSubstring("at least 140Mi")))
+		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("175Mi"), ContainSubstring("at least 179Mi")))
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 
@@ -245,7 +245,7 @@ var _ = Describe("What prevents the desired state", func() {
 		mc := converged(ctx, o, 1)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
-			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("135Mi")}
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: tooLittle}
 		})
 		o.refuse = func(bool) error { return apierrors.NewServiceUnavailable("starting") }
 		err := o.try(ctx, mc)

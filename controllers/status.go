@@ -35,6 +35,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
+	reduceMemcached(answer)
 	r.memory.Written(answer)
 	r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
 	r.tell(mc, status)
