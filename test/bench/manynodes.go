@@ -83,15 +83,15 @@ func (r *rig) observe(ctx context.Context, o *operator) (found observation, _ er
 }
 
 func (b *bench) changeMany(ctx context.Context, r *rig, o *operator, ready *tally, c change) error {
-	before, err := r.observe(ctx, o)
-	if err != nil {
-		return err
-	}
 	p, err := r.watchPhase(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer p.end()
+	before, err := r.observe(ctx, o)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := c.do(ctx); err != nil {
 		return err
