@@ -43,7 +43,8 @@ func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if !b.wants(endToEnd) {
 		return nil
 	}
-	b.say("M5 with %d bare sets of children, as the operator created them", n)
+	last := b.burst.creations[len(b.burst.creations)-1].at
+	b.say("M5 with %d bare sets of children when the operator created them, the last after %.1f s", n, last.Seconds())
 	if err := b.onRig(ctx, false, func(r *rig) (err error) {
 		b.burst.replayed, err = b.bareChildren(ctx, r, n, func(ctx context.Context, sets [][]client.Object) error {
 			return r.replay(ctx, sets, b.burst.creations)

@@ -44,6 +44,7 @@ func (b *bench) few(ctx context.Context, r *rig, n int) error {
 		return err
 	}
 	b.report.add(footprint, "memory without a resource", "MiB", none.resident)
+	b.report.add(footprint, "memory without a resource, of which the program itself", "MiB", none.program)
 	b.report.add(footprint, fmt.Sprintf("memory with %d resources and their %d pods (aim 60)", n, n*size), "MiB", some.resident)
 	return nil
 }
