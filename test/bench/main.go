@@ -81,7 +81,8 @@ type options struct {
 
 // deadline is for how long one cluster may be measured: three times what a machine with 2 CPUs needs for the most resources.
 func (o *options) deadline() time.Duration {
-	return 10*time.Minute + time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond + o.idle
+	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
+	return 10*time.Minute + most + o.idle
 }
 
 func parseOptions(args []string) (options, error) {
