@@ -131,7 +131,7 @@ func parseMetrics(text string) ([]metric, error) {
 
 func (o *options) validate() error {
 	switch {
-	case o.resources < 20 || o.large < 20:
+	case min(o.resources, o.large) < 20:
 		return errors.New("-resources and -large must be at least 20")
 	case o.more < 0 || min(o.few, o.foreign, o.hostile, o.rounds) < 1:
 		return errors.New("-few, -foreign, -hostile and -rounds must be at least 1, and -more not negative")

@@ -75,7 +75,7 @@ func (r *rig) observe(ctx context.Context, o *operator) (found observation, _ er
 		return found, err
 	}
 	found.reconciles = f.histogram("controller_runtime_reconcile_time_seconds", "controller", "memcached")
-	if found.closed, err = r.closedWatches(ctx, "pods"); err != nil {
+	if found.closed, err = r.closedPodWatches(ctx); err != nil {
 		return found, err
 	}
 	found.usage, err = usageOf(o.Pid())
@@ -155,9 +155,9 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.add(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
-// closedWatches is how many watches of a resource the API server has closed since it started, because what they had to
-// deliver was not taken in time.
-func (r *rig) closedWatches(ctx context.Context, resource string) (float64, error) {
+// closedPodWatches is how many watches of pods the API server has closed since it started, because what they had to deliver was
+// not taken in time.
+func (r *rig) closedPodWatches(ctx context.Context) (float64, error) {
 	k8s, err := discovery.NewDiscoveryClientForConfig(r.cluster.Config)
 	if err != nil {
 		return 0, err
@@ -168,5 +168,5 @@ func (r *rig) closedWatches(ctx context.Context, resource string) (float64, erro
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	f, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	return families(f).sum("apiserver_terminated_watchers_total", "resource", resource), err
+	return families(f).sum("apiserver_terminated_watchers_total", "resource", "pods"), err
 }
