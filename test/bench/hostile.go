@@ -49,7 +49,14 @@ func (b *bench) hostile(ctx context.Context, r *rig, n int) error {
 	if err != nil {
 		return err
 	}
-	b.holdNothing(hostility, requests, "restart with "+name)
+	b.addHostile(requests, "restart with "+name)
+	children := 0
+	for _, one := range requests {
+		if one.isWrite() && !one.toStatus() {
+			children++
+		}
+	}
+	b.report.hold(hostility, "child writes: restart with "+name, "writes", float64(children), threshold{0, true})
 	return b.addPeak(o, "the operator restarts with "+name, limit)
 }
 
@@ -76,11 +83,17 @@ func (b *bench) createHostile(ctx context.Context, r *rig, o *operator, n int, n
 	if err != nil {
 		return err
 	}
+	b.addHostile(requests, name)
+	return nil
+}
+
+// addHostile adds to the report that no writes may be rejected. How many there are of statuses depends on the time: the pods of
+// such a Memcached may wait for ever, and its status tells for how long they have.
+func (b *bench) addHostile(requests []request, name string) {
 	c := count(requests)
+	b.say("%s: %d writes", name, c[accepted])
 	b.report.Phases = append(b.report.Phases, phase{Metric: hostility, Name: name, Counts: c, NoOps: -1})
 	b.report.hold(hostility, "rejected writes: "+name, "writes", float64(c[rejected]), threshold{0, true})
-	b.say("%s: %d writes", name, c[accepted])
-	return nil
 }
 
 func (b *bench) addPeak(o *operator, while string, limit float64) error {

@@ -107,7 +107,7 @@ func (b *bench) restartLarge(ctx context.Context, r *rig, n int) (*operator, err
 		return nil, fmt.Errorf("the audit log has %d writes, the operator counted %g", inLog, sent)
 	}
 	if b.wants(restart) {
-		b.holdNothing(restart, requests, fmt.Sprintf("restart with %d resources, then %s idle", n, b.options.idle))
+		b.holdNothing(requests, fmt.Sprintf("restart with %d resources, then %s idle", n, b.options.idle))
 	}
 	if b.wants(footprint) {
 		u, err := usageOf(o.Pid())
@@ -123,12 +123,12 @@ func (b *bench) restartLarge(ctx context.Context, r *rig, n int) (*operator, err
 }
 
 // holdNothing adds to the report that there must be no writes and no GETs.
-func (b *bench) holdNothing(m metric, requests []request, name string) {
+func (b *bench) holdNothing(requests []request, name string) {
 	c := count(requests)
 	nothing := threshold{0, true}
-	b.report.Phases = append(b.report.Phases, phase{Metric: m, Name: name, Counts: c})
-	b.report.hold(m, "writes: "+name, "writes", float64(c[accepted]+c[rejected]), nothing)
-	b.report.hold(m, "GETs: "+name, "GETs", float64(c[get]), nothing)
+	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})
+	b.report.hold(restart, "writes: "+name, "writes", float64(c[accepted]+c[rejected]), nothing)
+	b.report.hold(restart, "GETs: "+name, "GETs", float64(c[get]), nothing)
 }
 
 // pause waits.

@@ -77,7 +77,7 @@ func (b *bench) resync(ctx context.Context, r *rig, n int) error {
 	if err != nil {
 		return err
 	}
-	b.holdNothing(restart, requests, fmt.Sprintf("%d resyncs of %d resources", resyncs, n))
+	b.holdNothing(requests, fmt.Sprintf("%d resyncs of %d resources", resyncs, n))
 	return nil
 }
 
