@@ -26,6 +26,8 @@ type request struct {
 	object types.NamespacedName
 	// code is the HTTP status of the answer.
 	code int
+	// bytes is the size of the body, if the audit policy has it logged.
+	bytes int
 	// received and answered are when the API server got the request and had its answer ready.
 	received, answered time.Time
 }
@@ -43,6 +45,9 @@ func parseRequest(line []byte) (request, bool, error) {
 	}
 	if event.ResponseStatus != nil {
 		r.code = int(event.ResponseStatus.Code)
+	}
+	if event.RequestObject != nil {
+		r.bytes = len(event.RequestObject.Raw)
 	}
 	if ref := event.ObjectRef; ref != nil {
 		r.resource = ref.Resource

@@ -33,6 +33,13 @@ func TestAuditLog(t *testing.T) {
 	if diff := cmp.Diff(map[types.NamespacedName]int{a: 1}, statuses); diff != "" {
 		t.Errorf("the writes to statuses are others (-want +got):\n%s", diff)
 	}
+	written := 0
+	for _, r := range got {
+		written += r.bytes
+	}
+	if want := len(`{"status":{"replicas":3}}`); written != want {
+		t.Errorf("%d bytes were written to statuses, not %d", written, want)
+	}
 	if got := patches(got); got != 5 {
 		t.Errorf("there are %d patches and deletions, not 5", got)
 	}

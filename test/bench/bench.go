@@ -23,18 +23,9 @@ type bench struct {
 	out     io.Writer
 	began   time.Time
 	report  report
-	// seconds until all Memcacheds, or all bare children, were ready, in each round.
-	seconds map[string][]float64
+	// burst is that of the present round.
+	burst burst
 }
-
-// The keys of bench.seconds.
-const (
-	withOperator    = "operator"
-	withoutOperator = "bare children"
-)
-
-// bareRatio is how much longer than without an operator it may take until everything is ready.
-const bareRatio = 1.15
 
 func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(b.out, "[%6.1f s] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
@@ -56,34 +47,48 @@ func (b *bench) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.wants(restart, reaction, footprint) {
-		b.say("M3, M6, M7 with %d Memcacheds", b.options.large)
-		if err := b.onRig(ctx, false, func(r *rig) error { return b.large(ctx, r) }); err != nil {
+	return b.once(ctx)
+}
+
+// once measures what is not compared.
+func (b *bench) once(ctx context.Context) error {
+	o := b.options
+	for _, part := range []struct {
+		wanted        bool
+		what          string
+		n             int
+		apiServerOnly bool
+		measure       func(context.Context, *rig, int) error
+	}{
+		{b.wants(restart, reaction, footprint), "M3, M6, M7 with %d Memcacheds", o.large, false, b.large},
+		{b.wants(footprint), "M7 with %d Memcacheds", o.few, false, b.few},
+		{b.wants(footprint), "M7 with %d pods and Deployments of others", o.foreign, true, b.foreign},
+		{b.wants(manyNodes), "M10 with %d nodes", o.nodes, false, b.manyNodes},
+		{b.wants(hostility), "M12 with %d Memcacheds", o.hostile, false, b.hostile},
+	} {
+		if !part.wanted {
+			continue
+		}
+		b.say(part.what, part.n)
+		err := b.onRig(ctx, part.apiServerOnly, func(r *rig) error { return part.measure(ctx, r, part.n) })
+		if err != nil {
 			return err
 		}
-	}
-	if b.wants(footprint) {
-		b.say("M7 with %d pods and Deployments of others", b.options.foreign)
-		return b.onRig(ctx, true, func(r *rig) error { return b.foreign(ctx, r, b.options.foreign) })
 	}
 	return nil
 }
 
 func (b *bench) round(ctx context.Context) error {
 	n := b.options.resources
-	if b.wants(endToEnd) {
-		b.say("M5 with %d bare sets of children", n)
-		if err := b.onRig(ctx, false, func(r *rig) error { return b.bareChildren(ctx, r, n) }); err != nil {
+	if err := b.endToEnd(ctx, n); err != nil {
+		return err
+	}
+	if b.wants(readiness) {
+		b.say("M9 with %d Memcacheds", b.options.paced)
+		if err := b.onRig(ctx, false, func(r *rig) error { return b.becomeReady(ctx, r) }); err != nil {
 			return err
 		}
 	}
-	if b.wants(converge, operations, endToEnd, failover) {
-		b.say("M1, M2, M5, M8 with %d Memcacheds", n)
-		if err := b.onRig(ctx, false, func(r *rig) error { return b.life(ctx, r, n) }); err != nil {
-			return err
-		}
-	}
-	b.addEndToEnd()
 	if !b.wants(throughput) {
 		return nil
 	}
@@ -115,18 +120,6 @@ func (b *bench) life(ctx context.Context, r *rig, n int) error {
 		return b.failOver(ctx, r, o, deleted, n)
 	}
 	return nil
-}
-
-func (b *bench) addEndToEnd() {
-	if !b.wants(endToEnd) {
-		return
-	}
-	last := len(b.seconds[withOperator]) - 1
-	ours, bare := b.seconds[withOperator][last], b.seconds[withoutOperator][last]
-	name := fmt.Sprintf("%d resources until the last is Ready", b.options.resources)
-	b.report.add(endToEnd, name, "s", ours)
-	b.report.add(endToEnd, "their bare children until the last is available", "s", bare)
-	b.report.hold(endToEnd, name+", ratio", "times", ours/bare, threshold{bareRatio, false})
 }
 
 // onRig does something on a cluster of its own.

@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // silence is for how long the operator must have written nothing to be done. It looks half a second after an event, and
@@ -34,14 +32,18 @@ func (b *bench) converging(ctx context.Context, r *rig, n int) (*operator, error
 	if err != nil {
 		return nil, err
 	}
+	available, err := r.tally(following, &appsv1.DeploymentList{}, isAvailable)
+	if err != nil {
+		return nil, err
+	}
 	o, err := r.startOperator(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return o, b.converge(ctx, r, o, ready, n)
+	return o, b.converge(ctx, r, o, ready, available, n)
 }
 
-func (b *bench) converge(ctx context.Context, r *rig, o *operator, ready *tally, n int) error {
+func (b *bench) converge(ctx context.Context, r *rig, o *operator, ready, available *tally, n int) error {
 	before, err := r.watchPhase(ctx, o)
 	if err != nil {
 		return err
@@ -55,13 +57,19 @@ func (b *bench) converge(ctx context.Context, r *rig, o *operator, ready *tally,
 	if err != nil {
 		return fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
 	}
-	b.seconds[withOperator] = append(b.seconds[withOperator], done.Sub(began).Seconds())
-	b.say("%d Memcacheds are ready after %.1f s", n, done.Sub(began).Seconds())
+	b.burst.operator = done.Sub(began)
+	b.say("%d Memcacheds are ready after %.1f s", n, b.burst.operator.Seconds())
 	requests, err := b.endPhase(ctx, before, converge, fmt.Sprintf("%d resources from creation to Ready", n))
 	if err != nil {
 		return err
 	}
 	b.holdWrites(requests, n)
+	if b.wants(endToEnd) {
+		b.addMedians(n, began, ready, available)
+		if b.burst.creations, err = creationsIn(requests, o.user, began, n); err != nil {
+			return err
+		}
+	}
 	u, err := usageOf(o.Pid())
 	if err != nil {
 		return err
@@ -81,47 +89,4 @@ func (b *bench) holdWrites(requests []request, n int) {
 	}
 	b.report.hold(converge, "writes per resource, mean", "writes", float64(total)/float64(n), threshold{k + meanStatuses, true})
 	b.report.hold(converge, "writes per resource, most", "writes", float64(most), threshold{k + mostStatuses, true})
-}
-
-// bareChildren measures how long the children of n Memcacheds take to be available when no operator creates them.
-func (b *bench) bareChildren(ctx context.Context, r *rig, n int) error {
-	if err := r.createNamespaces(ctx, n, true); err != nil {
-		return err
-	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	available, err := r.tally(following, &appsv1.DeploymentList{}, isAvailable)
-	if err != nil {
-		return err
-	}
-	if _, err := r.versions(following); err != nil { // as many watches as beside the operator
-		return err
-	}
-	children, err := childrenOf(n)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	err = inParallel(n, func(i int) error {
-		var failures []error
-		for _, child := range children[i] {
-			failures = append(failures, r.k8s.Create(ctx, child))
-		}
-		return errors.Join(failures...)
-	})
-	if err != nil {
-		return err
-	}
-	done, err := available.reach(ctx, n)
-	if err != nil {
-		return fmt.Errorf("waiting for Deployments to be available: %w", err)
-	}
-	b.seconds[withoutOperator] = append(b.seconds[withoutOperator], done.Sub(began).Seconds())
-	b.say("%d bare sets of children are available after %.1f s", n, done.Sub(began).Seconds())
-	return nil
-}
-
-func isAvailable(object client.Object) bool {
-	deployment, ok := object.(*appsv1.Deployment)
-	return ok && deployment.Status.AvailableReplicas == size
 }

@@ -15,8 +15,7 @@ const mostResident = 400
 
 // large measures what depends on the number of Memcacheds that exist: what a restart and a resync ask for, how fast a change
 // is noticed, and how much memory the operator needs.
-func (b *bench) large(ctx context.Context, r *rig) error {
-	n := b.options.large
+func (b *bench) large(ctx context.Context, r *rig, n int) error {
 	if err := b.loadLarge(ctx, r, n); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func status() int {
 		fmt.Fprintln(os.Stderr, err)
 		return exitFailed
 	}
-	b := &bench{options: o, out: os.Stdout, began: time.Now(), seconds: map[string][]float64{}}
+	b := &bench{options: o, out: os.Stdout, began: time.Now()}
 	failure := b.run(ctx)
 	if err := errors.Join(failure, b.publish(failure == nil)); err != nil {
 		fmt.Fprintln(os.Stderr, "The benchmark failed:", err)
@@ -64,11 +64,11 @@ const (
 	gateCounts = "counts"
 )
 
-// numbers are those of resources, and of pods and Deployments of others.
-type numbers struct{ resources, more, large, foreign int }
+// numbers are those of resources, of pods and Deployments of others, and of the nodes of a single resource.
+type numbers struct{ resources, more, large, few, foreign, paced, nodes, hostile int }
 
 // usual are those in which results are published and thresholds are meant.
-var usual = numbers{resources: 1000, more: 5000, large: 10000, foreign: 20000}
+var usual = numbers{resources: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000, hostile: 1000}
 
 // options are the flags.
 type options struct {
@@ -81,7 +81,8 @@ type options struct {
 
 // deadline is for how long one cluster may be measured: three times what a machine with 2 CPUs needs for the most resources.
 func (o *options) deadline() time.Duration {
-	return 10*time.Minute + time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond + o.idle
+	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
+	return 10*time.Minute + most + o.idle
 }
 
 func parseOptions(args []string) (options, error) {
@@ -91,8 +92,12 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.resources, "resources", usual.resources, "Memcacheds of M1, M2, M4, M5 and M8")
 	flags.IntVar(&o.more, "more", usual.more, "Memcacheds of a second comparison in M4; 0 leaves it out")
 	flags.IntVar(&o.large, "large", usual.large, "Memcacheds of M3, M6 and M7")
+	flags.IntVar(&o.few, "few", usual.few, "Memcacheds of a second measurement in M7")
 	flags.IntVar(&o.foreign, "foreign", usual.foreign, "pods and Deployments of others in M7")
-	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5 and M8 are measured; the result is the median")
+	flags.IntVar(&o.paced, "paced", usual.paced, "Memcacheds of M9")
+	flags.IntVar(&o.nodes, "nodes", usual.nodes, "nodes of the Memcached of M10, at most 1000")
+	flags.IntVar(&o.hostile, "hostile", usual.hostile, "Memcacheds of M12")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5, M8 and M9 are measured; the result is the median")
 	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 looks on after a restart")
 	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
 		"depend on the machine")
@@ -126,14 +131,17 @@ func parseMetrics(text string) ([]metric, error) {
 
 func (o *options) validate() error {
 	switch {
-	case o.resources < 20 || o.large < 20:
+	case min(o.resources, o.large) < 20:
 		return errors.New("-resources and -large must be at least 20")
-	case o.more < 0 || o.foreign < 1 || o.rounds < 1:
-		return errors.New("-foreign and -rounds must be at least 1, and -more not negative")
+	case o.more < 0 || min(o.few, o.foreign, o.hostile, o.rounds) < 1:
+		return errors.New("-few, -foreign, -hostile and -rounds must be at least 1, and -more not negative")
+	case o.paced < 2 || o.nodes < 10 || o.nodes > 1000:
+		return errors.New("-paced must be at least 2, and -nodes from 10 to 1000")
 	case o.gate != gateAll && o.gate != gateCounts:
 		return fmt.Errorf("-gate is %q, but must be %s or %s", o.gate, gateAll, gateCounts)
 	case o.updated != "" && (len(o.only) < len(allMetrics) || o.numbers != usual):
-		return errors.New("-update needs everything, in the usual numbers: leave out -only, -resources, -more, -large and -foreign")
+		return errors.New("-update needs everything, in the usual numbers: leave out -only, -resources, -more, -large, -few, " +
+			"-foreign, -paced, -nodes and -hostile")
 	}
 	return nil
 }

@@ -29,20 +29,25 @@ type operation struct {
 	removes bool
 }
 
+// changeStatuses is how many status writes may follow a change, if it does not take long.
+const changeStatuses = 3
+
 // after are the operations in the order in which they happen to the same Memcacheds.
 var after = []operation{
-	{name: "image changed", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
+	{name: "image changed", children: 1, statuses: changeStatuses, do: func(ctx context.Context, r *rig, i int) error {
 		return r.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
 	}},
-	{name: "size changed from 3 to 5", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
+	{name: "size changed from 3 to 5", children: 1, statuses: changeStatuses, do: func(ctx context.Context, r *rig, i int) error {
 		return r.resize(ctx, i, 5)
 	}},
-	{name: "Deployment scaled up by somebody else", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
-		return r.scaleDeployment(ctx, i, 8)
-	}},
-	{name: "Deployment scaled down by somebody else", children: 1, statuses: 3, do: func(ctx context.Context, r *rig, i int) error {
-		return r.scaleDeployment(ctx, i, 1)
-	}},
+	{
+		name: "Deployment scaled up by somebody else", children: 1, statuses: changeStatuses,
+		do: func(ctx context.Context, r *rig, i int) error { return r.scaleDeployment(ctx, i, 8) },
+	},
+	{
+		name: "Deployment scaled down by somebody else", children: 1, statuses: changeStatuses,
+		do: func(ctx context.Context, r *rig, i int) error { return r.scaleDeployment(ctx, i, 1) },
+	},
 	{name: "deleted", removes: true, do: func(ctx context.Context, r *rig, i int) error {
 		return r.k8s.Delete(ctx, memcachedNumber(i))
 	}},

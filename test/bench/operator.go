@@ -16,6 +16,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/example/memcached-operator/test/process"
@@ -140,13 +141,34 @@ func (o *operator) signal(signal syscall.Signal) error {
 	return syscall.Kill(o.Pid(), signal)
 }
 
-// invocation returns the arguments and the environment of the operator in config/manager.
-func invocation() (args, env []string, err error) {
+// manager returns the container of the operator in config/manager.
+func manager() (*corev1.Container, error) {
 	deployment := &appsv1.Deployment{}
 	if err := readYAML(managerFile, deployment); err != nil {
+		return nil, err
+	}
+	return &deployment.Spec.Template.Spec.Containers[0], nil
+}
+
+// memoryLimit is how many MiB of memory the operator may use.
+func memoryLimit() (float64, error) {
+	manager, err := manager()
+	if err != nil {
+		return 0, err
+	}
+	limit := manager.Resources.Limits.Memory()
+	if limit.IsZero() {
+		return 0, fmt.Errorf("%s has no memory limit", managerFile)
+	}
+	return limit.AsApproximateFloat64() / mebibyte, nil
+}
+
+// invocation returns the arguments and the environment of the operator in config/manager.
+func invocation() (args, env []string, err error) {
+	manager, err := manager()
+	if err != nil {
 		return nil, nil, err
 	}
-	manager := deployment.Spec.Template.Spec.Containers[0]
 	for _, variable := range manager.Env {
 		env = append(env, variable.Name+"="+variable.Value)
 	}

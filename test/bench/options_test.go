@@ -19,13 +19,19 @@ func TestOptions(t *testing.T) {
 		t.Errorf("rounds is %d, not 3, or others are wanted (-want +got):\n%s", o.rounds, diff)
 	}
 	for _, args := range [][]string{
-		{"-only", "M9"},
+		{"-only", "M11"},
 		{"-only", "M1", "-update", "docs/benchmarks.md"},
 		{"-resources", "20", "-update", "docs/benchmarks.md"},
 		{"-foreign", "1", "-update", "docs/benchmarks.md"},
 		{"-resources", "1"},
 		{"-large", "0"},
 		{"-foreign", "0"},
+		{"-few", "0"},
+		{"-paced", "1"},
+		{"-nodes", "9"},
+		{"-nodes", "1001"},
+		{"-hostile", "0"},
+		{"-paced", "60", "-update", "docs/benchmarks.md"},
 		{"-rounds", "0"},
 		{"-more", "-1"},
 		{"-gate", "none"},

@@ -21,9 +21,14 @@ const (
 	reaction   metric = "M6"
 	footprint  metric = "M7"
 	failover   metric = "M8"
+	readiness  metric = "M9"
+	manyNodes  metric = "M10"
+	hostility  metric = "M12"
 )
 
-var allMetrics = []metric{converge, operations, restart, throughput, endToEnd, reaction, footprint, failover}
+var allMetrics = []metric{
+	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, hostility,
+}
 
 // threshold is what a result must hold.
 type threshold struct {

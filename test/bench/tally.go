@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type tally struct {
 
 	mutex   sync.Mutex
 	holding map[types.UID]bool
+	// first is when it held of an object for the first time.
+	first map[types.NamespacedName]time.Time
 	// changed is when the number changed last.
 	changed time.Time
 	// news is closed and replaced when the number changes.
@@ -34,9 +37,15 @@ type tally struct {
 	err  error
 }
 
+func newTally(holds func(client.Object) bool) *tally {
+	return &tally{
+		holds: holds, holding: map[types.UID]bool{}, first: map[types.NamespacedName]time.Time{}, news: make(chan struct{}),
+	}
+}
+
 // tally follows a kind until the context ends.
 func (r *rig) tally(ctx context.Context, kind client.ObjectList, holds func(client.Object) bool) (*tally, error) {
-	t := &tally{holds: holds, holding: map[types.UID]bool{}, news: make(chan struct{})}
+	t := newTally(holds)
 	if err := r.follow(ctx, kind, t.see, t.fail); err != nil {
 		return nil, err
 	}
@@ -88,6 +97,9 @@ func (t *tally) see(event watchapi.EventType, object client.Object) {
 	before := len(t.holding)
 	if event != watchapi.Deleted && t.holds(object) {
 		t.holding[object.GetUID()] = true
+		if name := client.ObjectKeyFromObject(object); t.first[name].IsZero() {
+			t.first[name] = time.Now()
+		}
 	} else {
 		delete(t.holding, object.GetUID())
 	}
@@ -127,6 +139,13 @@ func (t *tally) reach(ctx context.Context, n int) (time.Time, error) {
 		case <-news:
 		}
 	}
+}
+
+// firsts returns when it held of each object for the first time.
+func (t *tally) firsts() map[types.NamespacedName]time.Time {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return maps.Clone(t.first)
 }
 
 // versions knows every version that the objects of the operator have had.

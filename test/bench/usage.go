@@ -18,6 +18,8 @@ type usage struct {
 	cpu time.Duration
 	// resident and peak are the memory in use, now and at most, in MiB.
 	resident, peak float64
+	// program is how much of it, now, are pages of files, which is the program itself.
+	program float64
 }
 
 func usageOf(pid int) (usage, error) {
@@ -37,6 +39,7 @@ func usageOf(pid int) (usage, error) {
 		cpu:      time.Duration(stat.CPUTime() * float64(time.Second)),
 		resident: float64(status.VmRSS) / mebibyte,
 		peak:     float64(status.VmHWM) / mebibyte,
+		program:  float64(status.RssFile) / mebibyte,
 	}, nil
 }
 

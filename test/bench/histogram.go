@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"maps"
+	"slices"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// histogram is how long how many of something took, in seconds.
+type histogram struct {
+	count uint64
+	sum   float64
+	// atMost is how many did not exceed each bound.
+	atMost map[float64]uint64
+}
+
+// histogram adds those of a family that have all of the labels, given as names and values in turn.
+func (f families) histogram(name string, labels ...string) histogram {
+	h := histogram{atMost: map[float64]uint64{}}
+	for _, one := range f[name].GetMetric() {
+		if hasLabels(one, labels) {
+			h.add(one.GetHistogram())
+		}
+	}
+	return h
+}
+
+func (h *histogram) add(one *dto.Histogram) {
+	h.count += one.GetSampleCount()
+	h.sum += one.GetSampleSum()
+	for _, bucket := range one.GetBucket() {
+		h.atMost[bucket.GetUpperBound()] += bucket.GetCumulativeCount()
+	}
+}
+
+// since leaves out what was there before.
+func (h histogram) since(before histogram) histogram {
+	later := histogram{count: h.count - before.count, sum: h.sum - before.sum, atMost: map[float64]uint64{}}
+	for bound, n := range h.atMost {
+		later.atMost[bound] = n - before.atMost[bound]
+	}
+	return later
+}
+
+// mean is zero if there are none.
+func (h histogram) mean() float64 {
+	if h.count == 0 {
+		return 0
+	}
+	return h.sum / float64(h.count)
+}
+
+// percentile returns the smallest bound that at least p percent do not exceed; zero if there are none.
+func (h histogram) percentile(p float64) float64 {
+	for _, bound := range slices.Sorted(maps.Keys(h.atMost)) {
+		if float64(h.atMost[bound]) >= p/100*float64(h.count) {
+			if h.count == 0 {
+				return 0
+			}
+			return bound
+		}
+	}
+	return 0
+}

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReadinessIsJudgedByTheDifference(t *testing.T) {
+	b := &bench{}
+	ms := func(values ...time.Duration) []time.Duration {
+		for i := range values {
+			values[i] *= time.Millisecond
+		}
+		return values
+	}
+	b.addReadiness(ms(200, 300, 900), ms(150, 160, 170), ms(140, 145, 150))
+	got := map[string]verdict{}
+	for _, one := range b.report.Results {
+		got[one.Name+" "+number(one.Value)] = one.verdict()
+	}
+	want := map[string]verdict{
+		"two resources a second, each until it is Ready, p50 300":          informative,
+		"two resources a second, each until it is Ready, p99 900":          informative,
+		"their Deployments until they are available, p50 160":              informative,
+		"their Deployments until they are available, p99 170":              informative,
+		"bare children at the same pace until they are available, p50 145": informative,
+		"bare children at the same pace until they are available, p99 150": informative,
+		"Ready later than bare children are available, p50 155":            missed,
+		"Ready later than bare children are available, p99 750":            missed,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the verdicts are others (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// child names an object that belongs to a Memcached.
+type child struct {
+	resource string
+	name     types.NamespacedName
+}
+
+// creation is when an operator has created a child.
+type creation struct {
+	child
+	// at is how long after the first Memcached was created its request reached the API server.
+	at time.Duration
+}
+
+// creationsIn finds in the audit log when the children of n Memcacheds were created by a user, in that order.
+func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
+	var creations []creation
+	for _, r := range requests {
+		if r.user == user && r.columnOf() == accepted && r.code == http.StatusCreated {
+			creations = append(creations, creation{child{r.resource, r.object}, r.received.Sub(began)})
+		}
+	}
+	if len(creations) != n*len(childKinds) {
+		return nil, fmt.Errorf("the audit log has %d creations by %s, but %d Memcacheds have %d children each",
+			len(creations), user, n, len(childKinds))
+	}
+	slices.SortStableFunc(creations, func(a, b creation) int { return cmp.Compare(a.at, b.at) })
+	return creations, nil
+}
+
+// createAtOnce creates sets of children as fast as it can.
+func (r *rig) createAtOnce(ctx context.Context, sets [][]client.Object) error {
+	return inParallel(len(sets), func(i int) error {
+		var failures []error
+		for _, object := range sets[i] {
+			failures = append(failures, r.k8s.Create(ctx, object))
+		}
+		return errors.Join(failures...)
+	})
+}
+
+// replay creates each child when the operator created it.
+func (r *rig) replay(ctx context.Context, sets [][]client.Object, creations []creation) error {
+	objects := map[child]client.Object{}
+	for _, object := range slices.Concat(sets...) {
+		kind, err := r.k8s.GroupVersionKindFor(object)
+		if err != nil {
+			return err
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		objects[child{plural.Resource, client.ObjectKeyFromObject(object)}] = object
+	}
+	var times []time.Duration
+	for _, c := range creations {
+		if objects[c.child] == nil {
+			return fmt.Errorf("the operator created %v, which is no child of a Memcached", c.child)
+		}
+		times = append(times, c.at)
+	}
+	return onSchedule(ctx, times, func(i int) error { return r.k8s.Create(ctx, objects[creations[i].child]) })
+}
+
+// bareChildren measures how long the children of n Memcacheds take to be available when no operator creates them.
+func (b *bench) bareChildren(
+	ctx context.Context, r *rig, n int, create func(context.Context, [][]client.Object) error,
+) (took time.Duration, _ error) {
+	if err := r.createNamespaces(ctx, n, true); err != nil {
+		return 0, err
+	}
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	available, err := r.tally(following, &appsv1.DeploymentList{}, isAvailable)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := r.versions(following); err != nil { // as many watches as beside the operator
+		return 0, err
+	}
+	children, err := childrenOf(n)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := create(ctx, children); err != nil {
+		return 0, err
+	}
+	created := time.Since(began)
+	done, err := available.reach(ctx, n)
+	if err != nil {
+		return 0, fmt.Errorf("waiting for Deployments to be available: %w", err)
+	}
+	took = done.Sub(began)
+	b.say("%d bare sets of children, created in %.1f s, are available after %.1f s", n, created.Seconds(), took.Seconds())
+	return took, nil
+}
+
+func isAvailable(object client.Object) bool {
+	deployment, ok := object.(*appsv1.Deployment)
+	return ok && deployment.Status.AvailableReplicas == size
+}

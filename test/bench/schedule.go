@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// onSchedule calls do with each index at its time from now on, whether or not earlier calls have returned, and returns the first error.
+// The times are sorted.
+func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error) error {
+	began := time.Now()
+	group, working := errgroup.WithContext(ctx)
+	for i, at := range times {
+		if pause(working, time.Until(began.Add(at))) != nil {
+			break // the group has failed, or the caller has given up
+		}
+		group.Go(func() error { return do(i) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// evenly returns the times of n calls with an interval between them.
+func evenly(n int, interval time.Duration) []time.Duration {
+	times := make([]time.Duration, n)
+	for i := range times {
+		times[i] = time.Duration(i) * interval
+	}
+	return times
+}
+
+// between returns how long each of those took that have both begun and ended.
+func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
+	var took []time.Duration
+	for name, end := range ended {
+		if begin, ok := began[name]; ok {
+			took = append(took, end.Sub(begin))
+		}
+	}
+	return took
+}
+
+// elapsed returns how long after the beginning each time is.
+func elapsed(began time.Time, times map[types.NamespacedName]time.Time) []time.Duration {
+	var after []time.Duration
+	for _, at := range times {
+		after = append(after, at.Sub(began))
+	}
+	return after
+}

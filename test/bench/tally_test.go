@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	watchapi "k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestMedians makes two of three Memcacheds ready, one of them for a second time later.
+func TestMedians(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ready := newTally(func(object client.Object) bool { return object.GetGeneration() == 1 })
+		see := func(i int, holds bool, after time.Duration) {
+			time.Sleep(time.Until(began.Add(after)))
+			mc := memcachedNumber(i)
+			mc.UID = types.UID(mc.Name)
+			if holds {
+				mc.Generation = 1
+			}
+			ready.see(watchapi.Modified, mc)
+		}
+		see(0, false, time.Second)
+		see(0, true, 2*time.Second)
+		see(1, true, 5*time.Second)
+		see(0, false, 6*time.Second)
+		see(2, false, 7*time.Second)
+		see(0, true, 8*time.Second)
+		want := map[types.NamespacedName]time.Time{
+			client.ObjectKeyFromObject(memcachedNumber(0)): began.Add(2 * time.Second),
+			client.ObjectKeyFromObject(memcachedNumber(1)): began.Add(5 * time.Second),
+		}
+		if diff := cmp.Diff(want, ready.firsts()); diff != "" {
+			t.Errorf("they were ready at other times (-want +got):\n%s", diff)
+		}
+		b := &bench{}
+		b.addMedians(2, began, ready, newTally(isAvailable))
+		if got := b.report.Results[0].Value; got != 2 {
+			t.Errorf("half of them are ready after %g s, not 2 s", got)
+		}
+	})
+}
