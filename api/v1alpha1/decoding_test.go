@@ -101,8 +101,8 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 	})
 })
 
-// notOffered are places of terms about other namespaces.
-var notOffered = regexp.MustCompile(`\.(namespaces\[|namespaceSelector\.)`)
+// notOffered are the namespaces of a term.
+var notOffered = regexp.MustCompile(`\.namespaces\[`)
 
 // Values, in JSON, on which schemas and decoders like to disagree.
 var (
@@ -195,9 +195,6 @@ func (t *try) unnamed() error {
 	path := t.place.path
 	parent := path[:max(strings.LastIndexAny(path, ".["), 0)]
 	refused := apierrors.IsInvalid(t.refusal) || apierrors.IsBadRequest(t.refusal)
-	if term, _, inside := strings.Cut(path, ".namespaceSelector."); inside {
-		parent = term // a rule refuses the whole selector
-	}
 	named := strings.Contains(t.refusal.Error(), path) || parent != "" && strings.Contains(t.refusal.Error(), parent)
 	if refused && named {
 		return nil

@@ -215,7 +215,7 @@ type PodAffinityTerm struct {
 
 	// namespaceSelector must not be set: a term is about the namespace of the Memcached.
 	// +optional
-	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
+	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 
 	// matchLabelKeys are keys of labels whose values are taken of the pod itself, and must be the same.
 	// +optional
@@ -231,6 +231,11 @@ type PodAffinityTerm struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty"`
 }
+
+// NamespaceSelector must not be set. Whatever is in it reaches the rule that says so.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type NamespaceSelector struct{}
 
 // LabelSelector selects pods that meet all of its requirements.
 type LabelSelector struct {

@@ -141,6 +141,7 @@ var edges = []struct {
 	{`\.tolerations\[\]\.tolerationSeconds$`, []string{`0`, `1`, `-1`, `9223372036854775807`, `"1"`}},
 	{`\.matchExpressions\[\]\.operator$|\.matchFields\[\]\.operator$`, operators},
 	{`\.matchLabels\{\}$`, labelMaps},
+	{`\.namespaceSelector$`, []string{`{}`, `{"matchLabels": {"team": "a"}}`, `null`}},
 	{`\.weight$`, weights},
 	{`\.(maxSkew|minDomains)$`, []string{`0`, `1`, `2147483647`, `-1`, `"1"`}},
 	{`\.(nodeAffinityPolicy|nodeTaintsPolicy)$`, []string{`"Honor"`, `"Ignore"`, `"never"`, `null`}},
