@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/example/memcached-operator/test/largest"
 )
 
 // hostile measures what n Memcacheds cost the operator that are as large as the API server accepts them, all in one namespace,
@@ -67,7 +69,7 @@ func (b *bench) createHostile(ctx context.Context, r *rig, o *operator, n int, n
 	if err != nil {
 		return err
 	}
-	err = inParallel(n, func(i int) error { return r.k8s.Create(ctx, largest(namespaceOf(0), memcachedNumber(i).Name)) })
+	err = inParallel(n, func(i int) error { return r.k8s.Create(ctx, largest.Memcached(namespaceOf(0), memcachedNumber(i).Name)) })
 	if err != nil {
 		return err
 	}
