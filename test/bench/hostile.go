@@ -69,7 +69,9 @@ func (b *bench) createHostile(ctx context.Context, r *rig, o *operator, n int, n
 	if err != nil {
 		return err
 	}
-	err = inParallel(n, func(i int) error { return r.k8s.Create(ctx, largest.Memcached(namespaceOf(0), memcachedNumber(i).Name)) })
+	err = inParallel(n, func(i int) error {
+		return r.k8s.Create(ctx, largest.Memcached(namespaceOf(0), memcachedNumber(i).Name))
+	})
 	if err != nil {
 		return err
 	}
