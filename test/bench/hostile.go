@@ -52,13 +52,8 @@ func (b *bench) hostile(ctx context.Context, r *rig, n int) error {
 		return err
 	}
 	b.addHostile(requests, "restart with "+name)
-	children := 0
-	for _, one := range requests {
-		if one.isWrite() && !one.toStatus() {
-			children++
-		}
-	}
-	b.report.hold(hostility, "child writes: restart with "+name, "writes", float64(children), threshold{0, true})
+	children, _ := writesPerObject(requests)
+	b.report.hold(hostility, "resources with a child write: restart with "+name, "resources", float64(len(children)), threshold{0, true})
 	return b.addPeak(o, "the operator restarts with "+name, limit)
 }
 
