@@ -17,8 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// reduceObject keeps of a Memcached what is read, and of a child everything but the managed fields. The labels of a child are its selectors too, and each such map needs
-// half a kilobyte: those of an object that are equal become one. What is in the cache is never changed.
+// reduceObject keeps of a Memcached what is read, and of a child everything but the managed fields. The labels of a child are
+// its selectors too, and each such map needs half a kilobyte: those of an object that are equal become one. What is in the cache
+// is never changed.
 func reduceObject(object any) (any, error) {
 	switch child := object.(type) {
 	case *cachev1alpha1.Memcached:
