@@ -68,7 +68,7 @@ func nodeAffinity(wanted cachev1alpha1.NodeAffinity) corev1.NodeAffinity {
 				return corev1.NodeSelector{NodeSelectorTerms: each(s.NodeSelectorTerms, nodeSelectorTerm)}
 			}),
 		PreferredDuringSchedulingIgnoredDuringExecution: each(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
-			func(t cachev1alpha1.PreferredSchedulingTerm) corev1.PreferredSchedulingTerm {
+			func(t cachev1alpha1.PreferredNodeTerm) corev1.PreferredSchedulingTerm {
 				return corev1.PreferredSchedulingTerm{Weight: t.Weight, Preference: nodeSelectorTerm(t.Preference)}
 			}),
 	}
@@ -89,7 +89,7 @@ func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 	return corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: each(wanted.RequiredDuringSchedulingIgnoredDuringExecution, podAffinityTerm),
 		PreferredDuringSchedulingIgnoredDuringExecution: each(wanted.PreferredDuringSchedulingIgnoredDuringExecution,
-			func(t cachev1alpha1.WeightedPodAffinityTerm) corev1.WeightedPodAffinityTerm {
+			func(t cachev1alpha1.WeightedPodTerm) corev1.WeightedPodAffinityTerm {
 				return corev1.WeightedPodAffinityTerm{Weight: t.Weight, PodAffinityTerm: podAffinityTerm(t.PodAffinityTerm)}
 			}),
 	}

@@ -158,7 +158,7 @@ func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 func podAffinity() *cachev1alpha1.PodAffinity {
 	selector, left := pods()
 	return &cachev1alpha1.PodAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []cachev1alpha1.WeightedPodAffinityTerm{{
+		PreferredDuringSchedulingIgnoredDuringExecution: []cachev1alpha1.WeightedPodTerm{{
 			Weight: 1,
 			PodAffinityTerm: cachev1alpha1.PodAffinityTerm{
 				TopologyKey: corev1.LabelHostname, LabelSelector: selector, MatchLabelKeys: []string{text("", left)},

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Affinity is the affinity and anti-affinity of the pods.
+type Affinity struct {
+	// nodeAffinity says which cluster nodes the pods want.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.map(t, (has(t.matchExpressions) ? t.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) + (has(t.matchFields) ? t.matchFields.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, (has(p.preference.matchExpressions) ? p.preference.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) + (has(p.preference.matchFields) ? p.preference.matchFields.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them: use fewer or shorter ones"
+	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
+
+	// podAffinity says which pods of the same namespace the pods want to be near.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(t.mismatchLabelKeys) ? t.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, size(bytes(p.podAffinityTerm.topologyKey)) + (has(p.podAffinityTerm.labelSelector) ? (has(p.podAffinityTerm.labelSelector.matchLabels) ? p.podAffinityTerm.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podAffinityTerm.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podAffinityTerm.labelSelector.matchExpressions) ? p.podAffinityTerm.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.podAffinityTerm.matchLabelKeys) ? p.podAffinityTerm.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(p.podAffinityTerm.mismatchLabelKeys) ? p.podAffinityTerm.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.podAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
+
+	// podAntiAffinity says which pods of the same namespace the pods want to be away from.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(t.mismatchLabelKeys) ? t.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, size(bytes(p.podAffinityTerm.topologyKey)) + (has(p.podAffinityTerm.labelSelector) ? (has(p.podAffinityTerm.labelSelector.matchLabels) ? p.podAffinityTerm.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podAffinityTerm.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podAffinityTerm.labelSelector.matchExpressions) ? p.podAffinityTerm.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.podAffinityTerm.matchLabelKeys) ? p.podAffinityTerm.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(p.podAffinityTerm.mismatchLabelKeys) ? p.podAffinityTerm.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.podAntiAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	PodAntiAffinity *PodAffinity `json:"podAntiAffinity,omitempty"`
+}
+
+// NodeAffinity says which cluster nodes the pods want.
+type NodeAffinity struct {
+	// requiredDuringSchedulingIgnoredDuringExecution must be met.
+	// +optional
+	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
+
+	// preferredDuringSchedulingIgnoredDuringExecution are wishes: the cluster node with the largest sum of weights is taken.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	PreferredDuringSchedulingIgnoredDuringExecution []PreferredNodeTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty"`
+}
+
+// NodeSelector selects cluster nodes.
+type NodeSelector struct {
+	// nodeSelectorTerms: one of them must be met.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms"`
+}
+
+// PreferredNodeTerm is a wish.
+type PreferredNodeTerm struct {
+	// weight of the wish, from 1 to 100.
+	// +required
+	Weight int32 `json:"weight"`
+
+	// preference is which cluster nodes are wanted.
+	// +required
+	Preference NodeSelectorTerm `json:"preference"`
+}
+
+// NodeSelectorTerm selects cluster nodes that meet all of its requirements.
+type NodeSelectorTerm struct {
+	// matchExpressions are about the labels of a cluster node.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
+
+	// matchFields are about the fields of a cluster node: its metadata.name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	MatchFields []NodeSelectorRequirement `json:"matchFields,omitempty"`
+}
+
+// NodeSelectorRequirement is what a label or field of a cluster node must be.
+type NodeSelectorRequirement struct {
+	// key of the label, or name of the field.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// operator is how the values are compared.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+
+	// values to compare with.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=253
+	Values []string `json:"values,omitempty"`
+}
+
+// PodAffinity says which pods of the same namespace matter.
+type PodAffinity struct {
+	// requiredDuringSchedulingIgnoredDuringExecution must all be met.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
+
+	// preferredDuringSchedulingIgnoredDuringExecution are wishes: the cluster node with the largest sum of weights is taken.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty"`
+}
+
+// WeightedPodTerm is a wish.
+type WeightedPodTerm struct {
+	// weight of the wish, from 1 to 100.
+	// +required
+	Weight int32 `json:"weight"`
+
+	// podAffinityTerm is the wish.
+	// +required
+	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm"`
+}
+
+// PodAffinityTerm selects pods of the namespace of the Memcached. A term about another namespace could keep the pods there
+// from running, so there is none.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaces) || size(self.namespaces) == 0",fieldPath=".namespaces",message="spec.scheduling.affinity: the namespaces of a term must not be set, as a Memcached has no say about the pods of others: remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector)",fieldPath=".namespaceSelector",message="spec.scheduling.affinity: the namespaceSelector of a term must not be set, as a Memcached has no say about the pods of others: remove it"
+type PodAffinityTerm struct {
+	// labelSelector selects pods by their labels.
+	// +optional
+	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
+
+	// namespaces must not be set: a term is about the namespace of the Memcached.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// topologyKey is the label of cluster nodes that says which of them are the same place.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	TopologyKey string `json:"topologyKey"`
+
+	// namespaceSelector must not be set: a term is about the namespace of the Memcached.
+	// +optional
+	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
+
+	// matchLabelKeys are keys of labels whose values are taken of the pod itself, and must be the same.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=317
+	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`
+
+	// mismatchLabelKeys are keys of labels whose values are taken of the pod itself, and must be others.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=317
+	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty"`
+}
+
+// NamespaceSelector must not be set. Whatever is in it reaches the rule that says so.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type NamespaceSelector struct{}
+
+// LabelSelector selects pods that meet all of its requirements.
+type LabelSelector struct {
+	// matchLabels are labels that a pod must have.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+
+	// matchExpressions are about the labels of a pod.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// LabelSelectorRequirement is what a label of a pod must be.
+type LabelSelectorRequirement struct {
+	// key of the label.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// operator is how the values are compared.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values to compare with.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	Values []string `json:"values,omitempty"`
+}
