@@ -107,21 +107,21 @@ func reducePod(object any) (any, error) {
 	for _, label := range []string{memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey} {
 		reduced.Labels[label] = pod.Labels[label]
 	}
-	switch pod.Status.Phase {
-	case corev1.PodFailed:
+	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
 		return reduced, nil
-	case corev1.PodPending:
+	}
+	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition, ok := reduceCondition(condition); ok {
-			reduced.Status.Conditions = append(reduced.Status.Conditions, condition)
+		if kept, counts := reduceCondition(condition); counts {
+			reduced.Status.Conditions = append(reduced.Status.Conditions, kept)
 		}
 	}
 	for _, container := range memcached.ContainerStatuses(pod) {
-		if container, ok := reduceContainer(container); ok {
-			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, container)
+		if kept, counts := reduceContainer(container); counts {
+			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, kept)
 		}
 	}
 	return reduced, nil
