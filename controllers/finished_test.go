@@ -90,19 +90,23 @@ func TestADeploymentThatHasFinishedIsLookedAtAtOnce(t *testing.T) {
 		},
 		"a pod of those that leave has not left": {
 			settled(lacking), settled(),
-			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)},
+			debounced,
 		},
 		"a node is missing still": {
 			settled(lacking), settled(lacking, func(d *appsv1.Deployment) { d.ResourceVersion = "2" }),
-			[]client.Object{podOf(1, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue)},
+			debounced,
 		},
 		"it had finished before": {
 			settled(func(d *appsv1.Deployment) { d.ResourceVersion = "1" }), settled(),
-			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue)},
+			debounced,
 		},
 		"a rollout has not begun": {
 			settled(lacking), settled(func(d *appsv1.Deployment) { d.Generation = 3 }),
-			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(2, corev1.ConditionTrue)},
+			debounced,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,24 +132,29 @@ func TestThePodThatSomebodyWaitsForIsLookedAtAtOnce(t *testing.T) {
 	}{
 		"it is ready": {
 			podOf(2, corev1.ConditionFalse), podOf(2, corev1.ConditionTrue), settled(),
-			[]client.Object{podOf(1, corev1.ConditionTrue)}, atOnce,
+			[]client.Object{podOf(1, corev1.ConditionTrue)},
+			atOnce,
 		},
 		"it begins to leave": {
 			podOf(2, corev1.ConditionTrue), leaving, settled(),
-			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)}, atOnce,
+			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)},
+			atOnce,
 		},
 		"another one is not ready": {
 			podOf(2, corev1.ConditionFalse), podOf(2, corev1.ConditionTrue), settled(),
-			[]client.Object{podOf(1, corev1.ConditionFalse)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionFalse)},
+			debounced,
 		},
 		"the Deployment has not been told": {
 			podOf(2, corev1.ConditionFalse), podOf(2, corev1.ConditionTrue),
 			settled(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }),
-			[]client.Object{podOf(1, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue)},
+			debounced,
 		},
 		"it is no longer ready": {
 			podOf(2, corev1.ConditionTrue), podOf(2, corev1.ConditionFalse), settled(),
-			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)}, debounced,
+			[]client.Object{podOf(1, corev1.ConditionTrue), podOf(3, corev1.ConditionTrue)},
+			debounced,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

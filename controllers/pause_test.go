@@ -5,6 +5,7 @@ package controllers_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,7 +16,6 @@ import (
 )
 
 var _ = Describe("A paused Memcached", func() {
-
 	It("writes nothing to its children, tells what it observes, and goes on when resumed", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)
@@ -58,6 +58,21 @@ var _ = Describe("A paused Memcached", func() {
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Paused", "True/Conflict")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
+	})
+
+	It("still says so if the cache does not hold that object", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := newMemcached(ctx, 1)
+		theirs := probe(mc)
+		theirs.GenerateName, theirs.Name = "", mc.Name
+		Expect(user.Create(ctx, theirs)).To(Succeed())
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		pause(ctx, mc, "true")
+		for range 3 {
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+			o.wait(time.Minute)
+		}
 	})
 
 	It("tells what is wrong with its nodes meanwhile", func(ctx SpecContext) {

@@ -49,7 +49,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 }
 
 // IsBoolFlag tells package flag that the value may be missing.
-func (o *OmitRunAsUser) IsBoolFlag() bool { return true }
+func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
 // Default sets what the flag leaves open, to the value of the environment variable.
 func (o *OmitRunAsUser) Default(variable string) error {

@@ -167,7 +167,8 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 // reduceContainer keeps why a container does not run, and how it ended before. When it was started counts after an end only.
 func reduceContainer(container corev1.ContainerStatus) (corev1.ContainerStatus, bool) {
 	state, last := reduceState(container.State), reduceState(container.LastTerminationState)
-	if (corev1.ContainerState{}) == state && (corev1.ContainerState{}) == last {
+	nothing := corev1.ContainerState{}
+	if state == nothing && last == nothing {
 		return corev1.ContainerStatus{}, false
 	}
 	if running := container.State.Running; running != nil {

@@ -135,8 +135,8 @@ func (f *fairQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcil
 }
 
 // newQueue returns the queue of a controller with so many workers.
-func newQueue(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+func newQueue(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
 		queue := priorityqueue.New(name, func(o *priorityqueue.Opts[reconcile.Request]) {
 			o.Log = log.Log.WithName("queue")
 			o.RateLimiter = limiter

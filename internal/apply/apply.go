@@ -6,6 +6,9 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,12 +95,7 @@ type Result struct {
 // Apply carries out a plan. Every object is tried, and none waits for another; the errors are joined. They are those of the plan,
 // a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
-	outcomes := make([]outcome, len(plan.steps))
-	var writes sync.WaitGroup
-	for i, step := range plan.steps {
-		writes.Go(func() { outcomes[i] = a.execute(ctx, plan.owner, step) })
-	}
-	writes.Wait()
+	outcomes := a.executeAll(ctx, plan)
 	var result Result
 	var errs []error
 	for i, outcome := range outcomes {
@@ -108,6 +106,28 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 		errs = append(errs, a.prune(ctx, object, &result))
 	}
 	return result, errors.Join(errs...)
+}
+
+// executeAll carries out the steps at the same time. Whoever recovers from a panic can do so only in a goroutine of its own, so
+// one in a step becomes one of the caller.
+func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
+	outcomes, panics := make([]outcome, len(plan.steps)), make([]string, len(plan.steps))
+	var writes sync.WaitGroup
+	for i, step := range plan.steps {
+		writes.Go(func() {
+			defer func() {
+				if cause := recover(); cause != nil {
+					panics[i] = fmt.Sprintf("%v, at\n%s", cause, debug.Stack())
+				}
+			}()
+			outcomes[i] = a.execute(ctx, plan.owner, step)
+		})
+	}
+	writes.Wait()
+	if text := strings.Join(panics, ""); text != "" {
+		panic(text)
+	}
+	return outcomes
 }
 
 // outcome is what became of a step.
@@ -196,28 +216,27 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, written 
 // changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to what is ours alone,
 // that is replaced. If nobody desires anything new, this is known to be the cause, and comes first.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
-	live, replacement := s.live, s.difference.replacement
-	if replacement == nil || !s.drifted {
-		changed, err := a.send(ctx, s.desired, s.rendered)
-		switch {
-		case err != nil && (replacement == nil || !apierrors.IsInvalid(err)):
-			return nil, err
-		case err == nil && replacement == nil:
-			return changed, nil
-		case err == nil:
-			left, err := a.differ.compare(changed, s.rendered)
-			if err != nil || left.replacement == nil {
-				return changed, nil
-			}
-			live, replacement = changed, left.replacement
-		}
+	replacement := s.difference.replacement
+	if replacement != nil && s.drifted {
+		return a.replaceAndApply(ctx, s, s.live, replacement)
 	}
+	changed, err := a.send(ctx, s.desired, s.rendered)
+	switch {
+	case replacement == nil || err != nil && !apierrors.IsInvalid(err):
+		return changed, err
+	case err != nil:
+		return a.replaceAndApply(ctx, s, s.live, replacement)
+	}
+	if left, err := a.differ.compare(changed, s.rendered); err == nil && left.replacement != nil {
+		return a.replaceAndApply(ctx, s, changed, left.replacement)
+	}
+	return changed, nil
+}
+
+func (a *Applier) replaceAndApply(ctx context.Context, s step, live client.Object, replacement map[string]any) (client.Object, error) {
 	changed, err := a.replace(ctx, s.desired, live, replacement)
-	if err != nil {
-		return nil, err
-	}
-	if a.differ.upToDate(changed, s.rendered) {
-		return changed, nil
+	if err != nil || a.differ.upToDate(changed, s.rendered) {
+		return changed, err
 	}
 	return a.send(ctx, s.desired, s.rendered)
 }

@@ -78,9 +78,8 @@ func (a *Applier) corrects(ctx context.Context, s step) contest {
 	known.contested = ""
 	for _, path := range s.difference.fields {
 		field := strings.TrimPrefix(path.String(), ".")
-		times := append(corrections[field], now)
-		corrections[field] = times[max(0, len(times)-contestedCorrections):]
-		if len(times) >= contestedCorrections && known.contested == "" {
+		corrections[field] = append(corrections[field], now)
+		if len(corrections[field]) >= contestedCorrections && known.contested == "" {
 			known.contested, known.manager = field, a.managerOf(ctx, s, path)
 		}
 	}

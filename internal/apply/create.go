@@ -30,15 +30,15 @@ type conflict struct {
 	at       time.Time
 }
 
-// conflict returns what is known to be in the way of a desired object, and how long to wait before asking again.
-func (a *Applier) conflict(desired client.Object) (_ *ConflictError, wait time.Duration) {
+// conflict returns what is known to be in the way of a desired object, nil if nothing is.
+func (a *Applier) conflict(desired client.Object) *ConflictError {
 	known, ok := a.conflicts.get(desired)
 	if !ok {
-		return nil, 0
+		return nil
 	}
 	found := known.found
 	found.RetryAfter = max(known.interval-a.clock.Since(known.at), 0)
-	return &found, found.RetryAfter
+	return &found
 }
 
 // foundConflict remembers what is in the way.
@@ -57,7 +57,7 @@ func (a *Applier) foundConflict(desired client.Object, found *ConflictError) *Co
 // selects by, or lags. Then what is there decides. If that is ours the refusal is returned: what is desired may depend on the
 // object that was not seen.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
-	if s.blocked {
+	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {
 		case err != nil:
 			return nil, err

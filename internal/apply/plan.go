@@ -32,8 +32,8 @@ type step struct {
 	drifted bool
 	// partial says that the separable fields stay as they are.
 	partial bool
-	// blocked says that somebody else's object has the name, as this process has found out by a refusal.
-	blocked bool
+	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
+	inTheWay *ConflictError
 	// err says why nothing can be done.
 	err error
 }
@@ -64,32 +64,36 @@ func (a *Applier) plan(owner client.Object, desired, observed []client.Object, p
 func (a *Applier) compare(owner, desired, live client.Object, partial bool) step {
 	s := step{desired: desired, live: live, partial: partial}
 	if live != nil {
-		if s.err = a.checkOwnership(owner, desired, live); s.err != nil {
-			return s
-		}
-	} else if conflict, wait := a.conflict(desired); conflict != nil {
-		s.blocked = true
-		if wait > 0 {
-			s.err = conflict
-			return s
-		}
+		s.err = a.checkOwnership(owner, desired, live)
+	} else if s.inTheWay = a.conflict(desired); s.inTheWay != nil && s.inTheWay.RetryAfter > 0 {
+		s.err = s.inTheWay
+	}
+	if s.err != nil {
+		return s
 	}
 	var err error
 	if s.rendered, err = a.differ.render(owner, desired); err == nil && live != nil {
-		s.drifted = a.differ.sameHash(live, s.rendered) || a.wrote(live, s.rendered)
-		wanted := s.rendered
-		if s.partial {
-			wanted = a.differ.rest(s.rendered)
-		}
-		s.difference, err = a.differ.compare(live, wanted)
+		err = a.compareWith(live, &s)
 	}
 	if err != nil {
 		s.err = &RenderError{Name: desired.GetName(), Err: err}
 	}
-	if err == nil && live != nil && a.futile(live, s.rendered, s.difference) {
+	return s
+}
+
+// compareWith finds out how a live object differs from what was rendered in the step.
+func (a *Applier) compareWith(live client.Object, s *step) error {
+	s.drifted = a.differ.sameHash(live, s.rendered) || a.wrote(live, s.rendered)
+	wanted := s.rendered
+	if s.partial {
+		wanted = a.differ.rest(s.rendered)
+	}
+	var err error
+	s.difference, err = a.differ.compare(live, wanted)
+	if err == nil && a.futile(live, s.rendered, s.difference) {
 		s.difference = difference{}
 	}
-	return s
+	return err
 }
 
 // pending says whether the step is to write anything.
@@ -120,7 +124,7 @@ func (p Plan) Changing() bool {
 // Missing says whether the plan is to create or to adopt anything, and knows of nothing that prevents it.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
-		if s.err == nil && (s.live == nil && !s.blocked || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
+		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
 			return true
 		}
 	}
@@ -138,6 +142,9 @@ func (p Plan) Differs(kind string, field ...string) bool {
 func (p Plan) Err() error {
 	var errs []error
 	for _, s := range p.steps {
+		if s.err == nil && s.inTheWay != nil {
+			s.err = s.inTheWay
+		}
 		errs = append(errs, s.err)
 	}
 	return errors.Join(errs...)

@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -77,7 +78,7 @@ func checkSameJSON(t *testing.T, wanted, rendered any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(want) != string(got) {
+	if !bytes.Equal(want, got) {
 		t.Errorf("%s is rendered as %s", want, got)
 	}
 }

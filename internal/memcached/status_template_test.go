@@ -43,11 +43,11 @@ func templateRows(t *testing.T) []statusCase {
 		quiet("nothing is written, and the template had been seen when the status was", makeCache(3, told(3, 3)),
 			nil, makeDeployment(t, mc, settled, next)),
 		quiet("a second such write", makeCache(3, told(3, 3)),
-			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, next, next)),
+			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, nextButOne)),
 		rolling("a write that changes the template", makeCache(3, told(3, 3)),
 			makeDeployment(t, mc, settled, runs("memcached:1")), makeDeployment(t, mc, settled, next)),
 		rolling("a write over a template that nobody has seen", makeCache(3, told(3, 0)),
-			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, next, next)),
+			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, nextButOne)),
 		rolling("nothing is written, and the template had not been seen when the status was", makeCache(3, told(3, 0)),
 			nil, makeDeployment(t, mc, settled, next)),
 		rolling("the status is of an earlier spec", makeCache(3, told(3, 3), func(mc *cachev1alpha1.Memcached) {
@@ -145,3 +145,6 @@ func TestStatusOfSizeZeroStaysReady(t *testing.T) {
 		t.Errorf("%+v", ready)
 	}
 }
+
+// nextButOne makes two generations that nobody has seen.
+func nextButOne(d *appsv1.Deployment) { d.Generation += 2 }

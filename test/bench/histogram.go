@@ -23,13 +23,13 @@ func (f families) histogram(name string, labels ...string) histogram {
 	h := histogram{atMost: map[float64]uint64{}}
 	for _, one := range f[name].GetMetric() {
 		if hasLabels(one, labels) {
-			h.add(one.GetHistogram())
+			add(&h, one.GetHistogram())
 		}
 	}
 	return h
 }
 
-func (h *histogram) add(one *dto.Histogram) {
+func add(h *histogram, one *dto.Histogram) {
 	h.count += one.GetSampleCount()
 	h.sum += one.GetSampleSum()
 	for _, bucket := range one.GetBucket() {

@@ -72,7 +72,7 @@ func (b *bench) becomeReady(ctx context.Context, r *rig) error {
 }
 
 // createBare creates the children of the Memcacheds from first to before end, one set each half second.
-func (b *bench) createBare(ctx context.Context, r *rig, began *stopwatch, first, end int) error {
+func (*bench) createBare(ctx context.Context, r *rig, began *stopwatch, first, end int) error {
 	children, err := childrenOf(end)
 	if err != nil {
 		return err

@@ -12,11 +12,12 @@ import (
 
 func TestReadinessIsJudgedByTheDifference(t *testing.T) {
 	b := &bench{}
-	ms := func(values ...time.Duration) []time.Duration {
-		for i := range values {
-			values[i] *= time.Millisecond
+	ms := func(values ...int) []time.Duration {
+		var durations []time.Duration
+		for _, value := range values {
+			durations = append(durations, time.Duration(value)*time.Millisecond)
 		}
-		return values
+		return durations
 	}
 	b.addReadiness(ms(200, 300, 900), ms(150, 160, 170), ms(140, 145, 150))
 	got := map[string]verdict{}

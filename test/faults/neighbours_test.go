@@ -138,7 +138,7 @@ func TestBusyNeighbours(t *testing.T) {
 	}
 }
 
-// TestPanic lets the operator panic twice in the middle of a reconciliation.
+// TestPanic lets the operator panic in the middle of two reconciliations.
 func TestPanic(t *testing.T) {
 	p := newPlay(t)
 	defer p.end()
@@ -152,7 +152,7 @@ func TestPanic(t *testing.T) {
 			return interceptor.NewClient(c, interceptor.Funcs{Patch: func(
 				ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
 			) error {
-				if left.Add(-1) >= 0 {
+				if _, ok := object.(*appsv1.Deployment); ok && left.Add(-1) >= 0 {
 					panic("a mistake of a developer")
 				}
 				return c.Patch(ctx, object, patch, opts...)

@@ -27,8 +27,8 @@ const (
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_services_0.1/crash-after",
-		file: "internal/apply/apply.go", from: "	for i, step := range plan.steps {\n		writes.Go(",
-		to: "	for i, step := range plan.steps {\n		if plan.steps[0].live != nil {\n			break\n		}\n		writes.Go(",
+		file: "internal/apply/apply.go", from: "			outcomes[i] = a.execute(ctx, plan.owner, step)\n",
+		to: "			if plan.steps[0].live == nil {\n				outcomes[i] = a.execute(ctx, plan.owner, step)\n			}\n",
 	},
 	{
 		name: "2 ambiguous write", pkg: inApply, test: "TestApply",
@@ -79,7 +79,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "11 a status that lies", pkg: inMemcached, test: "TestStatusThroughRollouts",
-		file: "internal/memcached/work.go", from: "unseen := deployment.Generation > status.ObservedGeneration", to: "unseen := false",
+		file: "internal/memcached/work.go", from: "	return deployment.Generation > deployment.Status.ObservedGeneration", to: "	return false",
 	},
 	{
 		name: "12 an object of somebody else bears the name", pkg: inControllers, test: "TestControllers",
@@ -116,8 +116,8 @@ var patterns = []pattern{
 	{
 		name: "18 partial failure", pkg: inControllers, test: "TestControllers",
 		spec: "may be a quota, whose words are told, and recovers when there is room",
-		file: "internal/apply/apply.go", from: "		writes.Go(func() { outcomes[i] = a.execute(ctx, plan.owner, step) })\n",
-		to: "		if outcomes[i] = a.execute(ctx, plan.owner, step); outcomes[i].err != nil {\n			break\n		}\n",
+		file: "internal/apply/apply.go", from: "			outcomes[i] = a.execute(ctx, plan.owner, step)\n",
+		to: "			if i == 0 {\n				outcomes[i] = a.execute(ctx, plan.owner, step)\n			}\n",
 	},
 	{
 		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers",
