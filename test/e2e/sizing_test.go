@@ -55,7 +55,7 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 		},
 		// What is not for items counts most in a small node: a page for each slab class, the reserve for the kernel, and the
 		// buffers, of which the filler uses few as it reads its answers.
-		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.7),
+		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
 		Entry("maxConnections 4096, threads 8", SpecTimeout(3*time.Minute),
