@@ -57,6 +57,23 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		}))
 		NewWithT(t).Expect(attempt(t, i.admin)).To(MatchError(ContainSubstring("registry.example.com/miner:1 is not in the ConfigMap")))
 	})
+	t.Run("what a deletion has orphaned may be adopted, and given to nobody else", func(t *testing.T) {
+		g := NewWithT(t)
+		service := &corev1.Service{ObjectMeta: named(existing)}
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service)).To(Succeed())
+		owners := service.OwnerReferences
+		service.OwnerReferences = nil
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, "cache.example.com/applied-hash", "0123456789abcdef")
+		g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
+		g.Expect(updateService(func(s *corev1.Service) { s.OwnerReferences = owners })(t, i.operator)).To(Succeed())
+		g.Expect(updateService(func(s *corev1.Service) {
+			s.OwnerReferences = append(slices.Clone(owners), metav1.OwnerReference{
+				APIVersion: "v1", Kind: "ConfigMap", Name: "stays", UID: "another",
+			})
+		})(t, i.operator)).To(MatchError(ContainSubstring("the operator adds no other owner")))
+		service.OwnerReferences = owners
+		g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
+	})
 	t.Run("an installer may allow the classes of the system", func(t *testing.T) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}
 		g := NewWithT(t)

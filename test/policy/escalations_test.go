@@ -78,6 +78,17 @@ func ownershipEscalations() []escalation {
 				APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: "website", UID: "mine", Controller: ptr.To(true),
 			}}
 		})},
+		{"take over the user's Deployment as if it were an orphan", "children", foreign, update(&appsv1.Deployment{ObjectMeta: named("website")},
+			func(d *appsv1.Deployment) {
+				d.Labels = map[string]string{
+					"app.kubernetes.io/name": "memcached", "app.kubernetes.io/instance": "website",
+					"app.kubernetes.io/managed-by": "memcached-operator",
+				}
+				d.Annotations = map[string]string{"cache.example.com/applied-hash": "0123456789abcdef"}
+				d.OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: "website", UID: "mine", Controller: ptr.To(true),
+				}}
+			})},
 		{"change the user's Deployment", "children", "metadata.ownerReferences", update(&appsv1.Deployment{ObjectMeta: named("website")}, func(d *appsv1.Deployment) {
 			d.Spec.Replicas = ptr.To(int32(0))
 		})},
