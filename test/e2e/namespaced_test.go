@@ -129,7 +129,7 @@ func mustStayIn(namespace string, since time.Time) {
 	for event := range requestsOf(operatorUser(namespace), since) {
 		Expect(denied(event)).To(BeFalse(), "%s %s", event.Verb, event.RequestURI)
 		if resourceOf(event) == "" {
-			Expect(event.RequestURI).To(MatchRegexp(`^/apis?(/[a-z0-9.]+){0,2}$`))
+			Expect(event.RequestURI).To(MatchRegexp(`^/apis?(/[a-z0-9.]+){0,2}([?]timeout=[0-9]+s)?$`))
 			continue
 		}
 		Expect(event.ObjectRef.Namespace).To(Equal(namespace), "%s %s", event.Verb, event.RequestURI)
