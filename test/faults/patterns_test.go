@@ -156,9 +156,10 @@ var patterns = []pattern{
 		to: "	if live == nil || live.Annotations[templateHashAnnotation] != \"\" {",
 	},
 	{
-		name: "26 starvation by a busy neighbour", pkg: inFaults, test: "TestBusyNeighbours",
-		file: "controllers/memcached_controller.go", from: "	return applied.result(unconfirmed)",
-		to: "	if applied.err != nil {\n		<-ctx.Done()\n	}\n	return applied.result(unconfirmed)",
+		name: "26 starvation by a busy neighbour", pkg: inControllers, test: "TestControllers",
+		spec: "delays nobody but those whose namespace has it",
+		file: "controllers/workers.go", from: "		t.timer = f.clock.AfterFunc(slowAfter, t.leave)",
+		to: "		t.timer = f.clock.AfterFunc(time.Hour, t.leave)",
 	},
 	{
 		name: "27 a panic", pkg: inFaults, test: "TestPanic",
@@ -166,8 +167,9 @@ var patterns = []pattern{
 		to: "		RateLimiter:           rateLimiter(),\n		RecoverPanic:          ptr.To(false),",
 	},
 	{
-		name: "28 a resource that always fails", pkg: inFaults, test: "TestBusyNeighbours",
-		file: "controllers/outcome.go", from: "	result, err := r.applier.Apply(", to: "	defer func() {\n		if mc.Spec.Scheduling.NodeSelector != nil {\n			<-ctx.Done()\n		}\n	}()\n	result, err := r.applier.Apply(",
+		name: "28 a resource that always fails", pkg: inControllers, test: "TestWhatFailedComesAfterNewWork",
+		file: "controllers/workers.go", from: "		opts.Priority = ptr.To(min(ptr.Deref(opts.Priority, 0), failedPriority))\n",
+		to: "		opts.Priority = ptr.To(0)\n",
 	},
 	{
 		name: "29 a leak", pkg: inFaults, test: "TestEndurance",
