@@ -26,7 +26,7 @@ const (
 // patterns are checked by TestPatterns; make test-mutations applies each mutation and expects the test to fail.
 var patterns = []pattern{
 	{
-		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/crash-before",
+		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/500",
 		file: "internal/apply/apply.go", from: "			outcomes[i] = a.execute(ctx, plan.owner, step)\n",
 		to: "			if plan.steps[0].live == nil {\n				outcomes[i] = a.execute(ctx, plan.owner, step)\n			}\n",
 	},
