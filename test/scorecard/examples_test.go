@@ -16,7 +16,7 @@ var exampleMutations = map[string]mutation{
 	"an example that the operator cannot carry out": {
 		func(b *bundle) {
 			replaceExample(b, `"memory": "288Mi"`, `"memory": "300Mi"`)
-			replaceExample(b, `"requests": {`, `"limits": {"memory": "400Mi"}, "requests": {`)
+			replaceExample(b, `"requests": {`, `"limits": {"memory": "460Mi"}, "requests": {`)
 		}, "the operator cannot carry it out",
 	},
 	"an example of another kind": {
