@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 var _ = Describe("What prevents the desired state", func() {
@@ -110,52 +109,6 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 
-	It("is no object of ours that has lost its owner, which is adopted with one write", func(ctx SpecContext) {
-		mc := converged(ctx, o, 1)
-		deployment := live(ctx, mc, &appsv1.Deployment{})
-		change(ctx, deployment, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
-		Expect(o.try(ctx, mc, writeDeployment)).To(Succeed())
-		adopted := live(ctx, mc, &appsv1.Deployment{})
-		Expect(metav1.IsControlledBy(adopted, mc)).To(BeTrue())
-		Expect(adopted.Spec).To(Equal(deployment.Spec))
-		o.step(ctx, mc)
-	})
-
-	It("is not what a deletion has orphaned: another Memcached of the name adopts it, with the pods as they are", func(ctx SpecContext) {
-		earlier := converged(ctx, o, 3)
-		pods := pods(ctx, earlier.Namespace, earlier.Name)
-		Expect(user.Delete(ctx, earlier)).To(Succeed())
-		for _, child := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
-			// The garbage collector does so if the deletion asks for it.
-			change(ctx, live(ctx, earlier, child), func(child client.Object) { child.SetOwnerReferences(nil) })
-		}
-		template := live(ctx, earlier, &appsv1.Deployment{}).Spec.Template
-		mc := &cachev1alpha1.Memcached{
-			ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name},
-			Spec:       cachev1alpha1.MemcachedSpec{Size: 3},
-		}
-		Expect(user.Create(ctx, mc)).To(Succeed())
-		newer := newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
-		Expect(newer.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
-		adopted := live(ctx, mc, &appsv1.Deployment{})
-		Expect(metav1.IsControlledBy(adopted, mc)).To(BeTrue())
-		Expect(adopted.OwnerReferences).To(HaveLen(1))
-		Expect(adopted.Spec.Template).To(Equal(template))
-		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
-		Expect(newer.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		Expect(status(ctx, mc).Nodes).To(HaveLen(len(pods)))
-	})
-
-	It("is not a PodDisruptionBudget that is wanted no more and has lost its label meanwhile", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Labels = nil })
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
-		Expect(o.try(ctx, mc, deleteBudget, writeStatus)).To(Succeed())
-		Expect(o.requests.Gets()).To(Equal([]string{"get poddisruptionbudgets"}))
-		o.step(ctx, mc)
-	})
-
 	It("may be the child of an earlier Memcached of the same name, which is waited for", func(ctx SpecContext) {
 		earlier := converged(ctx, o, 1)
 		Expect(user.Delete(ctx, earlier)).To(Succeed())
@@ -229,7 +182,6 @@ var _ = Describe("What prevents the desired state", func() {
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		before := live(ctx, mc, &appsv1.Deployment{})
-		// tooLittle passes the lower bound at admission, which cannot know the exact size of the hash table.
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("73Mi"))
 			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: tooLittle}

@@ -18,8 +18,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// tellProgress is how often the operator says how far a change has come.
-const tellProgress = 5 * time.Second
+// progressStatusInterval is how often the operator reports how far a change has come.
+const progressStatusInterval = 5 * time.Second
 
 // change is what happens to a Memcached with many nodes.
 type change struct {
@@ -136,7 +136,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	b.report.hold(manyNodes, "child writes: "+c.name, "writes", float64(children), threshold{float64(c.children), true})
 	b.report.add(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
 	b.report.hold(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
-		float64(statuses-int(took/tellProgress)), threshold{float64(c.statuses), true})
+		float64(statuses-int(took/progressStatusInterval)), threshold{float64(c.statuses), true})
 	b.report.add(manyNodes, "sent in status writes: "+c.name, "KiB", float64(written)/1024)
 	b.report.add(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
