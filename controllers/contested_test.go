@@ -86,6 +86,18 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
 	})
 
+	It("does not make a template that was put back look refused", func(ctx SpecContext) {
+		mc := converged(ctx, o, 1)
+		for range 3 {
+			change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Image = "another:1"
+			})
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
+	})
+
 	It("is nobody if the corrections are of different fields, or far apart", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		for range 5 {

@@ -114,7 +114,8 @@ func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, obs
 	}
 	result, err := r.applier.Apply(ctx, plan)
 	a := judge(errors.Join(invalid, err))
-	a.TemplatePending = drifted && err != nil
+	a.TemplatePending = drifted && err != nil &&
+		r.applier.Plan(mc, desired, result.Objects).Differs(deploymentKind.Kind, podTemplate...)
 	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
 	for _, kind := range result.Corrected {
 		r.metrics.Corrected(kind)
