@@ -125,6 +125,24 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
+// progressWrites returns how many writes of each Memcached's status told only how far it had come: those that the operator had
+// put off until progressStatusInterval after the write before, and that another write followed.
+func progressWrites(requests []request) map[types.NamespacedName]int {
+	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
+	for _, r := range requests {
+		if !r.isWrite() || !r.toStatus() {
+			continue
+		}
+		if due[r.object] {
+			progress[r.object]++
+		}
+		before, written := last[r.object]
+		due[r.object] = written && r.received.Sub(before) >= progressStatusInterval
+		last[r.object] = r.answered
+	}
+	return progress
+}
+
 // auditLog reads the audit log while it grows.
 type auditLog struct {
 	path     string

@@ -4,9 +4,11 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,6 +47,28 @@ func TestAuditLog(t *testing.T) {
 	}
 	if got := updates(got); got != 2 {
 		t.Errorf("there are %d updates, not 2", got)
+	}
+}
+
+// TestProgressWrites counts what came five seconds after the write before, unless it was the last word.
+func TestProgressWrites(t *testing.T) {
+	began := time.Now()
+	at := func(name string, after time.Duration) request {
+		return request{
+			verb: "patch", resource: "memcacheds/status", code: http.StatusOK, object: types.NamespacedName{Name: name},
+			received: began.Add(after), answered: began.Add(after + 10*time.Millisecond),
+		}
+	}
+	got := progressWrites([]request{
+		at("quick", 0), at("slow", 0), at("hasty", 0), at("late", 0),
+		at("quick", time.Second),
+		at("hasty", 4*time.Second), at("hasty", 8*time.Second),
+		at("slow", 5010*time.Millisecond), at("slow", 10020*time.Millisecond), at("slow", 11*time.Second),
+		at("late", 20*time.Second),
+	})
+	want := map[types.NamespacedName]int{{Name: "slow"}: 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
