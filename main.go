@@ -11,19 +11,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/distribution/reference"
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers, for make run
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -36,6 +33,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/fence"
+	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
@@ -129,7 +127,7 @@ func run(ctx context.Context, args []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q is no flag, and a value follows its flag after an equals sign; --help lists the flags", flags.Arg(0))
 	}
-	setLogger(zap.New(zap.UseFlagOptions(&opts.zap)))
+	logging.Setup(os.Stderr, zap.UseFlagOptions(&opts.zap))
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
 	if err := opts.validate(); err != nil {
 		return err
@@ -159,13 +157,6 @@ func run(ctx context.Context, args []string) error {
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"watchNamespace", os.Getenv(namespaceVariable))
 	return mgr.Start(ctx)
-}
-
-// setLogger also takes what client-go and the standard library's servers log: every line is JSON.
-func setLogger(logger logr.Logger) {
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
-	slog.SetDefault(slog.New(logr.ToSlogHandler(logger)))
 }
 
 func (o *options) validate() error {

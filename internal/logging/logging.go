@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logging writes the log of the operator and of its libraries.
+package logging
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// Setup makes a logger with these options write what the operator, client-go and the servers of the standard library log, to
+// the writer.
+func Setup(to io.Writer, options ...zap.Opts) {
+	logger := newLogger(to, options...)
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	slog.SetDefault(slog.New(logr.ToSlogHandler(logger)))
+}
+
+func newLogger(to io.Writer, options ...zap.Opts) logr.Logger {
+	return zap.New(append(options, zap.WriteTo(visibleText{to}))...)
+}
+
+// visibleText writes log entries. Errors quote what webhooks, containers and users wrote: a control character, or one that
+// changes the direction of text, could forge a line or hide one. It is written as JSON escapes it.
+type visibleText struct {
+	io.Writer
+}
+
+// Write implements io.Writer for whole entries, as zap writes them.
+func (v visibleText) Write(entry []byte) (int, error) {
+	var escaped strings.Builder
+	for _, r := range string(entry) {
+		if r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Bidi_Control) {
+			fmt.Fprintf(&escaped, `\u%04x`, r)
+		} else {
+			escaped.WriteRune(r)
+		}
+	}
+	if _, err := io.WriteString(v.Writer, escaped.String()); err != nil {
+		return 0, err
+	}
+	return len(entry), nil
+}
