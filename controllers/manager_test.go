@@ -208,7 +208,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		Entry("a quota for pods", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
 			status.Conditions = []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
-				Message: `pods "cache-x" is forbidden: exceeded quota: small, requested: limits.memory=196Mi`,
+				Message: `pods "cache-x" is forbidden: exceeded quota: small, requested: limits.memory=198Mi`,
 			}}
 		}, "QuotaExceeded", "exceeded quota: small"),
 	)

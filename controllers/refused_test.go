@@ -189,7 +189,7 @@ var _ = Describe("What prevents the desired state", func() {
 		err := o.try(ctx, mc, writeStatus)
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
 		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
-		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("175Mi"), ContainSubstring("at least 179Mi")))
+		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("175Mi"), ContainSubstring("at least 181Mi")))
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 

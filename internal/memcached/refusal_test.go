@@ -44,12 +44,12 @@ func TestRefusalReason(t *testing.T) {
 		{denied, pod + `policy "sidecar" denied request: no such key: containers`},
 		// k8s.io/kubernetes/plugin/pkg/admission/limitranger/admission.go
 		{denied, pod + "minimum memory usage per Container is 1Gi.  No request is specified"},
-		{denied, pod + "minimum memory usage per Container is 1Gi, but request is 196Mi"},
+		{denied, pod + "minimum memory usage per Container is 1Gi, but request is 198Mi"},
 		{denied, pod + "minimum cpu usage per Pod is 1, but limit is 500m"},
-		{denied, pod + "maximum memory usage per Container is 128Mi, but limit is 196Mi"},
+		{denied, pod + "maximum memory usage per Container is 128Mi, but limit is 198Mi"},
 		{denied, pod + "maximum cpu usage per Pod is 1.  No limit is specified"},
 		{denied, pod + "memory max limit to request ratio per Container is 1, but provided ratio is 2.000000"},
-		{denied, pod + "[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Pod is 128Mi, but limit is 196Mi]"},
+		{denied, pod + "[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Pod is 128Mi, but limit is 198Mi]"},
 		// openshift/apiserver-library-go/pkg/securitycontextconstraints/sccadmission/admission.go
 		{denied, pod + `unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable by user or serviceaccount]`},
 		// Others: RBAC, PriorityClass, validation, the API server in trouble.

@@ -21,22 +21,22 @@ func TestResources(t *testing.T) {
 		return list
 	}
 	for name, c := range map[string]struct{ limits, requests, wantLimits, wantRequests corev1.ResourceList }{
-		"none":                         {nil, nil, list("memory", "196Mi"), list("memory", "196Mi")},
+		"none":                         {nil, nil, list("memory", "198Mi"), list("memory", "198Mi")},
 		"a limit":                      {list("memory", "1Gi"), nil, list("memory", "1Gi"), list("memory", "1Gi")},
 		"a request":                    {nil, list("memory", "1Gi"), list("memory", "1Gi"), list("memory", "1Gi")},
 		"both":                         {list("memory", "2Gi"), list("memory", "1Gi"), list("memory", "2Gi"), list("memory", "1Gi")},
-		"CPU request":                  {nil, list("cpu", "100m"), list("memory", "196Mi"), list("memory", "196Mi", "cpu", "100m")},
-		"CPU limit of 4, so 4 threads": {list("cpu", "4"), nil, list("memory", "196Mi", "cpu", "4"), list("memory", "196Mi", "cpu", "4")},
+		"CPU request":                  {nil, list("cpu", "100m"), list("memory", "198Mi"), list("memory", "198Mi", "cpu", "100m")},
+		"CPU limit of 4, so 4 threads": {list("cpu", "4"), nil, list("memory", "198Mi", "cpu", "4"), list("memory", "198Mi", "cpu", "4")},
 		"a CPU limit and a smaller request": {
-			list("cpu", "4"), list("cpu", "1"), list("memory", "196Mi", "cpu", "4"), list("memory", "196Mi", "cpu", "1"),
+			list("cpu", "4"), list("cpu", "1"), list("memory", "198Mi", "cpu", "4"), list("memory", "198Mi", "cpu", "1"),
 		},
 		"an ephemeral-storage limit": {
 			list("ephemeral-storage", "1Gi"), nil,
-			list("memory", "196Mi", "ephemeral-storage", "1Gi"), list("memory", "196Mi", "ephemeral-storage", "1Gi"),
+			list("memory", "198Mi", "ephemeral-storage", "1Gi"), list("memory", "198Mi", "ephemeral-storage", "1Gi"),
 		},
 		"ephemeral storage": {
 			list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "1Mi"),
-			list("memory", "196Mi", "ephemeral-storage", "1Gi"), list("memory", "196Mi", "ephemeral-storage", "1Mi"),
+			list("memory", "198Mi", "ephemeral-storage", "1Gi"), list("memory", "198Mi", "ephemeral-storage", "1Mi"),
 		},
 	} {
 		mc := makeCache(3)

@@ -26,18 +26,18 @@ type sizing struct {
 
 // floor is the memory, in bytes, below which memcached can be killed although it does what it was told. It was measured
 // with memcached 1.6.45 on 38 combinations of memory, threads, connections and loads (small items until eviction, then
-// every size class, then clients that fill all buffers), of which it exceeds the peak by 5 to 13 MiB:
+// every size class, then clients that fill all buffers), of which it exceeds the peak by 7 to 15 MiB:
 //
 //   - the item memory;
 //   - 39 MiB, since each of the 39 slab classes may take its first page of 1 MiB although the item memory is used up;
 //   - the hash table, old and new, during its expansion;
-//   - 9 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
+//   - 11 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
 //   - 1 KiB for each connection (measured: 0.7);
 //   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
 //
 // A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
 func (s sizing) floor() int64 {
-	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 9 * mebibyte, mebibyte / 10, kibibyte
+	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
 		int64(s.connections)*perConnection + s.buffers()
 }

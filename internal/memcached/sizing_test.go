@@ -58,8 +58,8 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 // TestFloorIsTheFormula has the floor of the default spec, and what one more of each costs.
 func TestFloorIsTheFormula(t *testing.T) {
 	base := sized(64, 4, 1024)
-	if got := fmt.Sprintf("%.1f", float64(base.floor())/float64(mebibyte)); got != "163.4" {
-		t.Errorf("the floor of 64 MiB, 4 threads and 1024 connections is %s MiB, not 163.4", got)
+	if got := fmt.Sprintf("%.1f", float64(base.floor())/float64(mebibyte)); got != "165.4" {
+		t.Errorf("the floor of 64 MiB, 4 threads and 1024 connections is %s MiB, not 165.4", got)
 	}
 	for _, c := range []struct {
 		name      string
@@ -114,15 +114,15 @@ func TestLimit(t *testing.T) {
 		sizing sizing
 		want   int64
 	}{
-		{sized(64, 4, 1024), 196},
-		{sized(64, 4, 65536), 1267},
-		{sized(64, 64, 65536), 64 + 39 + 6 + 9 + 7 + 64 + 1472 + 32},
-		{sized(640, 4, 1024), 640 + 39 + 96 + 9 + 1 + 1 + 44 + 32},
-		{sized(641, 4, 1024), 641 + 39 + 96 + 9 + 1 + 1 + 44 + 33}, // 5 % of memory exceeds 32 MiB
-		{sized(1024, 4, 1024), 1265},
-		{sized(4096, 4, 1024), 4779},
-		{sized(65536, 64, 65536), 65536 + 39 + 6144 + 9 + 7 + 64 + 1472 + 3277},
-		{sized(1<<20, 64, 65536), 1<<20 + 39 + 98304 + 9 + 7 + 64 + 1472 + 52429},
+		{sized(64, 4, 1024), 198},
+		{sized(64, 4, 65536), 1269},
+		{sized(64, 64, 65536), 64 + 39 + 6 + 11 + 7 + 64 + 1472 + 32},
+		{sized(640, 4, 1024), 640 + 39 + 96 + 11 + 1 + 1 + 44 + 32},
+		{sized(641, 4, 1024), 641 + 39 + 96 + 11 + 1 + 1 + 44 + 33}, // 5 % of memory exceeds 32 MiB
+		{sized(1024, 4, 1024), 1267},
+		{sized(4096, 4, 1024), 4781},
+		{sized(65536, 64, 65536), 65536 + 39 + 6144 + 11 + 7 + 64 + 1472 + 3277},
+		{sized(1<<20, 64, 65536), 1<<20 + 39 + 98304 + 11 + 7 + 64 + 1472 + 52429},
 	} {
 		got := c.sizing.limit()
 		if got%mebibyte != 0 {
@@ -190,11 +190,11 @@ func TestSizingGrows(t *testing.T) {
 func TestCheckLimit(t *testing.T) {
 	s := sized(64, 4, 1024)
 	for limit, want := range map[string]string{
-		"164Mi": "", "1Gi": "", "172000000": "", "100P": "",
-		"163Mi": "the memory limit is 163Mi, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
-			"least 164Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
+		"166Mi": "", "1Gi": "", "175000000": "", "100P": "",
+		"165Mi": "the memory limit is 165Mi, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
+			"least 166Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
 		"0": "the memory limit is 0, but memcached with 64Mi of item memory, 1024 connections and 4 threads needs at " +
-			"least 164Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
+			"least 166Mi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
 	} {
 		got := ""
 		if err := s.check(resource.MustParse(limit)); err != nil {

@@ -73,7 +73,7 @@ func steadyRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		ready:       allThreeReady,
 		available:   available3,
-		progressing: "False NewerDefaultsAvailable: The operator's defaults are now a memory limit of 196Mi; the next rollout adopts them",
+		progressing: "False NewerDefaultsAvailable: The operator's defaults are now a memory limit of 198Mi; the next rollout adopts them",
 		degraded:    asExpected,
 	}, {
 		name:        "the image of an injected container is nobody's business",

@@ -21,8 +21,8 @@ import (
 const (
 	olderImage = "docker.io/library/memcached:1.6.40"
 	// olderLimit is what another sizing model computed for 64Mi; ours comes to presentLimit.
-	olderLimit   = "240Mi"
-	presentLimit = "196Mi"
+	olderLimit   = "242Mi"
+	presentLimit = "198Mi"
 )
 
 // older is an operator of an earlier version; the present one has testOptions.
@@ -197,8 +197,8 @@ func TestLimitBelowTheFloor(t *testing.T) {
 		"the same template runs":       {"120Mi", func(*appsv1.Deployment) {}, false},
 		"another template runs":        {"120Mi", func(d *appsv1.Deployment) { d.Annotations[templateHashAnnotation] = "0123" }, true},
 		"it runs for somebody else":    {"120Mi", func(d *appsv1.Deployment) { d.OwnerReferences[0].UID = "another" }, true},
-		"enough, and nothing runs":     {"164Mi", nil, false},
-		"enough, and the same runs":    {"164Mi", func(*appsv1.Deployment) {}, false},
+		"enough, and nothing runs":     {"166Mi", nil, false},
+		"enough, and the same runs":    {"166Mi", func(*appsv1.Deployment) {}, false},
 		"a limit of 0 is a limit":      {"0", nil, true},
 		"a negative limit is a limit":  {"-1Gi", nil, true},
 		"a limit that is no whole MiB": {"130000001", nil, true},

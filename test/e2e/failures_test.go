@@ -91,7 +91,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		i.untilRefused(ctx, &corev1.Pod{Spec: podsOf(ctx, i.neighbor)[0].Spec}, "maximum memory usage")
 
 		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
-			cachev1alpha1.ReasonAdmissionDenied, "forbidden", "maximum memory usage per Container is 100Mi, but limit is 196Mi")
+			cachev1alpha1.ReasonAdmissionDenied, "forbidden", "maximum memory usage per Container is 100Mi, but limit is 198Mi")
 		i.mustServe(ctx, incidentNodes)
 		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, limits)).To(Succeed()) })
 		i.mustServe(ctx, incidentNodes)

@@ -63,7 +63,7 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 		// 1 MiB less is refused.
 		Entry("the smallest limit that may be given", SpecTimeout(3*time.Minute),
 			cachev1alpha1.MemcachedSpec{Resources: cachev1alpha1.MemcachedResources{
-				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("164Mi")},
+				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("166Mi")},
 			}}, 1.6),
 	)
 })
