@@ -35,7 +35,7 @@ func (r *Reconciler) confirm(ctx context.Context, mc *cachev1alpha1.Memcached) e
 	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
 	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
 		reduceMemcached(latest)
-		r.memory.Written(latest) // the next observation begins with it
+		r.mutations.RecordWrite(latest) // the next observation begins with it
 		return errOutdated
 	}
 	r.confirmed.Store(client.ObjectKeyFromObject(mc), mc.UID)

@@ -64,7 +64,7 @@ func cacheOf(objects ...client.Object) *Reconciler {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	index := func(pod client.Object) []string { return []string{pod.GetLabels()[memcached.InstanceLabel]} }
 	return &Reconciler{
-		clock: clock, memory: apply.NewMemory(clock),
+		clock: clock, memory: apply.NewMutationCache(clock),
 		client: fake.NewClientBuilder().WithScheme(testenv.Scheme()).WithObjects(objects...).
 			WithIndex(&corev1.Pod{}, instanceIndex, index).Build(),
 	}

@@ -51,7 +51,7 @@ type Options struct {
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader
-	memory   *apply.Memory
+	memory   *apply.MutationCache
 	applier  *apply.Applier
 	recorder events.EventRecorder
 	metrics  *metrics.Metrics
@@ -71,7 +71,7 @@ func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,
 ) *Reconciler {
-	memory := apply.NewMemory(clock)
+	memory := apply.NewMutationCache(clock)
 	return &Reconciler{
 		client: c,
 		live:   live,

@@ -41,7 +41,7 @@ func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cache
 	} else if err != nil {
 		return nil, fmt.Errorf("get the Memcached: %w", err)
 	}
-	latest, _ := r.memory.Latest(mc, true)
+	latest, _ := r.mutations.Latest(mc, true)
 	mc, _ = latest.(*cachev1alpha1.Memcached)
 	return mc, nil
 }
@@ -86,7 +86,7 @@ func read[T client.Object](ctx context.Context, r *reads, object T, known bool) 
 	err := r.client.Get(ctx, r.name, object)
 	object.SetNamespace(r.name.Namespace)
 	object.SetName(r.name.Name)
-	latest, unconfirmed := r.memory.Latest(object, err == nil)
+	latest, unconfirmed := r.mutations.Latest(object, err == nil)
 	if latest == nil && apierrors.IsNotFound(err) && known {
 		latest, err = object, r.live.Get(ctx, r.name, object)
 	}

@@ -36,7 +36,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
 	reduceMemcached(answer)
-	r.memory.Written(answer)
+	r.mutations.RecordWrite(answer)
 	r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
 	r.tell(mc, status)
 	return nil

@@ -104,17 +104,17 @@ func watch[T client.Object](
 ) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
-			if !r.memory.Confirm(e.Object) && !e.IsInInitialList {
+			if !r.mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
 				enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			if when := change(e.ObjectOld, e.ObjectNew, r.memory.Confirm(e.ObjectNew)); !resync(e) {
+			if when := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !resync(e) {
 				enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), when)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
-			r.memory.Gone(e.Object)
+			r.mutations.ObserveDelete(e.Object)
 			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
 		},
 	}

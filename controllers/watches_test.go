@@ -34,7 +34,7 @@ func (a *addedTo) AddWithOpts(opts priorityqueue.AddOpts, _ ...reconcile.Request
 
 func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
 	unchanged := &cachev1alpha1.Memcached{}
 	unchanged.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	changed := unchanged.DeepCopy()
@@ -58,7 +58,7 @@ func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 
 func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
 	ready := &cachev1alpha1.Memcached{}
 	ready.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	var queue addedTo
@@ -83,7 +83,7 @@ func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
 // An interrupted watch tells everything again, as a resync does.
 func TestResyncsComeOneAfterTheOther(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMemory(clock)}
+	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	var queue addedTo
 	memcacheds, deployments := r.memcacheds(), watch(r, deploymentChange)

@@ -13,10 +13,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply/field"
 )
 
 // Options of an Applier.
@@ -27,24 +29,18 @@ type Options struct {
 	HashAnnotation string
 	// IdentityLabels are the keys of the labels that tell for which owner an object was made.
 	IdentityLabels []string
-	// Zeros are the fields whose zero values are enforced.
-	Zeros []Zero
-	// Exclusives are the fields to which nobody else may add.
-	Exclusives []Exclusive
-	// NamedLists are the lists whose items may not have the same name.
-	NamedLists []NamedList
-	// Separables are the fields without which the rest is written if they are refused.
-	Separables []Separable
+	// Rules are the rules for the fields of each Kind.
+	Rules map[schema.GroupVersionKind]field.Rules
 }
 
 // Applier writes the objects of owners.
 type Applier struct {
-	client client.Client
-	live   client.Reader
-	memory *Memory
-	clock  clock.PassiveClock
-	owner  client.FieldOwner
-	differ differ
+	client    client.Client
+	live      client.Reader
+	mutations *MutationCache
+	clock     clock.PassiveClock
+	owner     client.FieldOwner
+	differ    differ
 	// identity are the keys of the labels that tell for which owner an object was made.
 	identity []string
 
@@ -54,32 +50,31 @@ type Applier struct {
 }
 
 // New returns an Applier that writes with a client and reads past its cache with live.
-func New(c client.Client, live client.Reader, memory *Memory, clock clock.PassiveClock, opts Options) *Applier {
+func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
 	return &Applier{
-		client:   c,
-		live:     live,
-		memory:   memory,
-		clock:    clock,
-		owner:    client.FieldOwner(opts.FieldOwner),
-		identity: opts.IdentityLabels,
+		client:    c,
+		live:      live,
+		mutations: mutations,
+		clock:     clock,
+		owner:     client.FieldOwner(opts.FieldOwner),
+		identity:  opts.IdentityLabels,
 		differ: differ{
 			scheme:         c.Scheme(),
 			converter:      applyconfigurations.NewTypeConverter(c.Scheme()),
 			hashAnnotation: opts.HashAnnotation,
-			zeros:          opts.Zeros,
-			exclusives:     opts.Exclusives,
-			namedLists:     opts.NamedLists,
-			separables:     opts.Separables,
+			rules:          opts.Rules,
 		},
 	}
 }
 
-// Forget ends the memory of all objects of a name.
-func (a *Applier) Forget(name types.NamespacedName) {
-	a.memory.Forget(name)
-	a.conflicts.forgetName(name)
-	a.contests.forgetName(name)
-	a.answers.forgetName(name)
+// Forget drops what is remembered about objects.
+func (a *Applier) Forget(objects ...client.Object) {
+	for _, object := range objects {
+		a.mutations.Forget(object)
+		a.conflicts.forget(object)
+		a.contests.forget(object)
+		a.answers.forget(object)
+	}
 }
 
 // Result is what became of the objects of an owner.

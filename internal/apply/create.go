@@ -98,7 +98,7 @@ func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (e
 	}
 	a.conflicts.forget(desired)
 	if err == nil {
-		a.memory.Written(live)
+		a.mutations.RecordWrite(live)
 	}
 	return true, err
 }

@@ -19,36 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/example/memcached-operator/internal/apply/field"
 )
-
-// Zero is a field whose zero value matters. Go types leave zero values out, so nobody would notice that somebody else has
-// set the field.
-type Zero struct {
-	// Kind of the objects that have the field.
-	Kind schema.GroupVersionKind
-	// Path of the field.
-	Path []string
-	// Value of the field that nobody has set: false, or int64(0).
-	Value any
-}
-
-// Separable are fields that the API server may refuse, and without which the rest of an object is written nevertheless.
-type Separable struct {
-	// Kind of the objects that have the fields.
-	Kind schema.GroupVersionKind
-	// Paths of the fields.
-	Paths [][]string
-}
 
 // differ renders desired objects for server-side apply and compares them with live ones.
 type differ struct {
 	scheme         *runtime.Scheme
 	converter      managedfields.TypeConverter
 	hashAnnotation string
-	zeros          []Zero
-	exclusives     []Exclusive
-	namedLists     []NamedList
-	separables     []Separable
+	rules          map[schema.GroupVersionKind]field.Rules
 }
 
 // render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
@@ -93,10 +73,7 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 		return nil, fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
 	}
 	fields.SetGroupVersionKind(kind)
-	for _, zero := range d.zeros {
-		if zero.Kind != kind {
-			continue
-		}
+	for _, zero := range d.rules[kind].Zeros {
 		if _, found, _ := unstructured.NestedFieldNoCopy(content, zero.Path...); !found {
 			if err := unstructured.SetNestedField(content, zero.Value, zero.Path...); err != nil {
 				return nil, fmt.Errorf("set %v of %s: %w", zero.Path, object.GetName(), err)
@@ -120,9 +97,9 @@ type difference struct {
 func (d difference) none() bool { return d.fingerprint == "" }
 
 // touches says whether one of the fields is the given one, or below it.
-func (d difference) touches(field []string) bool {
+func (d difference) touches(prefix []string) bool {
 	return slices.ContainsFunc(d.fields, func(path fieldpath.Path) bool {
-		return startsWith(path, field)
+		return startsWith(path, prefix)
 	})
 }
 
@@ -172,11 +149,11 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 	return found, nil
 }
 
-func startsWith(path fieldpath.Path, field []string) bool {
-	if len(path) < len(field) {
+func startsWith(path fieldpath.Path, prefix []string) bool {
+	if len(path) < len(prefix) {
 		return false
 	}
-	for i, name := range field {
+	for i, name := range prefix {
 		if path[i].FieldName == nil || *path[i].FieldName != name {
 			return false
 		}
@@ -190,8 +167,7 @@ func removed(patch any, prefix fieldpath.Path) []fieldpath.Path {
 	switch patch := patch.(type) {
 	case map[string]any:
 		for key, value := range patch {
-			field := key
-			inner := append(prefix.Copy(), fieldpath.PathElement{FieldName: &field})
+			inner := append(prefix.Copy(), fieldpath.PathElement{FieldName: &key})
 			if value == nil {
 				paths = append(paths, inner)
 			}
@@ -219,22 +195,16 @@ func (d differ) hashOf(rendered *unstructured.Unstructured) string {
 	return rendered.GetAnnotations()[d.hashAnnotation]
 }
 
-// separable says whether an object has separable fields.
+// separable reports whether an object has separable fields.
 func (d differ) separable(object client.Object) bool {
-	kind := object.GetObjectKind().GroupVersionKind()
-	return slices.ContainsFunc(d.separables, func(s Separable) bool { return s.Kind == kind })
+	return len(d.rules[object.GetObjectKind().GroupVersionKind()].Separable) > 0
 }
 
-// rest returns what was rendered without its separable fields, nil if it has none.
+// rest returns what was rendered without its separable fields.
 func (d differ) rest(rendered *unstructured.Unstructured) *unstructured.Unstructured {
-	for _, separable := range d.separables {
-		if separable.Kind == rendered.GroupVersionKind() {
-			rest := rendered.DeepCopy()
-			for _, path := range separable.Paths {
-				unstructured.RemoveNestedField(rest.Object, path...)
-			}
-			return rest
-		}
+	rest := rendered.DeepCopy()
+	for _, path := range d.rules[rendered.GroupVersionKind()].Separable {
+		unstructured.RemoveNestedField(rest.Object, path...)
 	}
-	return nil
+	return rest
 }

@@ -12,47 +12,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// history holds one thing for each object, by its name and type. It is safe for concurrent use.
+// objectKey identifies an object without its UID.
+type objectKey struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+func keyOf(object client.Object) objectKey {
+	return objectKey{reflect.TypeOf(object), client.ObjectKeyFromObject(object)}
+}
+
+// history holds one entry for each object. It is safe for concurrent use.
 type history[T any] struct {
 	mutex   sync.Mutex
-	entries map[types.NamespacedName]map[reflect.Type]T
+	entries map[objectKey]T
 }
 
 func (h *history[T]) get(object client.Object) (T, bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	entry, ok := h.entries[client.ObjectKeyFromObject(object)][reflect.TypeOf(object)]
+	entry, ok := h.entries[keyOf(object)]
 	return entry, ok
 }
 
 func (h *history[T]) set(object client.Object, entry T) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	name := client.ObjectKeyFromObject(object)
 	if h.entries == nil {
-		h.entries = map[types.NamespacedName]map[reflect.Type]T{}
+		h.entries = map[objectKey]T{}
 	}
-	if h.entries[name] == nil {
-		h.entries[name] = map[reflect.Type]T{}
-	}
-	h.entries[name][reflect.TypeOf(object)] = entry
+	h.entries[keyOf(object)] = entry
 }
 
 func (h *history[T]) forget(object client.Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	name := client.ObjectKeyFromObject(object)
-	delete(h.entries[name], reflect.TypeOf(object))
-	if len(h.entries[name]) == 0 {
-		delete(h.entries, name)
-	}
-}
-
-// forgetName ends the history of all objects of a name.
-func (h *history[T]) forgetName(name types.NamespacedName) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	delete(h.entries, name)
+	delete(h.entries, keyOf(object))
 }
 
 // answer is how an object differed from what had just been applied: a webhook changes it, or the API server rounds a value. To

@@ -118,7 +118,7 @@ var _ = Describe("What is not ours", func() {
 		Expect(read(ctx, service(owner))).To(Equal(before))
 
 		By("putting the label back then")
-		observed, _ := memory.Latest(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: owner.GetName()}}, false)
+		observed, _ := mutations.Latest(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: owner.GetName()}}, false)
 		_, err = applier.Apply(ctx, applier.Plan(owner, []client.Object{service(owner)}, []client.Object{observed}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))

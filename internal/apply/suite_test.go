@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/apply/field"
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
@@ -33,9 +35,9 @@ var (
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.Client
-	// memory and now are those of the last Applier.
-	memory *apply.Memory
-	now    *clocktesting.FakePassiveClock
+	// mutations and now are those of the last Applier.
+	mutations *apply.MutationCache
+	now       *clocktesting.FakePassiveClock
 )
 
 func TestApply(t *testing.T) {
@@ -54,40 +56,36 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// newApplier has the fields that the operator has.
+var containers = []string{"spec", "template", "spec", "containers"}
+
+// newApplier has rules like those of the operator.
 func newApplier() *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
-	memory = apply.NewMemory(now)
-	return apply.New(ours, ours, memory, now, apply.Options{
+	mutations = apply.NewMutationCache(now)
+	return apply.New(ours, ours, mutations, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
 		IdentityLabels: []string{"app"},
-		Zeros: []apply.Zero{
-			{Kind: corev1.SchemeGroupVersion.WithKind("Service"), Path: []string{"spec", "publishNotReadyAddresses"}, Value: false},
-			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "paused"}, Value: false},
-			{Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
-		},
-		Exclusives: []apply.Exclusive{
-			{Kind: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Fields: []string{"spec"}},
-			{
-				Kind:   appsv1.SchemeGroupVersion.WithKind("Deployment"),
-				Path:   []string{"spec", "template", "spec", "containers"},
-				Fields: []string{"livenessProbe", "resources", "securityContext", "lifecycle"},
+		Rules: map[schema.GroupVersionKind]field.Rules{
+			corev1.SchemeGroupVersion.WithKind("Service"): {
+				Zeros: []field.Zero{{Path: []string{"spec", "publishNotReadyAddresses"}, Value: false}},
 			},
-			{
-				Kind:   appsv1.SchemeGroupVersion.WithKind("Deployment"),
-				Path:   []string{"spec", "template", "spec"},
-				Fields: []string{"securityContext", "hostNetwork"},
+			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): {Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+			appsv1.SchemeGroupVersion.WithKind("Deployment"): {
+				Zeros: []field.Zero{
+					{Path: []string{"spec", "paused"}, Value: false},
+					{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
+				},
+				Exclusives: []field.Exclusive{
+					{Path: containers, Fields: []string{"livenessProbe", "resources", "securityContext", "lifecycle"}},
+					{Path: []string{"spec", "template", "spec"}, Fields: []string{"securityContext", "hostNetwork"}},
+				},
+				NamedLists: []field.NamedList{
+					{Path: containers, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
+				},
+				Separable: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
 			},
 		},
-		NamedLists: []apply.NamedList{{
-			Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"),
-			Path: []string{"spec", "template", "spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"},
-		}},
-		Separables: []apply.Separable{{
-			Kind:  appsv1.SchemeGroupVersion.WithKind("Deployment"),
-			Paths: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
-		}},
 	})
 }
 

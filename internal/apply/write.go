@@ -43,7 +43,7 @@ func (a *Applier) patch(
 		kind := desired.GetObjectKind().GroupVersionKind().Kind
 		return nil, fmt.Errorf("apply %s %s: %w", kind, desired.GetName(), err)
 	}
-	a.memory.Written(answer)
+	a.mutations.RecordWrite(answer)
 	return answer, nil
 }
 
@@ -69,7 +69,7 @@ func (a *Applier) prune(ctx context.Context, object client.Object, result *Resul
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", object.GetName(), err)
 	}
-	a.memory.Deleted(object)
+	a.mutations.RecordDelete(object)
 	result.Written = true
 	return nil
 }

@@ -33,7 +33,7 @@ var patterns = []pattern{
 	{
 		name: "2 ambiguous write", pkg: inApply, test: "TestApply",
 		spec: "does not include an object of ours that the cache misses, as somebody has removed its label",
-		file: "internal/apply/create.go", from: "		a.memory.Written(live)\n", to: "",
+		file: "internal/apply/create.go", from: "		a.mutations.RecordWrite(live)\n", to: "",
 	},
 	{
 		name: "3 same name, new UID", pkg: inApply, test: "TestApply", spec: "is not deleted if another one has taken its name since",

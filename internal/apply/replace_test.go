@@ -10,20 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/internal/apply/field"
 )
 
 func TestReplacement(t *testing.T) {
-	kind := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	d := differ{
-		exclusives: []Exclusive{
-			{Kind: kind, Path: []string{"spec"}, Fields: []string{"securityContext", "hostNetwork"}},
-			{Kind: kind, Path: []string{"spec", "containers"}, Fields: []string{"resources", "lifecycle"}},
-			{Kind: schema.GroupVersionKind{Kind: "Another"}, Fields: []string{"spec"}},
+	d := differ{rules: map[schema.GroupVersionKind]field.Rules{
+		{Version: "v1", Kind: "Pod"}: {
+			Exclusives: []field.Exclusive{
+				{Path: []string{"spec"}, Fields: []string{"securityContext", "hostNetwork"}},
+				{Path: []string{"spec", "containers"}, Fields: []string{"resources", "lifecycle"}},
+			},
+			NamedLists: []field.NamedList{
+				{Path: []string{"spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
+			},
 		},
-		namedLists: []NamedList{{
-			Kind: kind, Path: []string{"spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"},
-		}},
-	}
+		{Kind: "Another"}: {Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+	}}
 	const desired = `
 spec:
   securityContext: {runAsNonRoot: true}
@@ -87,7 +90,7 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered := &unstructured.Unstructured{Object: parse(t, desired)}
-			rendered.SetGroupVersionKind(kind)
+			rendered.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 			before := rendered.DeepCopy()
 			got := d.replacement(&unstructured.Unstructured{Object: parse(t, c.live)}, rendered)
 			if diff := cmp.Diff(parse(t, c.want), got); diff != "" {

@@ -8,49 +8,24 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/example/memcached-operator/internal/apply/field"
 )
-
-// Exclusive are fields that only make sense whole, so that nobody else may add to them: resources, security contexts, hooks,
-// probes. An apply takes nothing away that somebody else has added, and the API server may refuse the mixture. What is desired
-// has everything in them set that the API server fills.
-type Exclusive struct {
-	// Kind of the objects that have the fields.
-	Kind schema.GroupVersionKind
-	// Path of what holds the fields. Lists on the way are matched by the names of their items.
-	Path []string
-	// Fields are the names of the fields. One that is not desired must not be there.
-	Fields []string
-}
-
-// NamedList is a list whose items have names of their own and are merged by something else. If somebody has changed that of
-// our item, an apply would be refused: it adds ours beside theirs, which has the same name.
-type NamedList struct {
-	// Kind of the objects that have the list.
-	Kind schema.GroupVersionKind
-	// Path of what holds the list. Lists on the way are matched by the names of their items.
-	Path []string
-	// Field is the list, Key the field of its items by which a strategic merge patch finds them.
-	Field, Key string
-	// Others are the further fields of an item by which an apply finds it.
-	Others []string
-	// Unset are the fields that our items must not have.
-	Unset []string
-}
 
 // replacement returns the strategic merge patch that puts back what is ours alone where an apply cannot, because something
 // must be taken away for it; nil if nothing must.
 func (d differ) replacement(live, rendered *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{}
-	for _, exclusive := range d.exclusives {
-		if exclusive.Kind == rendered.GroupVersionKind() {
-			merge(patch, descend(live.Object, rendered.Object, exclusive.Path, exclusive.replacement))
-		}
+	rules := d.rules[rendered.GroupVersionKind()]
+	for _, exclusive := range rules.Exclusives {
+		merge(patch, descend(live.Object, rendered.Object, exclusive.Path, func(live, rendered map[string]any) map[string]any {
+			return mapPatch(only(live, exclusive.Fields), only(rendered, exclusive.Fields))
+		}))
 	}
-	for _, list := range d.namedLists {
-		if list.Kind == rendered.GroupVersionKind() {
-			merge(patch, descend(live.Object, rendered.Object, list.Path, list.replacement))
-		}
+	for _, list := range rules.NamedLists {
+		merge(patch, descend(live.Object, rendered.Object, list.Path, func(live, rendered map[string]any) map[string]any {
+			return namedListPatch(list, live, rendered)
+		}))
 	}
 	if !removes(patch) {
 		return nil
@@ -85,15 +60,11 @@ func descend(live, rendered map[string]any, path []string, end func(live, render
 	return nil
 }
 
-func (e Exclusive) replacement(live, rendered map[string]any) map[string]any {
-	return mapPatch(only(live, e.Fields), only(rendered, e.Fields))
-}
-
-func only(object map[string]any, fields []string) map[string]any {
+func only(object map[string]any, names []string) map[string]any {
 	part := map[string]any{}
-	for _, field := range fields {
-		if value, ok := object[field]; ok {
-			part[field] = value
+	for _, name := range names {
+		if value, ok := object[name]; ok {
+			part[name] = value
 		}
 	}
 	return part
@@ -125,40 +96,41 @@ func mapPatch(from, to map[string]any) map[string]any {
 	return patch
 }
 
-func (l NamedList) replacement(live, rendered map[string]any) map[string]any {
+// namedListPatch returns the patch that gives our items of a list their key, nil if they have it.
+func namedListPatch(list field.NamedList, live, rendered map[string]any) map[string]any {
 	var patch []any
-	others, _ := live[l.Field].([]any)
-	items, _ := rendered[l.Field].([]any)
+	others, _ := live[list.Field].([]any)
+	items, _ := rendered[list.Field].([]any)
 	for _, item := range items {
 		ours := asMap(item)
 		theirs := named(others, ours["name"])
-		unset := l.unset(theirs)
+		unset := unsetPatch(list, theirs)
 		switch {
 		case theirs == nil:
-		case theirs[l.Key] != ours[l.Key]:
-			patch = append(patch, map[string]any{"$patch": "delete", l.Key: theirs[l.Key]}, item)
-		case slices.ContainsFunc(l.Others, func(field string) bool { return theirs[field] != ours[field] }):
+		case theirs[list.Key] != ours[list.Key]:
+			patch = append(patch, map[string]any{"$patch": "delete", list.Key: theirs[list.Key]}, item)
+		case slices.ContainsFunc(list.Others, func(other string) bool { return theirs[other] != ours[other] }):
 			// Somebody else's value of a field by which an apply finds the item: to give it ours takes theirs away.
-			patch = append(patch, map[string]any{"$patch": "delete", l.Key: theirs[l.Key]}, item)
+			patch = append(patch, map[string]any{"$patch": "delete", list.Key: theirs[list.Key]}, item)
 		case unset != nil:
-			unset[l.Key] = ours[l.Key]
+			unset[list.Key] = ours[list.Key]
 			patch = append(patch, unset)
 		}
 	}
 	if patch == nil {
 		return nil
 	}
-	return map[string]any{l.Field: patch}
+	return map[string]any{list.Field: patch}
 }
 
-func (l NamedList) unset(item map[string]any) map[string]any {
+func unsetPatch(list field.NamedList, item map[string]any) map[string]any {
 	var patch map[string]any
-	for _, field := range l.Unset {
-		if _, ok := item[field]; ok {
+	for _, name := range list.Unset {
+		if _, ok := item[name]; ok {
 			if patch == nil {
 				patch = map[string]any{}
 			}
-			patch[field] = nil
+			patch[name] = nil
 		}
 	}
 	return patch

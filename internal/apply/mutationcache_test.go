@@ -22,17 +22,21 @@ func version(resourceVersion string, uid types.UID) *corev1.Service {
 	}}
 }
 
-func latest(memory *apply.Memory, cached client.Object, found bool) client.Object {
-	latest, _ := memory.Latest(cached, found)
+func latest(mutations *apply.MutationCache, cached client.Object, found bool) client.Object {
+	latest, _ := mutations.Latest(cached, found)
 	return latest
 }
 
-func TestMemoryLatest(t *testing.T) {
-	written := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Written(object) } }
-	deleted := func(object *corev1.Service) func(*apply.Memory) { return func(m *apply.Memory) { m.Deleted(object) } }
+func TestMutationCacheLatest(t *testing.T) {
+	written := func(object *corev1.Service) func(*apply.MutationCache) {
+		return func(m *apply.MutationCache) { m.RecordWrite(object) }
+	}
+	deleted := func(object *corev1.Service) func(*apply.MutationCache) {
+		return func(m *apply.MutationCache) { m.RecordDelete(object) }
+	}
 	for _, test := range []struct {
 		name   string
-		did    func(*apply.Memory)
+		did    func(*apply.MutationCache)
 		after  time.Duration
 		cached *corev1.Service
 		found  bool
@@ -59,76 +63,76 @@ func TestMemoryLatest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			memory := apply.NewMemory(clock)
+			mutations := apply.NewMutationCache(clock)
 			if test.did != nil {
-				test.did(memory)
+				test.did(mutations)
 			}
 			clock.SetTime(clock.Now().Add(test.after))
 			got := ""
-			latest, unconfirmed := memory.Latest(test.cached, test.found)
+			latest, pending := mutations.Latest(test.cached, test.found)
 			if latest != nil {
 				got = latest.GetResourceVersion()
 			}
 			if got != test.want {
 				t.Errorf("got version %q, want %q", got, test.want)
 			}
-			if want := latest != nil && !test.found; unconfirmed != want {
-				t.Errorf("unconfirmed is %v, want %v", unconfirmed, want)
+			if want := latest != nil && !test.found; pending != want {
+				t.Errorf("pending is %v, want %v", pending, want)
 			}
 		})
 	}
 }
 
-func TestMemoryConfirm(t *testing.T) {
-	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	if memory.Confirm(version("10", "u")) {
+func TestMutationCacheObservesEvents(t *testing.T) {
+	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	if mutations.ObserveEvent(version("10", "u")) {
 		t.Error("an object that was never written was taken for our own write")
 	}
-	memory.Written(version("10", "u"))
-	if memory.Confirm(version("9", "u")) {
+	mutations.RecordWrite(version("10", "u"))
+	if mutations.ObserveEvent(version("9", "u")) {
 		t.Error("an older version was taken for our own write")
 	}
-	if !memory.Confirm(version("10", "u")) {
+	if !mutations.ObserveEvent(version("10", "u")) {
 		t.Error("our own write was not recognized")
 	}
-	memory.Written(version("12", "u"))
-	if memory.Confirm(version("13", "u")) {
+	mutations.RecordWrite(version("12", "u"))
+	if mutations.ObserveEvent(version("13", "u")) {
 		t.Error("a later write of somebody else was taken for ours")
 	}
-	if got := latest(memory, version("11", "u"), true); got == nil || got.GetResourceVersion() != "11" {
-		t.Errorf("what the cache has received must end the memory, got %v", got)
+	if got := latest(mutations, version("11", "u"), true); got == nil || got.GetResourceVersion() != "11" {
+		t.Errorf("what the cache has received must end the mutations, got %v", got)
 	}
 }
 
-func TestMemoryGone(t *testing.T) {
-	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	memory.Written(version("10", "u"))
-	memory.Gone(version("8", "earlier"))
-	if latest(memory, version("", ""), false) == nil {
-		t.Error("the deletion of an earlier object of the name ended the memory of the present one")
+func TestMutationCacheObservesDeletions(t *testing.T) {
+	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	mutations.RecordWrite(version("10", "u"))
+	mutations.ObserveDelete(version("8", "earlier"))
+	if latest(mutations, version("", ""), false) == nil {
+		t.Error("the deletion of an earlier object of the name dropped the present one")
 	}
-	memory.Gone(version("11", "u"))
-	if latest(memory, version("", ""), false) != nil {
+	mutations.ObserveDelete(version("11", "u"))
+	if latest(mutations, version("", ""), false) != nil {
 		t.Error("a deleted object was remembered")
 	}
 }
 
-func TestMemoryForget(t *testing.T) {
-	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	memory.Written(version("10", "u"))
-	memory.Forget(client.ObjectKeyFromObject(version("", "")))
-	if latest(memory, version("", ""), false) != nil {
+func TestMutationCacheForgets(t *testing.T) {
+	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	mutations.RecordWrite(version("10", "u"))
+	mutations.Forget(version("", ""))
+	if latest(mutations, version("", ""), false) != nil {
 		t.Error("what was forgotten was remembered")
 	}
 }
 
-func TestMemoryIsACopy(t *testing.T) {
-	memory := apply.NewMemory(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+func TestMutationCacheIsACopy(t *testing.T) {
+	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	object := version("10", "u")
-	memory.Written(object)
+	mutations.RecordWrite(object)
 	object.Labels = map[string]string{"changed": "later"}
-	latest(memory, version("9", "u"), true).SetAnnotations(map[string]string{"changed": "too"})
-	if got := latest(memory, version("9", "u"), true); len(got.GetLabels()) > 0 || len(got.GetAnnotations()) > 0 {
+	latest(mutations, version("9", "u"), true).SetAnnotations(map[string]string{"changed": "too"})
+	if got := latest(mutations, version("9", "u"), true); len(got.GetLabels()) > 0 || len(got.GetAnnotations()) > 0 {
 		t.Errorf("what was remembered has changed: %v", got)
 	}
 }
