@@ -14,7 +14,7 @@ func BenchmarkDesired(b *testing.B) {
 		if c.name != "minimal" && c.name != "everything" {
 			continue
 		}
-		observed := Observed{Deployment: live(b, c.mc, c.opts)}
+		observed := Observed{Children: children(live(b, c.mc, c.opts))}
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -29,7 +29,7 @@ func BenchmarkDesired(b *testing.B) {
 func BenchmarkStatus(b *testing.B) {
 	for name, size := range map[string]int{"3 nodes": 3, "1000 nodes": 1000} {
 		mc := makeCache(int32(size))
-		observed := Observed{Deployment: makeDeployment(b, mc, settled), Pods: makePods(size)}
+		observed := Observed{Children: children(makeDeployment(b, mc, settled)), Pods: makePods(size)}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -43,7 +43,7 @@ func BenchmarkStatus(b *testing.B) {
 		mc := makeCache(3)
 		deployment := makeDeployment(b, mc, specGeneration(2), revision(2), counts(2, 3, 1, 2), progress(rolloutOverdue))
 		pods := append(makePods(2), makePod("cache-5d4f-02", noRoomFor))
-		observed := Observed{Deployment: deployment, Pods: []corev1.Pod{pods[2], pods[1], pods[0]}}
+		observed := Observed{Children: children(deployment), Pods: []corev1.Pod{pods[2], pods[1], pods[0]}}
 		b.ReportAllocs()
 		for b.Loop() {
 			Status(mc, observed, Outcome{}, testOptions, noon)

@@ -6,6 +6,8 @@ package memcached
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -72,6 +75,11 @@ func live(t testing.TB, mc *cachev1alpha1.Memcached, opts Options) *appsv1.Deplo
 	deployment.UID, deployment.Generation = "deployment-uid", 1
 	deployment.OwnerReferences = []metav1.OwnerReference{controller("Memcached", mc.Name, mc.UID)}
 	return deployment
+}
+
+// children are the objects that are not nil.
+func children(objects ...client.Object) []client.Object {
+	return slices.DeleteFunc(objects, func(object client.Object) bool { return reflect.ValueOf(object).IsNil() })
 }
 
 // makeDeployment is the live Deployment of a Memcached, without a status unless changes set one.

@@ -199,10 +199,7 @@ func (c *cluster) count() appsv1.DeploymentStatus {
 // judge is syncRolloutStatus.
 func (c *cluster) judge() appsv1.DeploymentStatus {
 	old, status := c.deployment.Status, c.count()
-	reason := ""
-	if condition := deploymentCondition(c.deployment, appsv1.DeploymentProgressing); condition != nil {
-		reason = condition.Reason
-	}
+	reason := deploymentCondition(c.deployment, appsv1.DeploymentProgressing).Reason
 	switch {
 	case reason == rolloutComplete && status.Replicas == status.UpdatedReplicas:
 		return status

@@ -24,7 +24,7 @@ func conditions(mc *cachev1alpha1.Memcached, f facts, now time.Time) []metav1.Co
 		degraded,
 	} {
 		condition.ObservedGeneration = mc.Generation
-		condition.Message = clean(condition.Message)
+		condition.Message = sanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		if old := meta.FindStatusCondition(mc.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
@@ -46,7 +46,7 @@ func availableCondition(f facts) metav1.Condition {
 	}
 	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable
 	condition.Message += fmt.Sprintf(", %d are needed", f.required)
-	if f.deployment != nil && f.deployment.Status.ObservedGeneration == 0 && len(f.pods) == 0 && f.trouble == nil {
+	if f.workload != nil && f.workload.observedGeneration == 0 && len(f.nodes) == 0 && f.podProblem == nil {
 		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
 		condition.Message = "The cluster has not reported on the nodes yet"
 	}
@@ -60,18 +60,18 @@ func degradedCondition(f facts) metav1.Condition {
 		Reason:  cachev1alpha1.ReasonAsExpected,
 		Message: "Nothing prevents the desired state",
 	}
-	if problem := f.problem(); problem != nil {
+	if problem := f.primaryProblem(); problem != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
 	}
 	return condition
 }
 
-// problem is what the user should hear of first: what was refused, else what is wrong with the pods.
-func (f facts) problem() *Problem {
+// primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods.
+func (f facts) primaryProblem() *Problem {
 	if f.Problem != nil {
 		return f.Problem
 	}
-	return f.trouble
+	return f.podProblem
 }
 
 func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition {
@@ -89,12 +89,12 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 		return condition
 	case stuck != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonStuck, stuck
-	case f.work.reason != "":
-		condition.Reason, condition.Message = f.work.reason, f.work.message
+	case f.rollout.reason != "":
+		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
 		return condition
-	case f.outdated != "":
+	case f.staleDefaults != "":
 		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
-		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them", f.outdated)
+		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them", f.staleDefaults)
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
@@ -102,17 +102,17 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 	return condition
 }
 
-// stuck says why a change cannot go on; empty if it can, or if there is none. A Deployment that could not be written is stuck,
+// stuck says why a change cannot go on; empty if it can, or if there is none. A workload that could not be written is stuck,
 // even if it still moves to what it was told before. One that moves is not stuck because another object was refused.
 func (f facts) stuck() string {
-	moving := f.work.reason != "" && f.deployment != nil
+	moving := f.rollout.reason != "" && f.workload != nil
 	switch {
 	case f.Problem != nil && f.unwritten():
 		return f.Problem.Message
-	case moving && f.trouble != nil:
-		return f.trouble.Message
+	case moving && f.podProblem != nil:
+		return f.podProblem.Message
 	case moving:
-		return f.work.overdue
+		return f.rollout.deadlineMessage
 	case f.Problem != nil:
 		return f.Problem.Message
 	default:
@@ -133,11 +133,11 @@ func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condit
 		condition.Message = "There are changes that the annotation " + cachev1alpha1.PausedAnnotation + " holds back"
 	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
 		condition.Reason, condition.Message = progressing.Reason, progressing.Message
-	case f.work.reason != "":
-		condition.Reason, condition.Message = f.work.reason, f.work.message
-	case len(f.pods) > int(f.size):
+	case f.rollout.reason != "":
+		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
+	case len(f.nodes) > int(f.size):
 		condition.Reason = cachev1alpha1.ReasonScaling
-		condition.Message = fmt.Sprintf("%d nodes exist, %d are wanted", len(f.pods), f.size)
+		condition.Message = fmt.Sprintf("%d nodes exist, %d are wanted", len(f.nodes), f.size)
 	case f.ready != f.size:
 		condition.Reason = cachev1alpha1.ReasonNodesUnavailable
 		condition.Message = fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size)

@@ -19,8 +19,8 @@ import (
 // running cache away.
 func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*appsv1.Deployment, error) {
 	hash := templateHash(mc, opts)
-	defaults, fresh := decideDefaults(mc, observed.deploymentOf(mc), opts, hash)
-	invalid := errors.Join(checkPriority(mc, opts), checkMemoryLimit(mc, fresh))
+	defaults, adopted := decideDefaults(mc, observed.workloadOf(mc), opts, hash)
+	invalid := errors.Join(checkPriority(mc, opts), checkMemoryLimit(mc, adopted))
 	surge, unavailable := updateLimits(mc)
 	return &appsv1.Deployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -50,9 +50,9 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 }
 
 // checkMemoryLimit refuses a limit that is given for new pods and is too small. The error is an *InvalidError.
-func checkMemoryLimit(mc *cachev1alpha1.Memcached, fresh bool) error {
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, adopted bool) error {
 	limit, given := givenMemoryLimit(mc)
-	if !given || !fresh {
+	if !given || !adopted {
 		return nil
 	}
 	if err := sizingOf(mc).check(limit); err != nil {

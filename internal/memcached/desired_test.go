@@ -36,13 +36,13 @@ func TestDesiredIsByteStable(t *testing.T) {
 func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			observed := Observed{Deployment: live(t, c.mc, c.opts)}
-			mc, deployment := c.mc.DeepCopy(), observed.Deployment.DeepCopy()
+			observed := Observed{Children: children(live(t, c.mc, c.opts))}
+			mc, deployment := c.mc.DeepCopy(), observed.Children[0].DeepCopyObject()
 			desired(t, c.mc, observed, c.opts)
 			if diff := cmp.Diff(mc, c.mc); diff != "" {
 				t.Errorf("the Memcached was changed (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(deployment, observed.Deployment); diff != "" {
+			if diff := cmp.Diff(deployment, any(observed.Children[0])); diff != "" {
 				t.Errorf("the live Deployment was changed (-before +after):\n%s", diff)
 			}
 		})
@@ -54,8 +54,8 @@ func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 func TestDesiredSharesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			observed := Observed{Deployment: live(t, c.mc, c.opts)}
-			inputs := pointers(c.mc, observed.Deployment)
+			observed := Observed{Children: children(live(t, c.mc, c.opts))}
+			inputs := pointers(append(observed.Children, c.mc)...)
 			for _, object := range desired(t, c.mc, observed, c.opts) {
 				for pointer, path := range pointers(object) {
 					if input, shared := inputs[pointer]; shared {

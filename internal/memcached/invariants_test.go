@@ -165,7 +165,7 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 	deployment = deployment.DeepCopy()
 	deployment.OwnerReferences = []metav1.OwnerReference{controller("Memcached", mc.Name, mc.UID)}
 	later := Options{DefaultImage: "docker.io/library/memcached:1.7.0"}
-	if after := encodedText(t, desired(t, mc, Observed{Deployment: deployment}, later)); before != after {
+	if after := encodedText(t, desired(t, mc, Observed{Children: children(deployment)}, later)); before != after {
 		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)
 	}
 }

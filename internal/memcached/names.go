@@ -29,14 +29,12 @@ const (
 	partOf         = "memcached"
 )
 
-// Annotations of the Deployment with which a later version of the operator recognizes what an earlier one decided.
+// Annotations of the workload by which a later version of the operator recognizes what an earlier one decided.
 const (
 	// templateHashAnnotation is the hash of the pod template that the spec alone determines, without computed defaults.
 	templateHashAnnotation = "cache.example.com/template-hash"
-	// defaultImageAnnotation is the default image that the pods run.
-	defaultImageAnnotation = "cache.example.com/default-image"
-	// defaultMemoryLimitAnnotation is the computed memory limit of the pods.
-	defaultMemoryLimitAnnotation = "cache.example.com/default-memory-limit"
+	// podDefaultsAnnotation are the computed defaults of the pods: see podDefaults.
+	podDefaultsAnnotation = "cache.example.com/pod-defaults"
 )
 
 // selectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.

@@ -5,75 +5,68 @@ package memcached
 
 import (
 	"maps"
+	"reflect"
+	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Observed is what was read of the cluster for one Memcached, in a single pass. It holds facts, no decisions: the
-// objects bear the name of the Memcached, and may belong to somebody else.
+// Observed is what was read from the cluster for one Memcached, in a single pass. It holds facts and no decisions: the objects
+// have the names of children of the Memcached, and may belong to somebody else.
 type Observed struct {
-	// Deployment, Service and PodDisruptionBudget are nil if there is none.
-	Deployment          *appsv1.Deployment
-	Service             *corev1.Service
-	PodDisruptionBudget *policyv1.PodDisruptionBudget
+	// Children are the objects of the Kinds in Children that exist.
+	Children []client.Object
 	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what Status reads: see the
 	// cache options of the controllers.
 	Pods []corev1.Pod
 
-	// before is the Deployment that was observed before With put another one in its place.
-	before *appsv1.Deployment
+	// before are the children that were observed before With put others in their place.
+	before []client.Object
 }
 
-// Objects are the objects that exist, in the order of Desired.
-func (o Observed) Objects() []client.Object {
-	objects := []client.Object{}
-	if o.Service != nil {
-		objects = append(objects, o.Service)
-	}
-	if o.PodDisruptionBudget != nil {
-		objects = append(objects, o.PodDisruptionBudget)
-	}
-	if o.Deployment != nil {
-		objects = append(objects, o.Deployment)
-	}
-	return objects
-}
-
-// With returns the observation with the given objects, which are the answers to writes, in the place of those of the same
-// kind.
-func (o Observed) With(objects []client.Object) Observed {
-	o.before = o.Deployment
-	for _, object := range objects {
-		switch object := object.(type) {
-		case *appsv1.Deployment:
-			o.Deployment = object
-		case *corev1.Service:
-			o.Service = object
-		case *policyv1.PodDisruptionBudget:
-			o.PodDisruptionBudget = object
+// With returns the observation with the given objects, which are the answers to writes, in the place of those of the same Kind
+// and name.
+func (o Observed) With(written []client.Object) Observed {
+	o.before, o.Children = o.Children, slices.Clone(o.Children)
+	for _, object := range written {
+		if i := slices.IndexFunc(o.Children, func(child client.Object) bool { return sameName(child, object) }); i >= 0 {
+			o.Children[i] = object
+		} else {
+			o.Children = append(o.Children, object)
 		}
 	}
 	return o
 }
 
-// deploymentOf returns the Deployment that belongs to the Memcached, or nil. One that was made for a Memcached of the name and has
-// no owner any more belongs to it: its pods hold the cache.
-func (o Observed) deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
-	if o.Deployment == nil {
-		return nil
-	}
-	orphaned := metav1.GetControllerOfNoCopy(o.Deployment) == nil && o.Deployment.Annotations[templateHashAnnotation] != "" &&
+func sameName(a, b client.Object) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
+}
 
-		maps.Equal(ptr.Deref(o.Deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels, selectorLabels(mc))
-	if !orphaned && !metav1.IsControlledBy(o.Deployment, mc) {
+// workloadOf returns the workload that belongs to the Memcached, or nil. A workload that was made for a Memcached of the name and
+// that has no owner any more belongs to it: its pods hold the cache.
+func (o Observed) workloadOf(mc *cachev1alpha1.Memcached) *workload {
+	workload := findWorkload(o.Children)
+	if workload == nil {
 		return nil
 	}
-	return o.Deployment
+	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && workload.GetAnnotations()[templateHashAnnotation] != "" &&
+		maps.Equal(workload.selector, selectorLabels(mc))
+	if !orphaned && !metav1.IsControlledBy(workload, mc) {
+		return nil
+	}
+	return workload
+}
+
+// serviceName is the name of the Service that belongs to the Memcached, empty if there is none.
+func (o Observed) serviceName(mc *cachev1alpha1.Memcached) string {
+	for _, child := range o.Children {
+		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, mc) {
+			return service.Name
+		}
+	}
+	return ""
 }

@@ -4,52 +4,43 @@
 package memcached
 
 import (
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestObservedObjects would see a typed nil: an interface that is not nil, and holds nothing.
-func TestObservedObjects(t *testing.T) {
-	service, budget, deployment := &corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}
-	for name, c := range map[string]struct {
-		observed Observed
-		want     []client.Object
+func TestObservedWith(t *testing.T) {
+	mc := makeCache(3)
+	service, observed := Service(mc), makeDeployment(t, mc, settled)
+	before := Observed{Children: children(service, observed), Pods: makePods(3)}
+	deployment, budget := makeDeployment(t, mc), PodDisruptionBudget(mc)
+	after := before.With(children(deployment, budget))
+	for _, c := range []struct {
+		name      string
+		got, want []client.Object
 	}{
-		"nothing":    {Observed{Pods: makePods(3)}, []client.Object{}},
-		"service":    {Observed{Service: service}, []client.Object{service}},
-		"budget":     {Observed{PodDisruptionBudget: budget}, []client.Object{budget}},
-		"deployment": {Observed{Deployment: deployment}, []client.Object{deployment}},
-		"all, in the order of Desired": {
-			Observed{Deployment: deployment, Service: service, PodDisruptionBudget: budget},
-			[]client.Object{service, budget, deployment},
-		},
+		{"what was written is in the place of what was observed", after.Children, children(service, deployment, budget)},
+		{"what was observed before", after.before, children(service, observed)},
+		{"the observation itself", before.Children, children(service, observed)},
 	} {
-		if diff := cmp.Diff(c.want, c.observed.Objects()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v", c.name, c.got)
 		}
+	}
+	if len(after.Pods) != 3 {
+		t.Error("the pods are lost")
 	}
 }
 
-func TestObservedWith(t *testing.T) {
-	mc := makeCache(3)
-	deployment, budget := makeDeployment(t, mc), PodDisruptionBudget(mc)
-	before := Observed{Deployment: makeDeployment(t, mc, settled), Service: Service(mc), Pods: makePods(3)}
-	after := before.With([]client.Object{deployment, budget})
-	if service := Service(mc); before.With([]client.Object{service}).Service != service {
-		t.Error("the Service that was written is not observed")
-	}
-	if after.Deployment != deployment || after.PodDisruptionBudget != budget {
-		t.Error("what was written is not observed")
-	}
-	if after.Service != before.Service || len(after.Pods) != 3 {
-		t.Error("what was not written is lost")
-	}
-	if before.Deployment == deployment || before.PodDisruptionBudget != nil {
-		t.Error("the observation itself was changed")
+// TestObservedWithNames has two objects of a Kind.
+func TestObservedWithNames(t *testing.T) {
+	one, other := &corev1.Service{}, &corev1.Service{}
+	one.Name, other.Name = "cache", "cache-other"
+	changed := other.DeepCopy()
+	after := Observed{Children: children(one, other)}.With(children(changed))
+	if !slices.Equal(after.Children, children(one, changed)) {
+		t.Errorf("%v", after.Children)
 	}
 }

@@ -56,7 +56,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts Options, defaults podDefaults
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
 	image := mc.Spec.Image
 	if image == "" {
-		image = defaults.image
+		image = defaults.Images[containerName]
 	}
 	pullPolicy := mc.Spec.ImagePullPolicy
 	if pullPolicy == "" {
@@ -113,8 +113,8 @@ func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Resourc
 	wanted := mc.Spec.Resources
 	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	limit, given := givenMemoryLimit(mc)
-	if !given {
-		limit = defaults.memoryLimit
+	if !given && defaults.MemoryLimit != "" {
+		limit = resource.MustParse(defaults.MemoryLimit)
 	}
 	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, limit)
 	for name, limit := range resources.Limits {

@@ -77,7 +77,7 @@ func TestMessagesStayTheSame(t *testing.T) {
 		messages := map[string]bool{}
 		for _, name := range []string{"cache-5d4f-aaaaa", "cache-5d4f-zzzzz"} {
 			deployment := makeDeployment(t, mc, settled, refused(strings.ReplaceAll(refusal, "NAME", name)))
-			for _, condition := range Status(mc, Observed{Deployment: deployment}, Outcome{}, testOptions, noon).Conditions {
+			for _, condition := range Status(mc, Observed{Children: children(deployment)}, Outcome{}, testOptions, noon).Conditions {
 				if strings.Contains(condition.Message, name) {
 					t.Errorf("%s names a pod that does not exist: %s", condition.Type, condition.Message)
 				}

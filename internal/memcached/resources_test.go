@@ -69,7 +69,7 @@ func TestQuantities(t *testing.T) {
 		list := corev1.ResourceList{name: resource.MustParse(c.given)}
 		mc := makeCache(3)
 		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: list, Requests: list}
-		got := resources(mc, podDefaults{memoryLimit: resource.MustParse("1Gi")})
+		got := resources(mc, podDefaults{MemoryLimit: "1Gi"})
 		for list, quantity := range map[string]resource.Quantity{"limit": got.Limits[name], "request": got.Requests[name]} {
 			if quantity.String() != c.want {
 				t.Errorf("%s: the %s of %s is %s, not %s", c.name, list, c.given, quantity.String(), c.want)

@@ -125,7 +125,7 @@ func (s *story) begin(chapter chapter) {
 	s.chapter, s.reasons, s.serving, s.quiet = chapter.name, nil, false, false
 	before := s.cluster.deployment.DeepCopy()
 	s.apply()
-	s.look(Observed{Deployment: before})
+	s.look(Observed{Children: children(before)})
 }
 
 func (s *story) end() {
@@ -137,7 +137,7 @@ func (s *story) end() {
 	}
 }
 
-func (s *story) reconcile() { s.look(Observed{Deployment: s.cluster.deployment}) }
+func (s *story) reconcile() { s.look(Observed{Children: children(s.cluster.deployment)}) }
 
 // look computes the status from what was observed and what is there now.
 func (s *story) look(observed Observed) {

@@ -29,14 +29,14 @@ import (
 
 const crdFile = "../../config/crd/bases/cache.example.com_memcacheds.yaml"
 
-// schema does with a Memcached what the API server does before it stores one, with the API server's own code.
-type schema struct {
+// crdSchema does with a Memcached what the API server does before it stores one, with the API server's own code.
+type crdSchema struct {
 	structural *structuralschema.Structural
 	openapi    validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-var loadSchema = sync.OnceValues(func() (*schema, error) {
+var loadSchema = sync.OnceValues(func() (*crdSchema, error) {
 	text, err := os.ReadFile(crdFile)
 	if err != nil {
 		return nil, err
@@ -58,10 +58,10 @@ var loadSchema = sync.OnceValues(func() (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &schema{structural, openapi, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
+	return &crdSchema{structural, openapi, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 })
 
-func apiServer(t testing.TB) *schema {
+func apiServer(t testing.TB) *crdSchema {
 	t.Helper()
 	s, err := loadSchema()
 	if err != nil {
@@ -72,7 +72,7 @@ func apiServer(t testing.TB) *schema {
 
 // store returns the Memcached that the API server would store for a JSON text; an error says that it would refuse it, or
 // that the text has fields which the API does not have.
-func (s *schema) store(text []byte) (*cachev1alpha1.Memcached, error) {
+func (s *crdSchema) store(text []byte) (*cachev1alpha1.Memcached, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *schema) store(text []byte) (*cachev1alpha1.Memcached, error) {
 	return mc, nil
 }
 
-func (s *schema) validate(object map[string]any) field.ErrorList {
+func (s *crdSchema) validate(object map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.openapi)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	if len(errs) > 0 {

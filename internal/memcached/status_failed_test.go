@@ -155,7 +155,7 @@ func exitRows(t *testing.T) []statusCase {
 func TestStatusCountsNoFailedPods(t *testing.T) {
 	mc := makeCache(1)
 	pods := []corev1.Pod{makePod("cache-5d4f-00", evicted(0)), makePod("cache-5d4f-01")}
-	status := Status(mc, Observed{Deployment: makeDeployment(t, mc, settled), Pods: pods}, Outcome{}, testOptions, noon)
+	status := Status(mc, Observed{Children: children(makeDeployment(t, mc, settled)), Pods: pods}, Outcome{}, testOptions, noon)
 	if len(status.Nodes) != 1 || status.Nodes[0] != "cache-5d4f-01" || status.Replicas != 1 || status.ReadyReplicas != 1 {
 		t.Errorf("%+v", status)
 	}

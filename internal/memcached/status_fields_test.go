@@ -27,7 +27,7 @@ func TestStatusFields(t *testing.T) {
 	service.OwnerReferences = []metav1.OwnerReference{controller("Memcached", mc.Name, mc.UID)}
 	pods := []corev1.Pod{makePod("cache-5d4f-b"), makePod("cache-5d4f-c", notReady), makePod("cache-5d4f-a")}
 
-	got := Status(mc, Observed{Deployment: deployment, Service: service, Pods: pods}, Outcome{}, testOptions, noon)
+	got := Status(mc, Observed{Children: children(deployment, service), Pods: pods}, Outcome{}, testOptions, noon)
 	got.Conditions = nil
 	want := cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: generation,
@@ -72,7 +72,7 @@ func TestStatusNodes(t *testing.T) {
 		makePod("cache-5d4f-00", terminating),
 		makePod("cache-5d4f-01"),
 	}
-	observed := Observed{Deployment: makeDeployment(t, mc, settled), Pods: pods}
+	observed := Observed{Children: children(makeDeployment(t, mc, settled)), Pods: pods}
 	status := Status(mc, observed, Outcome{}, testOptions, noon)
 	if diff := cmp.Diff([]string{"cache-5d4f-01"}, status.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
@@ -94,7 +94,7 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 			deployment, service := makeDeployment(t, mc, settled), Service(mc)
 			deployment.OwnerReferences, service.OwnerReferences = owners, owners
 			deployment.Annotations = nil
-			observed := Observed{Deployment: deployment, Service: service, Pods: makePods(3)}
+			observed := Observed{Children: children(deployment, service), Pods: makePods(3)}
 			status := Status(mc, observed, Outcome{}, testOptions, noon)
 			if len(status.Nodes) != 0 || status.Replicas != 0 || status.Image != "" || status.ServiceName != "" {
 				t.Errorf("status tells of what is not ours: %+v", status)
@@ -116,7 +116,7 @@ func TestStatusOfAnOrphan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment := makeDeployment(t, mc, settled)
 			deployment.OwnerReferences = owners
-			status := Status(mc, Observed{Deployment: deployment, Pods: makePods(3)}, Outcome{}, testOptions, noon)
+			status := Status(mc, Observed{Children: children(deployment), Pods: makePods(3)}, Outcome{}, testOptions, noon)
 			if len(status.Nodes) != 3 || !isTrue(status, cachev1alpha1.ConditionAvailable) {
 				t.Errorf("its nodes do not count: %+v", status)
 			}
@@ -129,14 +129,14 @@ func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
 	mc := makeCache(3)
 	deployment := makeDeployment(t, mc, settled)
 	deployment.Spec.Template.Spec.Containers = nil
-	if status := Status(mc, Observed{Deployment: deployment}, Outcome{}, testOptions, noon); status.Image != "" {
+	if status := Status(mc, Observed{Children: children(deployment)}, Outcome{}, testOptions, noon); status.Image != "" {
 		t.Errorf("the image is %q", status.Image)
 	}
 }
 
 func TestStatusTransitionTimes(t *testing.T) {
 	mc := makeCache(3)
-	observed := Observed{Deployment: makeDeployment(t, mc, settled), Pods: makePods(3)}
+	observed := Observed{Children: children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
 	later := noon.Add(time.Hour + time.Nanosecond)
 	times := func(status cachev1alpha1.MemcachedStatus) map[string]time.Time {
 		times := map[string]time.Time{}

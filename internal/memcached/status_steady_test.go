@@ -14,9 +14,9 @@ import (
 func steadyRows(t *testing.T) []statusCase {
 	mc := makeCache(3)
 	newer := makeDeployment(t, mc, settled)
-	newer.Annotations[defaultImageAnnotation] = "docker.io/library/memcached:1.6.40"
+	record(t, func(d *podDefaults) { d.Images[containerName] = "docker.io/library/memcached:1.6.40" })(newer)
 	small := makeDeployment(t, mc, settled)
-	small.Annotations[defaultMemoryLimitAnnotation] = "100Mi"
+	record(t, func(d *podDefaults) { d.MemoryLimit = "100Mi" })(small)
 	own := makeCache(3, withImage("memcached:1.6.40"))
 	injected := makeDeployment(t, mc, settled)
 	injected.Spec.Template.Spec.Containers = slices.Insert(injected.Spec.Template.Spec.Containers, 0,

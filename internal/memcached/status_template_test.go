@@ -116,9 +116,9 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 		})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			observed := Observed{Deployment: test.before}
+			observed := Observed{Children: children(test.before)}
 			if test.before == nil {
-				observed.Deployment = test.live
+				observed.Children = children(test.live)
 			}
 			status := Status(test.mc, observed.With([]client.Object{test.live}), test.outcome, testOptions, noon)
 			if status.UpdatedReplicas != test.want {
@@ -126,7 +126,7 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 			}
 			test.mc = test.mc.DeepCopy()
 			test.mc.Status = status
-			again := Status(test.mc, Observed{Deployment: test.live}, test.outcome, testOptions, noon)
+			again := Status(test.mc, Observed{Children: children(test.live)}, test.outcome, testOptions, noon)
 			if again.UpdatedReplicas != test.want {
 				t.Errorf("computed again from the same facts: %d, want %d", again.UpdatedReplicas, test.want)
 			}
@@ -138,9 +138,9 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 func TestStatusOfSizeZeroStaysReady(t *testing.T) {
 	mc := makeCache(0)
 	deployment := makeDeployment(t, mc, settled)
-	mc.Status = Status(mc, Observed{Deployment: deployment}, Outcome{}, testOptions, noon)
+	mc.Status = Status(mc, Observed{Children: children(deployment)}, Outcome{}, testOptions, noon)
 	next(deployment)
-	status := Status(mc, Observed{Deployment: deployment}, Outcome{}, testOptions, noon)
+	status := Status(mc, Observed{Children: children(deployment)}, Outcome{}, testOptions, noon)
 	if ready := conditionOf(status, cachev1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue {
 		t.Errorf("%+v", ready)
 	}

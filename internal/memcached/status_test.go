@@ -140,9 +140,9 @@ func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatu
 }
 
 func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
-	observed := Observed{Deployment: c.deployment, Pods: c.pods}
+	observed := Observed{Children: children(c.deployment), Pods: c.pods}
 	if c.before != nil {
-		observed.Deployment = c.before
+		observed.Children = children(c.before)
 	}
 	return Status(c.mc, observed.With([]client.Object{c.deployment}), c.outcome, testOptions, now)
 }

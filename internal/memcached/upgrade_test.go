@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -33,13 +34,33 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts Options) *appsv
 	t.Helper()
 	opts.DefaultImage = olderImage
 	deployment := live(t, mc, opts)
-	if _, computed := deployment.Annotations[defaultMemoryLimitAnnotation]; computed {
+	if recordOf(t, deployment).MemoryLimit != "" {
 		limit := deployment.Spec.Template.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory]
 		limit.Add(resource.MustParse("44Mi"))
-		deployment.Annotations[defaultMemoryLimitAnnotation] = limit.String()
+		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(deployment)
 		setMemory(deployment, limit.String())
 	}
 	return deployment
+}
+
+func recordOf(t testing.TB, deployment *appsv1.Deployment) podDefaults {
+	t.Helper()
+	var recorded podDefaults
+	if text, ok := deployment.Annotations[podDefaultsAnnotation]; ok {
+		if err := json.Unmarshal([]byte(text), &recorded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return recorded
+}
+
+// record changes the defaults that are recorded on a Deployment.
+func record(t testing.TB, change func(*podDefaults)) func(*appsv1.Deployment) {
+	return func(deployment *appsv1.Deployment) {
+		recorded := recordOf(t, deployment)
+		change(&recorded)
+		deployment.Annotations[podDefaultsAnnotation] = encode(recorded)
+	}
 }
 
 func setMemory(deployment *appsv1.Deployment, quantity string) {
@@ -53,7 +74,7 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			before := leftByOlder(t, c.mc, c.opts)
-			after, err := Deployment(c.mc, Observed{Deployment: before}, c.opts)
+			after, err := Deployment(c.mc, Observed{Children: children(before)}, c.opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,6 +167,9 @@ func TestKeptDefaults(t *testing.T) {
 	annotate := func(key, value string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { d.Annotations[key] = value }
 	}
+	limit := func(quantity string) func(*appsv1.Deployment) {
+		return record(t, func(d *podDefaults) { d.MemoryLimit = quantity })
+	}
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{defaultImage, presentLimit}
 	for name, c := range map[string]struct {
 		change func(*appsv1.Deployment)
@@ -165,15 +189,17 @@ func TestKeptDefaults(t *testing.T) {
 		"all annotations are gone":     {func(d *appsv1.Deployment) { d.Annotations = nil }, adopted},
 		"the hash is gone":             {func(d *appsv1.Deployment) { delete(d.Annotations, templateHashAnnotation) }, adopted},
 		"the hash is garbage":          {annotate(templateHashAnnotation, "☃"), adopted},
-		"the image is gone":            {func(d *appsv1.Deployment) { delete(d.Annotations, defaultImageAnnotation) }, [2]string{defaultImage, olderLimit}},
-		"the image is empty":           {annotate(defaultImageAnnotation, ""), [2]string{defaultImage, olderLimit}},
-		"the limit is gone":            {func(d *appsv1.Deployment) { delete(d.Annotations, defaultMemoryLimitAnnotation) }, [2]string{olderImage, presentLimit}},
-		"the limit is empty":           {annotate(defaultMemoryLimitAnnotation, ""), [2]string{olderImage, presentLimit}},
-		"the limit is garbage":         {annotate(defaultMemoryLimitAnnotation, "much"), [2]string{olderImage, presentLimit}},
-		"the limit is 0":               {annotate(defaultMemoryLimitAnnotation, "0"), [2]string{olderImage, presentLimit}},
-		"the limit is negative":        {annotate(defaultMemoryLimitAnnotation, "-200Mi"), [2]string{olderImage, presentLimit}},
-		"the limit is below the floor": {annotate(defaultMemoryLimitAnnotation, "163Mi"), [2]string{olderImage, "163Mi"}},
-		"the limit is below the items": {annotate(defaultMemoryLimitAnnotation, "63Mi"), [2]string{olderImage, presentLimit}},
+		"the defaults are gone":        {func(d *appsv1.Deployment) { delete(d.Annotations, podDefaultsAnnotation) }, adopted},
+		"the defaults are empty":       {annotate(podDefaultsAnnotation, ""), adopted},
+		"the defaults are garbage":     {annotate(podDefaultsAnnotation, "{"), adopted},
+		"the image is gone":            {record(t, func(d *podDefaults) { d.Images = nil }), [2]string{defaultImage, olderLimit}},
+		"the image is empty":           {record(t, func(d *podDefaults) { d.Images[containerName] = "" }), [2]string{defaultImage, olderLimit}},
+		"the limit is gone":            {limit(""), [2]string{olderImage, presentLimit}},
+		"the limit is garbage":         {limit("much"), [2]string{olderImage, presentLimit}},
+		"the limit is 0":               {limit("0"), [2]string{olderImage, presentLimit}},
+		"the limit is negative":        {limit("-200Mi"), [2]string{olderImage, presentLimit}},
+		"the limit is below the least": {limit("163Mi"), [2]string{olderImage, "163Mi"}},
+		"the limit is below the items": {limit("63Mi"), [2]string{olderImage, presentLimit}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := makeCache(3)
@@ -211,13 +237,12 @@ func TestLimitBelowTheFloor(t *testing.T) {
 				mc := makeCache(3)
 				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 				var observed Observed
-				if c.change != nil {
-					observed.Deployment = live(t, mc, older)
-				}
+				deployment := live(t, mc, older)
 				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.limit)}
 				if c.change != nil {
-					metav1.SetMetaDataAnnotation(&observed.Deployment.ObjectMeta, templateHashAnnotation, templateHash(mc, older))
-					c.change(observed.Deployment)
+					metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, templateHashAnnotation, templateHash(mc, older))
+					c.change(deployment)
+					observed.Children = children(deployment)
 				}
 				objects, err := Desired(mc, observed, testOptions)
 				var invalid *InvalidError
@@ -236,7 +261,7 @@ func TestLimitBelowTheFloor(t *testing.T) {
 func TestOmitRunAsUserIsAChange(t *testing.T) {
 	mc := makeCache(3)
 	opts := Options{DefaultImage: defaultImage, OmitRunAsUser: true}
-	deployment, err := Deployment(mc, Observed{Deployment: leftByOlder(t, mc, older)}, opts)
+	deployment, err := Deployment(mc, Observed{Children: children(leftByOlder(t, mc, older))}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +274,7 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 // rendered are the image and the memory limit of the pods, with the annotations that record them.
 func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *appsv1.Deployment) [2]string {
 	t.Helper()
-	deployment, err := Deployment(mc, Observed{Deployment: live}, testOptions)
+	deployment, err := Deployment(mc, Observed{Children: children(live)}, testOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,13 +283,15 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *appsv1.Deployment
 	if request := container.Resources.Requests[corev1.ResourceMemory]; request.Cmp(limit) != 0 {
 		t.Errorf("the request %s is not the limit %s", request.String(), limit.String())
 	}
-	for annotation, computed := range map[string]string{
-		defaultImageAnnotation:       map[bool]string{true: container.Image}[mc.Spec.Image == ""],
-		defaultMemoryLimitAnnotation: map[bool]string{true: limit.String()}[mc.Spec.Resources.Limits.Memory().IsZero()],
-	} {
-		if recorded := deployment.Annotations[annotation]; recorded != computed {
-			t.Errorf("%s is %q, not %q", annotation, recorded, computed)
-		}
+	var want podDefaults
+	if mc.Spec.Image == "" {
+		want.Images = map[string]string{containerName: container.Image}
+	}
+	if mc.Spec.Resources.Limits.Memory().IsZero() {
+		want.MemoryLimit = limit.String()
+	}
+	if diff := cmp.Diff(want, recordOf(t, deployment)); diff != "" {
+		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
 	return [2]string{container.Image, limit.String()}
 }

@@ -60,7 +60,7 @@ func TestRollingOut(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			observed := Observed{Deployment: makeDeployment(t, test.mc, test.deployment...)}
+			observed := Observed{Children: children(makeDeployment(t, test.mc, test.deployment...))}
 			test.mc.Status = Status(test.mc, observed, test.outcome, testOptions, time.Now())
 			if got := RollingOut(test.mc); got != test.want {
 				t.Errorf("got %t, want %t, of %+v", got, test.want, test.mc.Status.Conditions)

@@ -10,42 +10,28 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// troubleOf says why the nodes are not there or not ready: the first check that finds something. The words are those of
-// the cluster, without the parts that change at every retry, since a message that changes is a status that is written.
-func troubleOf(deployment *appsv1.Deployment, pods []*corev1.Pod) *Problem {
-	if deployment == nil {
+// podProblemOf says why the nodes are not there or not ready: the first check that finds something. The words are those of the
+// cluster, without the parts that change at every retry, since a message that changes is a status that is written.
+func podProblemOf(w *workload, nodes []*corev1.Pod) *Problem {
+	if w == nil {
 		return nil
 	}
-	if problem := creationRefused(deployment); problem != nil {
-		return problem
+	if w.refused != "" {
+		return &Problem{Reason: RefusalReason(w.refused), Message: w.refused}
 	}
 	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, crashing, unschedulable} {
-		for _, pod := range pods {
+		for _, pod := range nodes {
 			if problem := check(pod); problem != nil {
 				return problem
 			}
 		}
 	}
 	return nil
-}
-
-// creationRefused reports the error with which the API server refuses the pods, or the ReplicaSet that would create them.
-func creationRefused(deployment *appsv1.Deployment) *Problem {
-	progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing)
-	if progressing != nil && progressing.Reason == replicaSetRefused {
-		return &Problem{Reason: RefusalReason(progressing.Message), Message: progressing.Message}
-	}
-	failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure)
-	if failure == nil || failure.Status != corev1.ConditionTrue {
-		return nil
-	}
-	return &Problem{Reason: RefusalReason(failure.Message), Message: failure.Message}
 }
 
 // RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
@@ -170,9 +156,9 @@ func unschedulable(pod *corev1.Pod) *Problem {
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// clean makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated pod
+// sanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated pod
 // names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
-func clean(message string) string {
+func sanitizeMessage(message string) string {
 	const longest, more = 1024, "…"
 	message = plain(generatedName.ReplaceAllString(message, "$1"))
 	if len(message) <= longest {

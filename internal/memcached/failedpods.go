@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,10 +20,10 @@ import (
 const replacedWithin = time.Minute
 
 // podFailed reports why the kubelet rejected or ended a pod, while a node is missing for that: there are so many fewer nodes
-// than the Deployment asks for, or the pod's replacement has not started. Failed pods stay for days, until Kubernetes collects
+// than the workload asks for, or the pod's replacement has not started. Failed pods stay for days, until Kubernetes collects
 // them: one that was replaced is of the past. The message has no name, since each try has another one.
-func podFailed(deployment *appsv1.Deployment, pods []corev1.Pod, missing int32) *Problem {
-	for _, pod := range lastFailed(deployment, pods) {
+func podFailed(w *workload, pods []corev1.Pod, missing int32) *Problem {
+	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {
 			continue
 		}
@@ -40,11 +39,11 @@ func podFailed(deployment *appsv1.Deployment, pods []corev1.Pod, missing int32) 
 }
 
 // lastFailed are the pods that failed last, one of each ReplicaSet, the latest first.
-func lastFailed(deployment *appsv1.Deployment, pods []corev1.Pod) []*corev1.Pod {
+func lastFailed(w *workload, pods []corev1.Pod) []*corev1.Pod {
 	last := map[string]*corev1.Pod{}
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Status.Phase != corev1.PodFailed || deployment == nil || !belongsTo(pod, deployment) {
+		if pod.Status.Phase != corev1.PodFailed || !w.owns(pod) {
 			continue
 		}
 		replicaSet := metav1.GetControllerOfNoCopy(pod).Name

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply/field"
+)
+
+// Child is a Kind of object that the operator keeps for Memcacheds. A row of Children is all that the caches, the watches, the
+// observation and the writes know of it.
+type Child struct {
+	// Kind with its group and version.
+	Kind schema.GroupVersionKind
+	// New returns an empty object.
+	New func() client.Object
+	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
+	Spec func(client.Object) any
+	// Workload says that objects of this Kind run the nodes, so that their status counts.
+	Workload bool
+	// Fields are the rules for its fields.
+	Fields field.Rules
+	// Expected reports whether one may exist even if the cache does not hold it, because it has lost the label by which the
+	// cache selects. Then the API server is asked.
+	Expected func(*cachev1alpha1.Memcached) bool
+	// Maps returns the label maps of an object. Those that are equal are kept in memory once.
+	Maps func(client.Object) []*map[string]string
+}
+
+// Children are the Kinds of objects that the operator keeps, in the order in which Desired returns them. To add a Kind, add a
+// row here, a file with its constructor, the RBAC marker in the controllers, and a golden file.
+var Children = []Child{
+	child(Child{
+		Kind: corev1.SchemeGroupVersion.WithKind("Service"),
+		Fields: field.Rules{
+			Zeros: []field.Zero{{Path: []string{"spec", "publishNotReadyAddresses"}, Value: false}},
+			// The API server finds ports by number and protocol.
+			NamedLists: []field.NamedList{{Path: []string{"spec"}, Field: "ports", Key: "port", Others: []string{"protocol"}}},
+		},
+		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
+	}, func(s *corev1.Service) (any, []*map[string]string) {
+		return &s.Spec, []*map[string]string{&s.Labels, &s.Spec.Selector}
+	}),
+	child(Child{
+		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		Fields:   field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+		Expected: unwantedBudget,
+	}, func(b *policyv1.PodDisruptionBudget) (any, []*map[string]string) {
+		return &b.Spec, append(matchLabels(b.Spec.Selector), &b.Labels)
+	}),
+	child(Child{
+		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		Workload: true,
+		Fields: field.Rules{
+			Zeros: []field.Zero{
+				{Path: []string{"spec", "paused"}, Value: false},
+				{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
+			},
+			Exclusives: podExclusives,
+			NamedLists: podNamedLists,
+			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
+		},
+		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" },
+	}, func(d *appsv1.Deployment) (any, []*map[string]string) {
+		return &d.Spec, append(matchLabels(d.Spec.Selector), append(templateMaps(&d.Spec.Template), &d.Labels)...)
+	}),
+}
+
+// PodTemplatePath is the field of a workload that holds the pod template.
+var PodTemplatePath = []string{"spec", "template"}
+
+// In a pod template, a mixture of fields of ours and of others would be refused, or give the pods more rights or other resources
+// than the Memcached says. The API server gives the ports of pods in the network of their host a port of the host, and leaves
+// it there.
+var (
+	podSpecPath    = append(slices.Clone(PodTemplatePath), "spec")
+	containersPath = append(slices.Clone(podSpecPath), "containers")
+
+	podExclusives = []field.Exclusive{
+		{Path: podSpecPath, Fields: []string{"securityContext", "hostNetwork", "hostPID", "hostIPC"}},
+		{Path: containersPath, Fields: []string{
+			"resources", "securityContext", "lifecycle", "readinessProbe", "livenessProbe", "startupProbe",
+		}},
+	}
+	podNamedLists = []field.NamedList{{
+		Path: containersPath, Field: "ports", Key: "containerPort", Others: []string{"protocol"}, Unset: []string{"hostPort", "hostIP"},
+	}}
+)
+
+// child completes a row with what depends on the Go type of the objects: parts returns the spec and the label maps.
+func child[T any, P interface {
+	*T
+	client.Object
+}](row Child, parts func(P) (spec any, labels []*map[string]string)) Child {
+	row.New = func() client.Object { return P(new(T)) }
+	row.Spec = func(object client.Object) any {
+		spec, _ := parts(object.(P)) //nolint:forcetypeassert // the row is that of the type
+		return spec
+	}
+	row.Maps = func(object client.Object) []*map[string]string {
+		_, labels := parts(object.(P)) //nolint:forcetypeassert // the row is that of the type
+		return labels
+	}
+	return row
+}
+
+// NewObject returns an empty object with a name.
+func (c Child) NewObject(namespace, name string) client.Object {
+	object := c.New()
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+// unwantedBudget reports whether there may be a PodDisruptionBudget that nothing else will find: the spec has changed, and it
+// wants none.
+func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
+	observed := mc.Status.ObservedGeneration
+	return observed != 0 && observed != mc.Generation && !ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
+}
+
+func matchLabels(selector *metav1.LabelSelector) []*map[string]string {
+	if selector == nil {
+		return nil
+	}
+	return []*map[string]string{&selector.MatchLabels}
+}
+
+// templateMaps are the label maps of a pod template.
+func templateMaps(template *corev1.PodTemplateSpec) []*map[string]string {
+	maps := []*map[string]string{&template.Labels}
+	for _, constraint := range template.Spec.TopologySpreadConstraints {
+		maps = append(maps, matchLabels(constraint.LabelSelector)...)
+	}
+	return maps
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The Deployment controller's annotation and reasons (k8s.io/kubernetes/pkg/controller/deployment/util).
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	rolloutComplete    = "NewReplicaSetAvailable"
+	rolloutOverdue     = "ProgressDeadlineExceeded"
+	replicaSetRefused  = "ReplicaSetCreateError"
+)
+
+// deploymentWorkload returns a Deployment as a workload, nil for any other object.
+func deploymentWorkload(object client.Object) *workload {
+	deployment, ok := object.(*appsv1.Deployment)
+	if !ok || deployment == nil {
+		return nil
+	}
+	status := deployment.Status
+	w := &workload{
+		Object:             deployment,
+		size:               ptr.Deref(deployment.Spec.Replicas, 1),
+		selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
+		template:           &deployment.Spec.Template,
+		observedGeneration: status.ObservedGeneration,
+		replicas:           status.Replicas,
+		updated:            status.UpdatedReplicas,
+		ready:              status.ReadyReplicas,
+		first:              deployment.Annotations[revisionAnnotation] == "1",
+		owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
+	}
+	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
+		w.refused = failure.Message
+	}
+	switch progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing.Reason {
+	case rolloutComplete:
+		w.complete = true
+	case rolloutOverdue:
+		w.overdue = progressing.Message
+	case replicaSetRefused:
+		w.refused = progressing.Message
+	}
+	return w
+}
+
+// ownedByDeployment reports whether a pod is one of a Deployment. ReplicaSets are not watched for this: their names are that of
+// the Deployment and the hash that their pods have as a label.
+func ownedByDeployment(pod *corev1.Pod, deployment string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "ReplicaSet" &&
+		owner.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// deploymentCondition returns the condition of a type, which is empty if there is none.
+func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType) appsv1.DeploymentCondition {
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == conditionType {
+			return condition
+		}
+	}
+	return appsv1.DeploymentCondition{}
+}
