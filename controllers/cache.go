@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,19 +25,19 @@ func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            reduceObject,
+		DefaultTransform:            transformObject,
 		ByObject: map[client.Object]cache.ByObject{
-			&cachev1alpha1.Memcached{}:      {},
-			&appsv1.Deployment{}:            {Label: ours},
-			&corev1.Service{}:               {Label: ours},
-			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
 				// Failed ones are kept, as they say why a node is missing: that the kubelet rejected or evicted it.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-				Transform: reducePod,
+				Transform: transformPod,
 			},
 		},
+	}
+	for _, child := range memcached.Children {
+		options.ByObject[child.New()] = cache.ByObject{Label: ours}
 	}
 	for namespace := range strings.SplitSeq(namespaces, ",") {
 		if namespace = strings.TrimSpace(namespace); namespace != "" {
@@ -55,9 +53,11 @@ func CacheOptions(namespaces string) cache.Options {
 // Synced returns an error that names the first kind of which the cache has not received what exists. Before that, the
 // operator can do nothing. It does not wait.
 func Synced(ctx context.Context, c cache.Cache) error {
-	for _, object := range []client.Object{
-		&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}, &corev1.Pod{},
-	} {
+	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
+	for _, child := range memcached.Children {
+		objects = append(objects, child.New())
+	}
+	for _, object := range objects {
 		informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", object, err)

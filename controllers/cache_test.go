@@ -209,9 +209,9 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(40, 0)}},
 			}
 			status := func(pods ...corev1.Pod) cachev1alpha1.MemcachedStatus {
-				observed := memcached.Observed{Pods: pods, Deployment: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
+				observed := memcached.Observed{Pods: pods, Children: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
-				}}}
+				}}}}
 				return memcached.Status(mc, observed, memcached.Outcome{}, defaults, time.Time{})
 			}
 			want := status(pod, failed)

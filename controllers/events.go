@@ -11,15 +11,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// notice is an event to be sent about a Memcached.
-type notice struct {
+// eventRecord is an event to be emitted about a Memcached.
+type eventRecord struct {
 	// kind is Normal or Warning; action says what the operator was doing.
 	kind, reason, action, note string
 }
 
 // transitions are the events for the conditions that changed. A new number in a message is not a change.
-func transitions(before, after cachev1alpha1.MemcachedStatus) []notice {
-	var notices []notice
+func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
+	var records []eventRecord
 	for _, condition := range after.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, condition.Type)
 		if old == nil {
@@ -33,14 +33,14 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []notice {
 		}
 		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
 			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
-			continue // nothing is tried, so nothing is known to be mended
+			continue // nothing is tried, so nothing is known to be fixed
 		}
-		if told := transition(*old, condition); told != nil {
-			told.note = condition.Message
-			notices = append(notices, *told)
+		if record := transition(*old, condition); record != nil {
+			record.note = condition.Message
+			records = append(records, *record)
 		}
 	}
-	return notices
+	return records
 }
 
 // progress is the reason of Progressing.
@@ -57,37 +57,37 @@ func reasonOf(conditions []metav1.Condition, conditionType string) string {
 }
 
 // transition is the event for one condition that changed, nil if another condition's event says the same.
-func transition(before, after metav1.Condition) *notice {
+func transition(before, after metav1.Condition) *eventRecord {
 	switch after.Type {
 	case cachev1alpha1.ConditionReady:
 		if after.Status == metav1.ConditionTrue {
-			return &notice{kind: corev1.EventTypeNormal, reason: cachev1alpha1.ConditionReady, action: "Observe"}
+			return &eventRecord{kind: corev1.EventTypeNormal, reason: cachev1alpha1.ConditionReady, action: "Observe"}
 		}
 	case cachev1alpha1.ConditionAvailable:
 		if before.Status == metav1.ConditionTrue {
-			return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
+			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
 		}
 	case cachev1alpha1.ConditionProgressing:
 		return progressEvent(before, after)
 	case cachev1alpha1.ConditionDegraded:
 		if after.Status == metav1.ConditionTrue {
-			return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
+			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 		}
 		if before.Status == metav1.ConditionTrue {
-			return &notice{kind: corev1.EventTypeNormal, reason: "Recovered", action: "Reconcile"}
+			return &eventRecord{kind: corev1.EventTypeNormal, reason: "Recovered", action: "Reconcile"}
 		}
 	}
 	return nil
 }
 
-func progressEvent(before, after metav1.Condition) *notice {
+func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
 	case after.Reason == cachev1alpha1.ReasonStuck:
-		return &notice{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
+		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 	case after.Reason != cachev1alpha1.ReasonComplete:
-		return &notice{kind: corev1.EventTypeNormal, reason: after.Reason, action: "Reconcile"}
+		return &eventRecord{kind: corev1.EventTypeNormal, reason: after.Reason, action: "Reconcile"}
 	case before.Reason == cachev1alpha1.ReasonPaused:
-		return &notice{kind: corev1.EventTypeNormal, reason: "Resumed", action: "Reconcile"}
+		return &eventRecord{kind: corev1.EventTypeNormal, reason: "Resumed", action: "Reconcile"}
 	default:
 		return nil
 	}

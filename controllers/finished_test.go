@@ -33,8 +33,11 @@ func (a *addedTo) AddAfter(_ reconcile.Request, after time.Duration) {
 // settled is a Deployment of two pods that has done its work.
 func settled(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", Generation: 2, ResourceVersion: "2"},
-		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "cache", Namespace: "shop", Generation: 2, ResourceVersion: "2",
+			Labels: map[string]string{memcached.InstanceLabel: "cache"},
+		},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))},
 		Status: appsv1.DeploymentStatus{
 			ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
@@ -64,7 +67,7 @@ func cacheOf(objects ...client.Object) *Reconciler {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	index := func(pod client.Object) []string { return []string{pod.GetLabels()[memcached.InstanceLabel]} }
 	return &Reconciler{
-		clock: clock, memory: apply.NewMutationCache(clock),
+		clock: clock, mutations: apply.NewMutationCache(clock),
 		client: fake.NewClientBuilder().WithScheme(testenv.Scheme()).WithObjects(objects...).
 			WithIndex(&corev1.Pod{}, instanceIndex, index).Build(),
 	}
@@ -112,8 +115,9 @@ func TestADeploymentThatHasFinishedIsLookedAtAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := cacheOf(c.pods...)
 			var queue addedTo
-			watch(r, r.deploymentChange).Update(t.Context(),
-				event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: c.before, ObjectNew: c.after}, &queue)
+			child, _ := memcached.ChildOf(c.after)
+			watch(r, r.childChange(child)).Update(t.Context(),
+				event.TypedUpdateEvent[client.Object]{ObjectOld: c.before, ObjectNew: c.after}, &queue)
 			if diff := cmp.Diff(c.want, queue.opts); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

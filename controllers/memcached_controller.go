@@ -5,10 +5,10 @@ package controllers
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/apply/field"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -49,21 +50,15 @@ type Options struct {
 
 // Reconciler reconciles Memcached resources.
 type Reconciler struct {
-	client   client.Client
-	live     client.Reader
-	memory   *apply.MutationCache
-	applier  *apply.Applier
-	recorder events.EventRecorder
-	metrics  *metrics.Metrics
-	clock    clock.PassiveClock
-	options  memcached.Options
-	// confirmed holds the UIDs of the Memcached resources, by name, of which the API server has confirmed the version that
-	// the cache had, or which this process saw first.
-	confirmed sync.Map
-	// told is when this process last wrote the status, by name of the Memcached.
-	told sync.Map
-	// undecided is since when the API server has not decided about the objects, by name of the Memcached.
-	undecided sync.Map
+	client    client.Client
+	live      client.Reader
+	mutations *apply.MutationCache
+	applier   *apply.Applier
+	recorder  events.EventRecorder
+	metrics   *metrics.Metrics
+	clock     clock.PassiveClock
+	options   memcached.Options
+	states    instanceStates
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -71,19 +66,16 @@ func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,
 ) *Reconciler {
-	memory := apply.NewMutationCache(clock)
+	mutations := apply.NewMutationCache(clock)
 	return &Reconciler{
-		client: c,
-		live:   live,
-		memory: memory,
-		applier: apply.New(c, live, memory, clock, apply.Options{
+		client:    c,
+		live:      live,
+		mutations: mutations,
+		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     fieldOwner,
 			HashAnnotation: "cache.example.com/applied-hash",
 			IdentityLabels: []string{memcached.ManagedByLabel, memcached.InstanceLabel},
-			Zeros:          zeros,
-			Exclusives:     exclusives,
-			NamedLists:     namedLists,
-			Separables:     separables,
+			Rules:          fieldRules(),
 		}),
 		recorder: recorder,
 		metrics:  m,
@@ -105,26 +97,35 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	observed, unconfirmed, err := r.observe(ctx, mc)
+	observed, pendingCreate, err := r.observe(ctx, mc)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	applied := r.apply(ctx, mc, observed)
-	r.metrics.Reconciled(applied.reason())
-	if r.undecidedYet(request.NamespacedName, applied) {
-		return reconcile.Result{}, applied.err
+	result := r.apply(ctx, mc, observed)
+	r.metrics.Reconciled(result.reason())
+	if r.isTransient(request.NamespacedName, result) {
+		return reconcile.Result{}, result.err
 	}
-	status := memcached.Status(mc, observed.With(applied.objects), applied.Outcome, r.options, r.clock.Now())
+	status := memcached.Status(mc, observed.With(result.objects), result.Outcome, r.options, r.clock.Now())
 	r.metrics.Observe(instance(mc, status))
 	if !equality.Semantic.DeepEqual(mc.Status, status) {
-		if wait := r.canWait(mc, status, applied); wait > 0 {
+		if wait := r.deferStatusWrite(mc, status, result); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 		if err := r.writeStatus(ctx, mc, status); err != nil {
-			return reconcile.Result{}, err // alone: beside a terminal error it would not be tried again
+			return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 		}
 	}
-	return applied.result(unconfirmed)
+	return result.requeue(pendingCreate)
+}
+
+// fieldRules are the rules for the fields of each Kind of child.
+func fieldRules() map[schema.GroupVersionKind]field.Rules {
+	rules := map[schema.GroupVersionKind]field.Rules{}
+	for _, child := range memcached.Children {
+		rules[child.Kind] = child.Fields
+	}
+	return rules
 }
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.

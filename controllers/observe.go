@@ -8,12 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -46,57 +43,47 @@ func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cache
 	return mc, nil
 }
 
-// observe reads all that is known of a Memcached, from the cache and from what was written since. Unconfirmed says that
+// observe reads all that is known of a Memcached, from the cache and from what was written since. PendingCreate reports that
 // something was created which the cache has not received.
-func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (_ memcached.Observed, unconfirmed bool, _ error) {
+func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (_ memcached.Observed, pendingCreate bool, _ error) {
 	var observed memcached.Observed
-	reads := reads{Reconciler: r, name: client.ObjectKeyFromObject(mc)}
-	observed.Deployment = read(ctx, &reads, &appsv1.Deployment{}, mc.Status.Image != "")
-	observed.Service = read(ctx, &reads, &corev1.Service{}, mc.Status.ServiceName != "")
-	observed.PodDisruptionBudget = read(ctx, &reads, &policyv1.PodDisruptionBudget{}, mayHaveBudget(mc))
+	var errs []error
+	for _, child := range memcached.Children {
+		for _, named := range child.Objects(mc.Namespace, mc.Name) {
+			found, pending, err := r.read(ctx, named, child.Expected(mc))
+			if found != nil {
+				observed.Children = append(observed.Children, found)
+			}
+			pendingCreate = pendingCreate || pending
+			errs = append(errs, err)
+		}
+	}
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})
 	observed.Pods = pods.Items
-	if err := errors.Join(reads.err, err); err != nil {
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return observed, false, fmt.Errorf("observe: %w", err)
 	}
-	return observed, reads.unconfirmed, nil
+	return observed, pendingCreate, nil
 }
 
-// mayHaveBudget says whether there may be a PodDisruptionBudget that the cache does not hold and that nothing else will find: the
-// spec has changed, and it wants none.
-func mayHaveBudget(mc *cachev1alpha1.Memcached) bool {
-	told := mc.Status.ObservedGeneration
-	return told != 0 && told != mc.Generation && !ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
-}
-
-// reads are the reads of one observation.
-type reads struct {
-	*Reconciler
-	name types.NamespacedName
-	// unconfirmed says that one of the objects was created and is not in the cache yet.
-	unconfirmed bool
-	err         error
-}
-
-// read returns an object of the name, nil if there is none. One that is known to exist and is not in the cache may have
-// lost the label that the cache selects by: then the API server is asked, since what is desired depends on what is there.
-func read[T client.Object](ctx context.Context, r *reads, object T, known bool) T {
-	var none T
-	err := r.client.Get(ctx, r.name, object)
-	object.SetNamespace(r.name.Namespace)
-	object.SetName(r.name.Name)
-	latest, unconfirmed := r.mutations.Latest(object, err == nil)
-	if latest == nil && apierrors.IsNotFound(err) && known {
-		latest, err = object, r.live.Get(ctx, r.name, object)
+// read returns the object of this type and name, nil if there is none. One that is expected to exist and is not in the cache may
+// have lost the label that the cache selects by: then the API server is asked, since what is desired depends on what exists.
+func (r *Reconciler) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
+	name := client.ObjectKeyFromObject(object)
+	err := r.client.Get(ctx, name, object)
+	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
+	object.SetName(name.Name)
+	latest, pending := r.mutations.Latest(object, err == nil)
+	if latest == nil && apierrors.IsNotFound(err) && expected {
+		latest, err = object, r.live.Get(ctx, name, object)
 	}
-	r.unconfirmed = r.unconfirmed || unconfirmed
-	if client.IgnoreNotFound(err) != nil {
-		r.err = errors.Join(r.err, err)
-		return none
+	switch {
+	case pending:
+		return latest, true, client.IgnoreNotFound(err)
+	case err != nil:
+		return nil, false, client.IgnoreNotFound(err)
+	default:
+		return latest, false, nil
 	}
-	if found, ok := latest.(T); ok && (err == nil || unconfirmed) {
-		return found
-	}
-	return none
 }

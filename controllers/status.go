@@ -18,8 +18,8 @@ import (
 // writeStatus is the only writer of status, and sends the events for what it tells. The patch holds the UID, so that it never
 // reaches another Memcached of the same name, and no resource version, since only we write the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
-	if r.unconfirmed(mc, false) {
-		if err := r.confirm(ctx, mc); err != nil {
+	if r.needsVerification(mc, false) {
+		if err := r.verifyFresh(ctx, mc); err != nil {
 			return err
 		}
 	}
@@ -35,29 +35,31 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	if err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	reduceMemcached(answer)
+	transformMemcached(answer)
 	r.mutations.RecordWrite(answer)
-	r.told.Store(client.ObjectKeyFromObject(mc), r.clock.Now())
-	r.tell(mc, status)
+	now := r.clock.Now()
+	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
+	r.emitEvents(mc, status)
 	return nil
 }
 
-// tellProgress is how often a status is written that tells nothing but how far a Memcached has come that is not Ready. Who
-// follows status.nodes must know that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5 unless
-// the user says otherwise.
-const tellProgress = 5 * time.Second
+// progressStatusInterval is how often a status is written that only reports the progress of a Memcached that is not Ready.
+// Clients that follow status.nodes must know that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5
+// unless the user says otherwise.
+const progressStatusInterval = 5 * time.Second
 
-// canWait is for how long a status need not be written. See ADR-0006.
-func (r *Reconciler) canWait(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, applied applied) time.Duration {
-	value, _ := r.told.Load(client.ObjectKeyFromObject(mc))
-	told, ok := value.(time.Time)
-	if !ok || applied.written || applied.err != nil || !onlyProgressed(mc.Status, status) {
+// deferStatusWrite returns for how long a status need not be written, 0 for not at all. See ADR-0006.
+func (r *Reconciler) deferStatusWrite(
+	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, result applyResult,
+) time.Duration {
+	written := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	if written.IsZero() || result.written || result.err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}
-	return told.Add(tellProgress).Sub(r.clock.Now())
+	return written.Add(progressStatusInterval).Sub(r.clock.Now())
 }
 
-// onlyProgressed says whether the second status is no answer to what the user did, no bad news, and not Ready.
+// onlyProgressed reports whether the second status neither answers what the user did, nor is bad news, nor is Ready.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||
@@ -68,10 +70,10 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
-// tell sends the events for the transitions.
-func (r *Reconciler) tell(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	for _, notice := range transitions(mc.Status, status) {
-		r.recorder.Eventf(mc, nil, notice.kind, notice.reason, notice.action, "%s", notice.note)
+// emitEvents emits one event for each transition.
+func (r *Reconciler) emitEvents(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
+	for _, e := range transitions(mc.Status, status) {
+		r.recorder.Eventf(mc, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 }
 

@@ -7,12 +7,8 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/time/rate"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -29,44 +25,34 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is how long after the first event of a pod or of a Deployment's status the controller looks: a rollout has many
-// of them, and the user needs few statuses.
+// debounce is how long after the first event of a pod or of a workload's status the controller reconciles: a rollout has many of
+// them, and the user needs few statuses.
 const debounce = 500 * time.Millisecond
-
-// looksPerSecond is how many Memcacheds that nobody waits for the controller looks at in a second when the process begins, and at
-// a resync. A look takes some two milliseconds of CPU, which those that somebody waits for need, and the API server that they wait for.
-const looksPerSecond = 200
-
-// After the process has begun, those that somebody waits for have the machine nearly for themselves: the others come so many
-// a second for so long.
-const (
-	firstLooksPerSecond = 20
-	firstLooks          = 3 * time.Second
-)
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// urgency is when an event is to be looked at: 0 for at once.
-type urgency = time.Duration
+// enqueueDelay is how long after an event the controller reconciles: 0 for at once.
+type enqueueDelay = time.Duration
 
 const (
-	never urgency = -1
-	// finished is at once, and before those that begin something: what somebody waits for is there, and need only be told.
-	finished urgency = -2
+	never enqueueDelay = -1
+	// finished is at once, and before those that begin something: what somebody waits for is there, and need only be reported.
+	finished enqueueDelay = -2
 )
 
 const finishedPriority = 1
 
-// sources are what wakes the controller. When it begins to work, its caches are full, so what it is told of all Memcacheds
-// that there are is enough: of what else there is, it need not be told.
+// sources are what wakes the controller. When it starts to work, its caches are full. It reconciles each Memcached in the initial
+// list, and with it all children and pods of theirs: these need not wake it.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
-	return []source.Source{
-		source.Kind(c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &appsv1.Deployment{}, watch(r, r.deploymentChange)),
-		source.Kind(c, &corev1.Service{}, watch(r, serviceChange)),
-		source.Kind(c, &policyv1.PodDisruptionBudget{}, watch(r, budgetChange)),
+	sources := []source.Source{
+		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(c, &corev1.Pod{}, r.pods()),
 	}
+	for _, child := range memcached.Children {
+		sources = append(sources, source.Kind(c, child.New(), watch(r, r.childChange(child))))
+	}
+	return sources
 }
 
 // pods wakes the controller when pods come, change and go.
@@ -78,11 +64,11 @@ func (r *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			when := podChange(e.ObjectOld, e.ObjectNew)
-			if when == debounce && memcached.JoinsOrLeaves(e.ObjectOld, e.ObjectNew) && r.finished(ctx, instanceOf(e.ObjectNew)) {
-				when = finished
+			delay := podChange(e.ObjectOld, e.ObjectNew)
+			if delay == debounce && memcached.JoinsOrLeaves(e.ObjectOld, e.ObjectNew) && r.finished(ctx, instanceOf(e.ObjectNew)) {
+				delay = finished
 			}
-			enqueue(q, instanceOf(e.ObjectNew), when)
+			enqueue(q, instanceOf(e.ObjectNew), delay)
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			enqueue(q, instanceOf(e.Object), debounce)
@@ -90,85 +76,51 @@ func (r *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	}
 }
 
-// resync says whether nothing has happened: the cache tells what it holds from time to time, and after each interruption of a
-// watch. That of the Memcacheds is enough to mend whatever was missed.
-func resync[T client.Object](e event.TypedUpdateEvent[T]) bool {
+// isResync reports whether nothing has happened: the cache repeats what it holds from time to time, and after each interruption
+// of a watch. That of the Memcacheds is enough to correct whatever was missed.
+func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// watch enqueues the Memcached of an object that this process writes: for creations and deletions at once, for changes with
-// the given urgency. Own says that the change is what this process wrote last. The objects bear the name of their
-// Memcached, and one that bears the name and belongs to somebody else is in its way.
-func watch[T client.Object](
-	r *Reconciler, change func(before, after T, own bool) urgency,
-) handler.TypedFuncs[T, reconcile.Request] {
-	return handler.TypedFuncs[T, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q queue) {
+// watch enqueues the Memcacheds of an object that this process writes: for creations and deletions at once, for updates with the
+// delay of change, which is told whether the update is what this process wrote last.
+func watch(
+	r *Reconciler, change func(before, after client.Object, own bool) enqueueDelay,
+) handler.TypedFuncs[client.Object, reconcile.Request] {
+	return handler.TypedFuncs[client.Object, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 			if !r.mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
-				enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
+				enqueueAll(q, 0, e.Object)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q queue) {
-			if when := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !resync(e) {
-				enqueue(q, client.ObjectKeyFromObject(e.ObjectNew), when)
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+			if delay := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
+				enqueueAll(q, delay, e.ObjectNew, e.ObjectOld)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q queue) {
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
 			r.mutations.ObserveDelete(e.Object)
-			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
+			enqueueAll(q, 0, e.Object)
 		},
 	}
 }
 
-// memcacheds wakes the controller. Those that exist when the process begins, and those of a resync, come one after the other
-// and after everything else, unless somebody waits.
-func (r *Reconciler) memcacheds() handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request] {
-	funcs := watch(r, memcachedChange)
-	created, updated := funcs.CreateFunc, funcs.UpdateFunc
-	looks, first := rate.NewLimiter(looksPerSecond, 1), rate.NewLimiter(firstLooksPerSecond, 1)
-	later := func(mc *cachev1alpha1.Memcached, q queue, begins bool) {
-		now := r.clock.Now()
-		delay := looks.ReserveN(now, 1).DelayFrom(now)
-		if begins {
-			delay = min(first.ReserveN(now, 1).DelayFrom(now), firstLooks+delay)
-		}
-		enqueue(q, client.ObjectKeyFromObject(mc), delay)
-	}
-	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[*cachev1alpha1.Memcached], q queue) {
-		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
-		switch {
-		case !e.IsInInitialList:
-			created(ctx, e, q)
-		case !awaited(e.Object):
-			later(e.Object, q, true)
-		case ok:
-			request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
-			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
-		default:
-			enqueue(q, client.ObjectKeyFromObject(e.Object), 0)
+// enqueueAll enqueues the Memcacheds that versions of an object are about: the one of its instance label, and the one of its name,
+// which it may be in the way of.
+func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
+	name := client.ObjectKeyFromObject(versions[0])
+	enqueue(q, name, delay)
+	last := name
+	for _, version := range versions {
+		if instance := instanceOf(version); instance.Name != "" && instance != name && instance != last {
+			enqueue(q, instance, delay)
+			last = instance
 		}
 	}
-	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[*cachev1alpha1.Memcached], q queue) {
-		if resync(e) {
-			later(e.ObjectNew, q, false)
-			return
-		}
-		updated(ctx, e, q)
-	}
-	return funcs
 }
 
-// awaited says whether somebody waits for the operator: what the user wants has changed since the status was written, or the
-// Memcached is not Ready.
-func awaited(mc *cachev1alpha1.Memcached) bool {
-	told := mc.Status.Conditions
-	return mc.Generation != mc.Status.ObservedGeneration ||
-		memcached.Paused(mc) != (progress(told) == cachev1alpha1.ReasonPaused) ||
-		!meta.IsStatusConditionTrue(told, cachev1alpha1.ConditionReady)
-}
-
-func enqueue(q queue, name types.NamespacedName, when urgency) {
-	switch request := (reconcile.Request{NamespacedName: name}); when {
+func enqueue(q queue, name types.NamespacedName, delay enqueueDelay) {
+	switch request := (reconcile.Request{NamespacedName: name}); delay {
 	case never:
 	case finished:
 		if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
@@ -179,86 +131,77 @@ func enqueue(q queue, name types.NamespacedName, when urgency) {
 	case 0:
 		q.Add(request)
 	default:
-		q.AddAfter(request, when)
+		q.AddAfter(request, delay)
 	}
 }
 
-func instanceOf(pod *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel]}
+// instanceOf is the Memcached of an object's instance label.
+func instanceOf(object client.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange reacts to a new spec, which may come with an own write of the status, to the pause annotation, and to a
-// status that somebody else has written. The latter can wait: an own one looks the same until its answer has come.
-func memcachedChange(before, after *cachev1alpha1.Memcached, own bool) urgency {
+// memcachedChange reacts to a new spec, which may come with a status of our own, to the pause annotation, and to a status that
+// somebody else has written. The latter can wait: one of our own looks the same until its answer has come.
+func memcachedChange(before, after client.Object, own bool) enqueueDelay {
+	old, oldOK := before.(*cachev1alpha1.Memcached)
+	mc, ok := after.(*cachev1alpha1.Memcached)
 	switch {
-	case before.Generation != after.Generation || memcached.Paused(before) != memcached.Paused(after):
+	case !ok || !oldOK:
+		return never
+	case old.Generation != mc.Generation || memcached.Paused(old) != memcached.Paused(mc):
 		return 0
-	case !own && !equality.Semantic.DeepEqual(before.Status, after.Status):
+	case !own && !equality.Semantic.DeepEqual(old.Status, mc.Status):
 		return debounce
 	default:
 		return never
 	}
 }
 
-// deploymentChange is that of the function of this name, unless the Deployment has just finished its work.
-func (r *Reconciler) deploymentChange(before, after *appsv1.Deployment, own bool) urgency {
-	when := deploymentChange(before, after, own)
-	if when == debounce && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(context.Background(), after) {
-		return finished
+// childChange returns the reaction to updates of a child. A new spec and new metadata are handled at once, unless they are our
+// own. Annotations can wait: they have no effect that would be ours to keep, but the hash among them may be lost. Of a
+// workload, the status counts as well, above all when it has just finished its work.
+func (r *Reconciler) childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
+	return func(before, after client.Object, own bool) enqueueDelay {
+		switch {
+		case own:
+			return never
+		case !equality.Semantic.DeepEqual(child.Spec(before), child.Spec(after)) || metadataChanged(before, after):
+			return 0
+		case child.Workload && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(context.Background(), after):
+			return finished
+		case child.Workload, !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()):
+			return debounce
+		default:
+			return never
+		}
 	}
-	return when
 }
 
-// finished says whether the Deployment of a Memcached has done its work, and its pods are ready. It reads from the cache.
+// finished reports whether a workload of a Memcached has done its work, and its pods are ready. It reads from the cache.
 func (r *Reconciler) finished(ctx context.Context, name types.NamespacedName) bool {
-	deployment := &appsv1.Deployment{}
-	err := r.client.Get(ctx, name, deployment)
-	return err == nil && memcached.Settled(deployment) && r.allReady(ctx, deployment)
+	for _, child := range memcached.Children {
+		if !child.Workload {
+			continue
+		}
+		for _, workload := range child.Objects(name.Namespace, name.Name) {
+			err := r.client.Get(ctx, client.ObjectKeyFromObject(workload), workload)
+			if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-func (r *Reconciler) allReady(ctx context.Context, deployment *appsv1.Deployment) bool {
+func (r *Reconciler) allReady(ctx context.Context, workload client.Object) bool {
 	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(deployment.Namespace),
-		client.MatchingFields{instanceIndex: deployment.Name}, client.UnsafeDisableDeepCopy)
-	return err == nil && memcached.AllReady(deployment, pods.Items)
-}
-
-// deploymentChange does not look at the generation: the Deployment controller annotates, and annotations count there.
-func deploymentChange(before, after *appsv1.Deployment, own bool) urgency {
-	if own {
-		return never
-	}
-	if !equality.Semantic.DeepEqual(before.Spec, after.Spec) || metadataChanged(before, after) {
-		return 0
-	}
-	return debounce
-}
-
-func serviceChange(before, after *corev1.Service, own bool) urgency {
-	return childChange(before, after, equality.Semantic.DeepEqual(before.Spec, after.Spec), own)
-}
-
-func budgetChange(before, after *policyv1.PodDisruptionBudget, own bool) urgency {
-	return childChange(before, after, before.Generation == after.Generation, own)
-}
-
-// childChange reacts to a spec and to metadata. Annotations can wait: they have no effect that would be ours to keep, but
-// the hash among them may be lost.
-func childChange(before, after metav1.Object, sameSpec, own bool) urgency {
-	switch {
-	case own:
-		return never
-	case !sameSpec || metadataChanged(before, after):
-		return 0
-	case !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()):
-		return debounce
-	default:
-		return never
-	}
+	err := r.client.List(ctx, &pods, client.InNamespace(workload.GetNamespace()),
+		client.MatchingFields{instanceIndex: instanceOf(workload).Name}, client.UnsafeDisableDeepCopy)
+	return err == nil && memcached.AllReady(workload, pods.Items)
 }
 
 // podChange compares what the cache keeps of a pod.
-func podChange(before, after *corev1.Pod) urgency {
+func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never
 	}

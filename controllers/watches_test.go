@@ -4,14 +4,17 @@
 package controllers
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -19,22 +22,30 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // addedTo is a queue that remembers how it was added to.
 type addedTo struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
-	opts []priorityqueue.AddOpts
+	opts  []priorityqueue.AddOpts
+	names []string
 }
 
 // AddWithOpts implements priorityqueue.PriorityQueue.
-func (a *addedTo) AddWithOpts(opts priorityqueue.AddOpts, _ ...reconcile.Request) {
+func (a *addedTo) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
 	a.opts = append(a.opts, opts)
+	for _, request := range requests {
+		a.names = append(a.names, request.Name)
+	}
 }
+
+// Add implements workqueue.TypedInterface.
+func (a *addedTo) Add(request reconcile.Request) { a.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
 func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
+	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
 	unchanged := &cachev1alpha1.Memcached{}
 	unchanged.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	changed := unchanged.DeepCopy()
@@ -42,14 +53,14 @@ func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 	var queue addedTo
 	memcacheds := r.memcacheds()
 	for _, mc := range []*cachev1alpha1.Memcached{unchanged, unchanged, changed, unchanged} {
-		memcacheds.Create(t.Context(), event.TypedCreateEvent[*cachev1alpha1.Memcached]{Object: mc, IsInInitialList: true}, &queue)
+		memcacheds.Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: mc, IsInInitialList: true}, &queue)
 	}
 	later := ptr.To(handler.LowPriority)
 	want := []priorityqueue.AddOpts{
 		{Priority: later},
-		{Priority: later, After: time.Second / firstLooksPerSecond},
+		{Priority: later, After: time.Second / startupRate},
 		{Priority: ptr.To(0)},
-		{Priority: later, After: 2 * time.Second / firstLooksPerSecond},
+		{Priority: later, After: 2 * time.Second / startupRate},
 	}
 	if diff := cmp.Diff(want, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -58,24 +69,24 @@ func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
 
 func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
+	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
 	ready := &cachev1alpha1.Memcached{}
 	ready.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	var queue addedTo
 	memcacheds := r.memcacheds()
 	for range 1000 {
-		memcacheds.Create(t.Context(), event.TypedCreateEvent[*cachev1alpha1.Memcached]{Object: ready, IsInInitialList: true}, &queue)
+		memcacheds.Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: ready, IsInInitialList: true}, &queue)
 	}
 	inTheBeginning := 0
 	for _, opts := range queue.opts {
-		if opts.After < firstLooks {
+		if opts.After < startupPeriod {
 			inTheBeginning++
 		}
 	}
-	if want := int(firstLooks.Seconds() * firstLooksPerSecond); inTheBeginning != want {
-		t.Errorf("%d are looked at in the first %s, want %d", inTheBeginning, firstLooks, want)
+	if want := int(startupPeriod.Seconds() * startupRate); inTheBeginning != want {
+		t.Errorf("%d are looked at in the first %s, want %d", inTheBeginning, startupPeriod, want)
 	}
-	if last, want := queue.opts[999].After, firstLooks+999*time.Second/looksPerSecond; last != want {
+	if last, want := queue.opts[999].After, startupPeriod+999*time.Second/resyncRate; last != want {
 		t.Errorf("the last of a thousand is looked at after %s, want %s", last, want)
 	}
 }
@@ -83,21 +94,39 @@ func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
 // An interrupted watch tells everything again, as a resync does.
 func TestResyncsComeOneAfterTheOther(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, memory: apply.NewMutationCache(clock)}
+	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	var queue addedTo
-	memcacheds, deployments := r.memcacheds(), watch(r, deploymentChange)
+	child, _ := memcached.ChildOf(deployment)
+	memcacheds, deployments := r.memcacheds(), watch(r, r.childChange(child))
 	for range 3 {
-		memcacheds.Update(t.Context(), event.TypedUpdateEvent[*cachev1alpha1.Memcached]{ObjectOld: mc, ObjectNew: mc}, &queue)
-		deployments.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
+		memcacheds.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
+		deployments.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	}
 	later := ptr.To(handler.LowPriority)
 	want := []priorityqueue.AddOpts{
 		{Priority: later},
-		{Priority: later, After: time.Second / looksPerSecond},
-		{Priority: later, After: 2 * time.Second / looksPerSecond},
+		{Priority: later, After: time.Second / resyncRate},
+		{Priority: later, After: 2 * time.Second / resyncRate},
 	}
 	if diff := cmp.Diff(want, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestBothMemcachedsOfAnObjectAreReconciled has a child whose instance label is another one than its name, and then changes.
+func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
+	before := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "cache-other", ResourceVersion: "1", Labels: map[string]string{memcached.InstanceLabel: "cache"},
+	}}
+	after := before.DeepCopy()
+	after.ResourceVersion, after.Labels = "2", map[string]string{memcached.InstanceLabel: "another"}
+	child, _ := memcached.ChildOf(before)
+	var queue addedTo
+	watch(r, r.childChange(child)).Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: before, ObjectNew: after}, &queue)
+	if want := []string{"cache-other", "another", "cache"}; !slices.Equal(queue.names, want) {
+		t.Errorf("%v are reconciled, not %v", queue.names, want)
 	}
 }

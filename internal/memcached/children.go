@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,6 +26,8 @@ type Child struct {
 	Kind schema.GroupVersionKind
 	// New returns an empty object.
 	New func() client.Object
+	// Suffixes are what follows the name of the Memcached in the names of further objects. One has its very name.
+	Suffixes []string
 	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
 	Spec func(client.Object) any
 	// Workload says that objects of this Kind run the nodes, so that their status counts.
@@ -115,12 +118,25 @@ func child[T any, P interface {
 	return row
 }
 
-// NewObject returns an empty object with a name.
-func (c Child) NewObject(namespace, name string) client.Object {
-	object := c.New()
-	object.SetNamespace(namespace)
-	object.SetName(name)
-	return object
+// Objects are the objects of this Kind that a Memcached may have, empty but for their names.
+func (c Child) Objects(namespace, memcached string) []client.Object {
+	var objects []client.Object
+	for _, suffix := range append([]string{""}, c.Suffixes...) {
+		object := c.New()
+		object.SetNamespace(namespace)
+		object.SetName(memcached + suffix)
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// ChildOf returns the row of an object; false if its Kind is not in the table.
+func ChildOf(object client.Object) (Child, bool) {
+	i := slices.IndexFunc(Children, func(c Child) bool { return reflect.TypeOf(c.New()) == reflect.TypeOf(object) })
+	if i < 0 {
+		return Child{}, false
+	}
+	return Children[i], true
 }
 
 // unwantedBudget reports whether there may be a PodDisruptionBudget that nothing else will find: the spec has changed, and it

@@ -43,21 +43,21 @@ var patterns = []pattern{
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
 		spec: "does not undo what another one did since, and goes on with the latest version",
-		file: "controllers/confirm.go", from: " || !missing && !r.unconfirmed(mc, plan.Changing()) {", to: " || !missing {",
+		file: "controllers/verify.go", from: " || !missing && !r.needsVerification(mc, plan.Changing()) {", to: " || !missing {",
 	},
 	{
 		name: "5 own write not yet in the cache", pkg: inControllers, test: "TestControllers",
 		spec: "writes nothing twice because its cache lags",
-		file: "internal/apply/memory.go", from: "		return w.object.DeepCopyObject().(client.Object), true", to: "		return nil, false",
+		file: "internal/apply/mutationcache.go", from: "		return w.object.DeepCopyObject().(client.Object), true", to: "		return nil, false",
 	},
 	{
 		name: "6 unobserved transition", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/dropped",
-		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
 		name: "7 expired watch", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/410",
-		file: "controllers/confirm.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
@@ -79,7 +79,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "11 a status that lies", pkg: inMemcached, test: "TestStatusThroughRollouts",
-		file: "internal/memcached/work.go", from: "	return deployment.Generation > deployment.Status.ObservedGeneration", to: "	return false",
+		file: "internal/memcached/workload.go", from: "{ return w.GetGeneration() > w.observedGeneration }", to: "{ return false }",
 	},
 	{
 		name: "12 an object of somebody else bears the name", pkg: inControllers, test: "TestControllers",
@@ -122,24 +122,24 @@ var patterns = []pattern{
 	{
 		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers",
 		spec: "may be a spec that the API server refuses in a child, which is told",
-		file: "controllers/outcome.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
+		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
 		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
 	},
 	{
 		name: "20 any value in the spec", pkg: inFaults, test: "TestEveryLeaf/values/spec.scheduling.nodeSelector{}=_a_b_c_",
-		file: "internal/memcached/trouble.go", from: "func RefusalReason(message string) string {",
+		file: "internal/memcached/podproblems.go", from: "func RefusalReason(message string) string {",
 		to: "func RefusalReason(message string) string {\n	if len(message) > 300 {\n		panic(message)\n	}",
 	},
 	{
 		name: "21 deletion in the foreground", pkg: inControllers, test: "TestControllers",
 		spec: "tells the truth while it is deleted in the foreground, and creates nothing",
-		file: "controllers/outcome.go", from: "	if mc.DeletionTimestamp != nil {\n		return applied{}",
-		to: "	if mc == nil {\n		return applied{}",
+		file: "controllers/apply.go", from: "	if mc.DeletionTimestamp != nil {\n		return applyResult{}",
+		to: "	if mc == nil {\n		return applyResult{}",
 	},
 	{
 		name: "22 a namespace that is being deleted", pkg: inControllers, test: "TestControllers",
 		spec: "may be the deletion of the namespace, which is not fought",
-		file: "controllers/outcome.go", from: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)",
+		file: "controllers/errors.go", from: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)",
 		to: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause+\"!\")",
 	},
 	{
@@ -148,12 +148,12 @@ var patterns = []pattern{
 	},
 	{
 		name: "24 an API server that does not answer", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
-		file: "controllers/outcome.go", from: "		return true // the network", to: "		return false",
+		file: "controllers/errors.go", from: "		return true // the network", to: "		return false",
 	},
 	{
 		name: "25 upgrade of the operator", pkg: inMemcached, test: "TestUpgradeAloneChangesNothing",
-		file: "internal/memcached/defaults.go", from: "	if live == nil || live.Annotations[templateHashAnnotation] != templateHash {",
-		to: "	if live == nil || live.Annotations[templateHashAnnotation] != \"\" {",
+		file: "internal/memcached/defaults.go", from: "	if live == nil || live.GetAnnotations()[templateHashAnnotation] != templateHash {",
+		to: "	if live == nil || live.GetAnnotations()[templateHashAnnotation] != \"\" {",
 	},
 	{
 		name: "26 starvation by a busy neighbour", pkg: inControllers, test: "TestControllers",
@@ -173,11 +173,11 @@ var patterns = []pattern{
 	},
 	{
 		name: "29 a leak", pkg: inFaults, test: "TestEndurance",
-		file: "controllers/confirm.go", from: "	r.metrics.Forget(name.Namespace, name.Name)\n", to: "",
+		file: "controllers/verify.go", from: "	r.metrics.Forget(name.Namespace, name.Name)\n", to: "",
 	},
 	{
 		name: "30 a lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
-		file: "controllers/outcome.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
+		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
 		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
 	},
 }

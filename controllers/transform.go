@@ -9,48 +9,47 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// reduceObject keeps of a Memcached what is read, and of a child everything but the managed fields. The labels of a child are its
-// selectors too, and each such map needs half a kilobyte: those of an object that are equal become one. What is in the cache is
-// never changed.
-func reduceObject(object any) (any, error) {
-	switch child := object.(type) {
+// transformObject keeps what is read of a Memcached, and everything but the managed fields of a child. The labels of a child are
+// its selectors too, and each such map needs half a kilobyte: those of an object that are equal become one. What is in the cache
+// is never changed.
+func transformObject(object any) (any, error) {
+	switch object := object.(type) {
 	case *cachev1alpha1.Memcached:
-		reduceMemcached(child)
-	case *appsv1.Deployment:
-		template := &child.Spec.Template
-		same := []*map[string]string{&child.Labels, &template.Labels}
-		same = append(same, matchLabels(child.Spec.Selector)...)
-		for _, constraint := range template.Spec.TopologySpreadConstraints {
-			same = append(same, matchLabels(constraint.LabelSelector)...)
+		transformMemcached(object)
+	case client.Object:
+		if child, ok := memcached.ChildOf(object); ok {
+			share(child.Maps(object)...)
 		}
-		share(same...)
-		for i := range template.Spec.Containers {
-			resources := &template.Spec.Containers[i].Resources
-			if maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
-				resources.Requests = resources.Limits
-			}
+		if template := memcached.PodTemplate(object); template != nil {
+			shareResources(template)
 		}
-	case *corev1.Service:
-		share(&child.Labels, &child.Spec.Selector)
-	case *policyv1.PodDisruptionBudget:
-		share(append(matchLabels(child.Spec.Selector), &child.Labels)...)
 	}
 	return cache.TransformStripManagedFields()(object)
 }
 
-// reduceMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
+// shareResources keeps equal requests and limits once.
+func shareResources(template *corev1.PodTemplateSpec) {
+	for i := range template.Spec.Containers {
+		resources := &template.Spec.Containers[i].Resources
+		if maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
+			resources.Requests = resources.Limits
+		}
+	}
+}
+
+// transformMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
 // finalizers, owners and managed fields can be as large as a request, and the operator reads only the annotation that pauses.
-func reduceMemcached(mc *cachev1alpha1.Memcached) {
+func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
 		Name:              whole.Name,
@@ -69,13 +68,6 @@ func reduceMemcached(mc *cachev1alpha1.Memcached) {
 // sameText says whether two quantities are written in the same way, as those of a live and a desired object are compared.
 func sameText(a, b resource.Quantity) bool { return a.String() == b.String() }
 
-func matchLabels(selector *metav1.LabelSelector) []*map[string]string {
-	if selector == nil {
-		return nil
-	}
-	return []*map[string]string{&selector.MatchLabels}
-}
-
 // share makes equal maps one.
 func share(all ...*map[string]string) {
 	for i, later := range all {
@@ -88,8 +80,8 @@ func share(all ...*map[string]string) {
 	}
 }
 
-// reducePod keeps what Status reads of a pod: a seventh of it. A pod that is ready has little to tell.
-func reducePod(object any) (any, error) {
+// transformPod keeps what Status reads of a pod: a seventh of it. A pod that is ready has little to tell.
+func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil

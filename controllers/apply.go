@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
+// creation that the cache should have received by then.
+const recheckInterval = apply.CreationGrace
+
+// applyResult is what became of the children of a Memcached.
+type applyResult struct {
+	memcached.Outcome
+
+	// objects are the live objects.
+	objects []client.Object
+	// created says that an object was created, written that one was created, changed or deleted.
+	created, written bool
+	// err is what Reconcile returns: nil unless another try, or another spec, may help.
+	err error
+	// transient says that the API server did not decide about some of the objects, so that soon more will be known.
+	transient bool
+	// retryAfter is when to look again at what no watch tells of, 0 for never.
+	retryAfter time.Duration
+}
+
+// reason is the outcome in one word, for the metric.
+func (a *applyResult) reason() string {
+	switch {
+	case a.transient:
+		return "Retried"
+	case a.Problem != nil:
+		return a.Problem.Reason
+	case a.written:
+		return "Applied"
+	default:
+		return "Unchanged"
+	}
+}
+
+// requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
+// controller, but for objects that are not watched, for creations that a watch has missed, and for the end of a contest.
+func (a *applyResult) requeue(pendingCreate bool) (reconcile.Result, error) {
+	wait := a.retryAfter
+	if pendingCreate || a.created || a.Waiting != "" {
+		wait = sooner(wait, recheckInterval)
+	}
+	if wait > 0 && (a.err == nil || errors.Is(a.err, reconcile.TerminalError(nil))) {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return reconcile.Result{}, a.err
+}
+
+// sooner is the shorter one of two times to wait, of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// transientGracePeriod is for how long the API server may fail to decide before that is reported. A webhook may fail for ever, and
+// everything else that there is to report must not wait for it.
+const transientGracePeriod = time.Minute
+
+// isTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
+func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) bool {
+	since, now := r.states.get(name).transientSince, r.clock.Now()
+	switch {
+	case !result.transient && !since.IsZero():
+		r.states.update(name, func(s *instanceState) { s.transientSince = time.Time{} })
+	case result.transient && since.IsZero():
+		r.states.update(name, func(s *instanceState) { s.transientSince = now })
+		since = now
+	}
+	return result.transient && now.Sub(since) < transientGracePeriod
+}
+
+// apply writes the desired objects of a Memcached, unless it is paused or being deleted.
+func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) applyResult {
+	if mc.DeletionTimestamp != nil {
+		return applyResult{}
+	}
+	desired, invalid := memcached.Desired(mc, observed, r.options)
+	plan := r.applier.Plan(mc, desired, observed.Children)
+	if invalid != nil { // the pods that run stay as they are; all else is as it should be
+		plan = r.applier.PlanPartial(mc, desired, observed.Children)
+	}
+	drifted := templateDiffers(plan)
+	if memcached.Paused(mc) {
+		a := classify(errors.Join(invalid, plan.Err()))
+		a.Pending, a.TemplatePending = plan.Pending(), drifted
+		return a
+	}
+	if err := r.verifyBeforeWrites(ctx, mc, plan); err != nil {
+		return classify(err)
+	}
+	result, err := r.applier.Apply(ctx, plan)
+	a := classify(errors.Join(invalid, err))
+	a.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, desired, result.Objects))
+	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
+	for _, kind := range result.Corrected {
+		r.metrics.Corrected(kind)
+	}
+	if result.Written {
+		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
+	}
+	return a
+}
+
+// templateDiffers reports whether the pod template is not as desired.
+func templateDiffers(plan apply.Plan) bool {
+	return slices.ContainsFunc(memcached.Children, func(child memcached.Child) bool {
+		return child.Workload && plan.Differs(child.Kind.Kind, memcached.PodTemplatePath...)
+	})
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// classify turns the errors of Desired and Apply into a result: some are reported to the user, some are retried.
+func classify(err error) applyResult {
+	var a applyResult
+	var retry, terminal []error
+	for _, err := range flatten(err) {
+		var waiting *apply.WaitingError
+		var invalid *memcached.InvalidError
+		var conflict *apply.ConflictError
+		var contested *apply.ContestedError
+		switch {
+		case errors.As(err, &waiting):
+			a.Waiting = waiting.Error()
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			a.Waiting = "The namespace is being deleted"
+		case errors.As(err, &invalid):
+			a.add(memcached.Problem{Reason: invalid.Reason, Message: invalid.Message})
+			terminal = append(terminal, err)
+		case errors.As(err, &conflict):
+			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()})
+			a.retryAfter = sooner(a.retryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
+		case errors.As(err, &contested):
+			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
+			a.retryAfter = sooner(a.retryAfter, contested.RetryAfter)
+		default:
+			a.transient = a.transient || failedToDecide(err)
+			a.add(problemOf(err))
+			retry = append(retry, err)
+		}
+	}
+	if a.err = errors.Join(retry...); a.err == nil && len(terminal) > 0 {
+		a.err = reconcile.TerminalError(errors.Join(terminal...))
+	}
+	return a
+}
+
+// add tells a problem; the first one gives the reason.
+func (a *applyResult) add(problem memcached.Problem) {
+	if a.Problem != nil {
+		problem = memcached.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}
+	}
+	a.Problem = &problem
+}
+
+func problemOf(err error) memcached.Problem {
+	problem := memcached.Problem{Reason: memcached.RefusalReason(err.Error()), Message: err.Error()}
+	if apierrors.IsInvalid(err) && problem.Reason == cachev1alpha1.ReasonApplyFailed {
+		problem.Reason = cachev1alpha1.ReasonInvalidSpec
+	}
+	return problem
+}
+
+// remedy says what helps against somebody else who keeps writing what is ours.
+func remedy(contested *apply.ContestedError) string {
+	switch {
+	case contested.Manager == fieldOwner:
+		return "another Memcached operator manages the same namespace with other settings: let only one do so"
+	case contested.Kind == "Deployment" && contested.Field == "spec.replicas":
+		return "aim what scales it at the Memcached, whose spec.size has the subresource scale"
+	default:
+		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
+	}
+}
+
+// failedToDecide reports whether the API server failed to decide, or decided about an object that has changed since.
+func failedToDecide(err error) bool {
+	var render *apply.RenderError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &render):
+		return false
+	case !errors.As(err, &status):
+		return true // the network
+	case apierrors.IsInvalid(err):
+		// The object of that name is another one than was observed.
+		details := status.Status().Details
+		return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
+			return cause.Field == "metadata.uid"
+		})
+	case memcached.RefusalReason(err.Error()) != cachev1alpha1.ReasonApplyFailed:
+		return false // also a webhook that cannot be called: someone must fix it
+	}
+	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// flatten returns the errors that were joined.
+func flatten(err error) []error {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &joined):
+		return []error{err}
+	}
+	var flat []error
+	for _, err := range joined.Unwrap() {
+		flat = append(flat, flatten(err)...)
+	}
+	return flat
+}

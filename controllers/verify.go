@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// errStale reports that the cache holds an earlier version of a Memcached than the API server.
+var errStale = errors.New("the cache has not received the latest version of the Memcached")
+
+// verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: its deletion or
+// its present spec will come. The cache may lag behind it: that of a process that started at an API server that lags itself
+// (which Kubernetes rules out since 1.34), that of a standby, and every one whose watch was interrupted. What then looks
+// like drift is what another process did with the present spec, and undoing it would replace nodes for nothing.
+func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	var found cachev1alpha1.MemcachedList // by a list, since the operator needs no permission to get
+	err := r.live.List(ctx, &found, client.InNamespace(mc.Namespace), client.MatchingFields{"metadata.name": mc.Name})
+	if err != nil {
+		return fmt.Errorf("verify the Memcached: %w", err)
+	}
+	if len(found.Items) == 0 {
+		return errStale
+	}
+	latest := &found.Items[0]
+	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
+	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
+		transformMemcached(latest)
+		r.mutations.RecordWrite(latest) // the next observation begins with it
+		return errStale
+	}
+	r.setVerified(mc)
+	return nil
+}
+
+// verifyBeforeWrites verifies the Memcached before the first write of this process to its children, and before one of them is
+// created again: that it is missing may be the work of the garbage collector.
+func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
+	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()
+	if !plan.Pending() || !missing && !r.needsVerification(mc, plan.Changing()) {
+		return nil
+	}
+	return r.verifyFresh(ctx, mc)
+}
+
+// needsVerification reports whether this process still has to verify with the API server that the cached Memcached is current:
+// another process has reconciled it, as its status tells, or as its children tell that exist.
+func (r *Reconciler) needsVerification(mc *cachev1alpha1.Memcached, childrenExist bool) bool {
+	if mc.Status.ObservedGeneration == 0 && !childrenExist {
+		r.setVerified(mc)
+		return false
+	}
+	return r.states.get(client.ObjectKeyFromObject(mc)).verifiedUID != mc.UID
+}
+
+func (r *Reconciler) setVerified(mc *cachev1alpha1.Memcached) {
+	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedUID = mc.UID })
+}
+
+// forget drops all that is remembered of a Memcached that is gone.
+func (r *Reconciler) forget(name types.NamespacedName) {
+	gone := &cachev1alpha1.Memcached{}
+	gone.Namespace, gone.Name = name.Namespace, name.Name
+	r.applier.Forget(gone)
+	for _, child := range memcached.Children {
+		r.applier.Forget(child.Objects(name.Namespace, name.Name)...)
+	}
+	r.states.forget(name)
+	r.metrics.Forget(name.Namespace, name.Name)
+}
