@@ -21,6 +21,7 @@ const (
 		"no node could ever be replaced, raise one"
 	priorityClassRule = "spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, " +
 		"'-' and '.', starting and ending with a letter or a digit"
+	peerRule = "spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 )
 
 var _ = DescribeTable("A spec that cannot work is refused with the field and the fix",
@@ -102,6 +103,19 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
 		{topologyKey: a, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: a, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}}`,
 		`spec.scheduling.topologySpreadConstraints[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{}]}}`, `spec.networkPolicy.from[0]: Invalid value: `, peerRule),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8}, podSelector: {}}]}}`,
+		`spec.networkPolicy.from[0]: Invalid value: `, peerRule),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0}}]}}`,
+		`spec.networkPolicy.from[0].ipBlock.cidr: Invalid value: "10.0.0.0": `,
+		`spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32`),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0]}}]}}`,
+		`spec.networkPolicy.from[0].ipBlock.except[0]: Invalid value: "10.0.0": `,
+		`spec.networkPolicy.from[].ipBlock.except must be ranges of IP addresses, such as 10.1.0.0/16`),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: [11.0.0.0/16]}}]}}`,
+		`spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr`),
+	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0.0/8]}}]}}`,
+		`spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr`),
 	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: -1}}`,
 		`spec.updateStrategy.minReadySeconds in body should be greater than or equal to 0`),
 	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3601}}`,
@@ -225,6 +239,13 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 		`nodeSelectorTerms: Too many: 9: must have at most 8 items`),
 	Entry(nil, `scheduling: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: `+many(9, "{topologyKey: a%d}")+`}}}`,
 		`spec.scheduling.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution: Too many: 9: must have at most 8 items`),
+	Entry(nil, `networkPolicy: {from: `+many(9, "{ipBlock: {cidr: 10.%d.0.0/16}}")+`}`,
+		`spec.networkPolicy.from: Too many: 9: must have at most 8 items`),
+	Entry(nil, `networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: `+many(9, "10.%d.0.0/16")+`}}]}`,
+		`spec.networkPolicy.from[0].ipBlock.except: Too many: 9: must have at most 8 items`),
+	Entry(nil, `networkPolicy: {from: [{namespaceSelector: {matchExpressions: `+
+		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}}]}`,
+		`spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors`),
 	// What is short is counted too: it needs memory.
 	Entry(nil, `scheduling: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: `+
 		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}]}}}}`,

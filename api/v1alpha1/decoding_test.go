@@ -51,7 +51,8 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
 		// These the cluster interprets: what it refuses is told by the Degraded condition.
-		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|\.annotations\.k$`)
+		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
+			`^spec\.networkPolicy\.from\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
 		Expect(problems(tries, func(t *try) error {
 			if len(t.place.schema.Enum) > 0 || notOffered.MatchString(t.place.path) || !slices.Contains(strangeTexts, t.value) || t.place.schema.Type != "string" && !t.place.schema.XIntOrString {
 				return nil

@@ -166,21 +166,21 @@ type PodAffinityTerm struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type NamespaceSelector struct{}
 
-// LabelSelector selects pods that meet all of its requirements.
+// LabelSelector selects objects that meet all of its requirements.
 type LabelSelector struct {
-	// matchLabels are labels that a pod must have.
+	// matchLabels are labels that an object must have.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are about the labels of a pod.
+	// matchExpressions are requirements for the labels of an object.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// LabelSelectorRequirement is what a label of a pod must be.
+// LabelSelectorRequirement is what a label must be.
 type LabelSelectorRequirement struct {
 	// key of the label.
 	// +required

@@ -20,7 +20,7 @@ import (
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
 // kubernetesShapes are those whose types are ours and have the fields of Kubernetes' types.
-var kubernetesShapes = regexp.MustCompile(`^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]`)
+var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.from)[.[]`)
 
 // ownFields are the places that have a name of ours.
 func ownFields() []place {

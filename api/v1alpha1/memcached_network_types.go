@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
+type MemcachedNetworkPolicy struct {
+	// enabled says whether there is a NetworkPolicy, which lets only clients in from reach the nodes, and only their port.
+	// +optional
+	// +kubebuilder:default=false
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Enabled bool `json:"enabled,omitempty"`
+
+	// from are the clients that may connect. Default: all pods of the namespace. The kubelet's probes are always allowed by
+	// network plugins, since they come from the cluster node of the pod.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.map(p, (has(p.podSelector) ? (has(p.podSelector.matchLabels) ? p.podSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podSelector.matchExpressions) ? p.podSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.namespaceSelector) ? (has(p.namespaceSelector.matchLabels) ? p.namespaceSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.namespaceSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.namespaceSelector.matchExpressions) ? p.namespaceSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0)).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	From []NetworkPolicyPeer `json:"from,omitempty"`
+}
+
+// NetworkPolicyPeer is a group of clients: pods, or a range of IP addresses.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+type NetworkPolicyPeer struct {
+	// podSelector selects pods by their labels: those of the namespace, or those of the namespaces of namespaceSelector. {}
+	// selects all.
+	// +optional
+	PodSelector *LabelSelector `json:"podSelector,omitempty"`
+
+	// namespaceSelector selects namespaces by their labels. {} selects all.
+	// +optional
+	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
+
+	// ipBlock is a range of IP addresses.
+	// +optional
+	IPBlock *IPBlock `json:"ipBlock,omitempty"`
+}
+
+// IPBlock is a range of IP addresses without some ranges within it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || e != self.cidr && cidr(self.cidr).containsCIDR(e))",message="spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr"
+type IPBlock struct {
+	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32.
+	// +required
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
+	CIDR string `json:"cidr"`
+
+	// except are ranges within cidr whose addresses may not connect.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.except must be ranges of IP addresses, such as 10.1.0.0/16"
+	Except []string `json:"except,omitempty"`
+}
