@@ -9,10 +9,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -58,9 +58,16 @@ var Children = []Child{
 	child(Child{
 		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		Fields:   field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
-		Expected: unwantedBudget,
+		Expected: unwanted(wantsBudget),
 	}, func(b *policyv1.PodDisruptionBudget) (any, []*map[string]string) {
 		return &b.Spec, append(matchLabels(b.Spec.Selector), &b.Labels)
+	}),
+	child(Child{
+		Kind:     networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		Fields:   field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+		Expected: unwanted(func(spec cachev1alpha1.MemcachedSpec) bool { return spec.NetworkPolicy.Enabled }),
+	}, func(p *networkingv1.NetworkPolicy) (any, []*map[string]string) {
+		return &p.Spec, append(matchLabels(&p.Spec.PodSelector), &p.Labels)
 	}),
 	child(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -139,11 +146,12 @@ func ChildOf(object client.Object) (Child, bool) {
 	return Children[i], true
 }
 
-// unwantedBudget reports whether there may be a PodDisruptionBudget that nothing else will find: the spec has changed, and it
-// wants none.
-func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
-	observed := mc.Status.ObservedGeneration
-	return observed != 0 && observed != mc.Generation && !ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
+// unwanted reports whether there may be an object that nothing else will find: the spec has changed, and it wants none.
+func unwanted(wanted func(cachev1alpha1.MemcachedSpec) bool) func(*cachev1alpha1.Memcached) bool {
+	return func(mc *cachev1alpha1.Memcached) bool {
+		observed := mc.Status.ObservedGeneration
+		return observed != 0 && observed != mc.Generation && !wanted(mc.Spec)
+	}
 }
 
 func matchLabels(selector *metav1.LabelSelector) []*map[string]string {

@@ -27,9 +27,16 @@ func (e *InvalidError) Error() string { return e.Message }
 func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
 	objects := []client.Object{Service(mc)}
-	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
+	if wantsBudget(mc.Spec) {
 		objects = append(objects, PodDisruptionBudget(mc))
+	}
+	if mc.Spec.NetworkPolicy.Enabled {
+		objects = append(objects, NetworkPolicy(mc))
 	}
 	deployment, err := Deployment(mc, observed, opts)
 	return append(objects, deployment), err
+}
+
+func wantsBudget(spec cachev1alpha1.MemcachedSpec) bool {
+	return ptr.Deref(spec.PodDisruptionBudget.Enabled, true)
 }

@@ -54,6 +54,7 @@ func (g *generator) spec() map[string]any {
 		"podMetadata":         func() any { return g.some(g.metadata()) },
 		"service":             g.service,
 		"podDisruptionBudget": g.budget,
+		"networkPolicy":       g.networkPolicy,
 		"updateStrategy":      g.strategy,
 		"gracefulShutdown": func() any {
 			return map[string]any{"preStopDelaySeconds": one(g, 0, 1, 5, 300, 301)}
@@ -99,8 +100,8 @@ func (g *generator) resources() any {
 	list := func() any {
 		return g.some(map[string]func() any{
 			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "9999P", "0.0001") },
-			// 163Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
-			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "163Mi") },
+			// 165Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
+			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "165Mi") },
 			"ephemeral-storage": func() any { return one[any](g, "1Gi", 0, "5M") },
 		})
 	}
@@ -120,6 +121,19 @@ func (g *generator) scheduling() any {
 		"affinity":                  func() any { return filled[*cachev1alpha1.Affinity](filler) },
 		"topologySpreadConstraints": func() any { return filled[[]cachev1alpha1.TopologySpreadConstraint](filler) },
 		"priorityClassName":         func() any { return one(g, "high", "system-node-critical", "a.b-c", "", "No") },
+	})
+}
+
+func (g *generator) networkPolicy() any {
+	filler := randfill.NewFromGoFuzz(g.rest()).NilChance(0.5).NumElements(0, 2).Funcs(
+		among(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists), among[cachev1alpha1.LabelValue]("", "a"),
+		func(b *cachev1alpha1.IPBlock, c randfill.Continue) {
+			*b = cachev1alpha1.IPBlock{CIDR: []string{"10.0.0.0/8", "2001:db8::/32", "10.0.0.0"}[c.Intn(3)], Except: []string{"10.1.0.0/16"}}
+		},
+	)
+	return g.some(map[string]func() any{
+		"enabled": g.boolean,
+		"from":    func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	psaapi "k8s.io/pod-security-admission/api"
@@ -45,6 +46,9 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts Options, objec
 			selected = object.Spec.Selector
 		case *policyv1.PodDisruptionBudget:
 			selected = object.Spec.Selector.MatchLabels
+		case *networkingv1.NetworkPolicy:
+			selected = object.Spec.PodSelector.MatchLabels
+			checkNetworkPolicy(t, object)
 		case *appsv1.Deployment:
 			selected = object.Spec.Selector.MatchLabels
 			checkDeployment(t, mc, object)
@@ -57,12 +61,25 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts Options, objec
 			t.Errorf("%s selects %v", gvk.Kind, selected)
 		}
 	}
-	want := []string{"v1 Service", "policy/v1 PodDisruptionBudget", "apps/v1 Deployment"}
-	if !ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
-		want = slices.Delete(want, 1, 2)
+	want := []string{"v1 Service"}
+	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
+		want = append(want, "policy/v1 PodDisruptionBudget")
 	}
-	if !slices.Equal(kinds, want) {
+	if mc.Spec.NetworkPolicy.Enabled {
+		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
+	}
+	if want = append(want, "apps/v1 Deployment"); !slices.Equal(kinds, want) {
 		t.Errorf("the objects are %v", kinds)
+	}
+}
+
+// checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
+func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
+	t.Helper()
+	for _, rule := range policy.Spec.Ingress {
+		if len(rule.From) == 0 || len(rule.Ports) != 1 || rule.Ports[0].Port.IntValue() != 11211 {
+			t.Errorf("the NetworkPolicy admits %+v", rule)
+		}
 	}
 }
 

@@ -38,6 +38,17 @@ func TestSchedulingIsWhatKubernetesReads(t *testing.T) {
 	}
 }
 
+func TestNetworkPolicyIsWhatKubernetesReads(t *testing.T) {
+	filler := randfill.NewWithSeed(1).NilChance(0.2).NumElements(1, 3)
+	for range 100 {
+		mc := &cachev1alpha1.Memcached{}
+		filler.Fill(&mc.Spec.NetworkPolicy.From)
+		if len(mc.Spec.NetworkPolicy.From) > 0 {
+			checkSameJSON(t, mc.Spec.NetworkPolicy.From, NetworkPolicy(mc).Spec.Ingress[0].From)
+		}
+	}
+}
+
 // ofThisNamespace removes what the API server refuses.
 func ofThisNamespace(affinity *cachev1alpha1.Affinity) {
 	if affinity == nil {

@@ -34,6 +34,8 @@ const (
 	annotationValueLength = 8192
 	pullSecrets           = 16
 	tolerations           = 16
+	peerCount             = 8
+	exceptions            = 8
 )
 
 // Memcached returns a Memcached whose spec is as large as the API server accepts in each of its fields, and so are its
@@ -59,7 +61,8 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 				TopologySpreadConstraints: spread(),
 				PriorityClassName:         text("a", nameLength),
 			},
-			PodMetadata: metadata(),
+			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{Enabled: true, From: peers()},
+			PodMetadata:   metadata(),
 			Service: cachev1alpha1.MemcachedService{
 				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
 			},
@@ -173,6 +176,23 @@ func spread() []cachev1alpha1.TopologySpreadConstraint {
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 		LabelSelector: selector, MatchLabelKeys: []string{text("", left)},
 	}}
+}
+
+// peers are clients with selectors that fill what there is, and with addresses.
+func peers() []cachev1alpha1.NetworkPolicyPeer {
+	selector, left := pods()
+	selector.MatchExpressions = append(selector.MatchExpressions, cachev1alpha1.LabelSelectorRequirement{
+		Key: text("", left+len(corev1.LabelHostname)), Operator: metav1.LabelSelectorOpExists,
+	})
+	all := []cachev1alpha1.NetworkPolicyPeer{{PodSelector: selector}}
+	for i := range peerCount - 1 {
+		block := &cachev1alpha1.IPBlock{CIDR: fmt.Sprintf("2001:0db8:0000:0000:0000:00%02x:0000:0000/100", i)}
+		for e := range exceptions {
+			block.Except = append(block.Except, fmt.Sprintf("2001:0db8:0000:0000:0000:00%02x:0000:%04x/128", i, e))
+		}
+		all = append(all, cachev1alpha1.NetworkPolicyPeer{IPBlock: block})
+	}
+	return all
 }
 
 // metadata has 16 of the largest labels, and annotations that fill what is left.
