@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls it
-# and describes the variables. It works on a copy and replaces the old bundle when the new one is complete and valid.
+# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls this
+# script; bundle.mk describes the variables. The script works on a copy. It replaces the old bundle once the new one is complete
+# and valid.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -43,7 +44,7 @@ check_input() {
 quietly() { "$@" >"${work}/log" 2>&1; }
 cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
 
-# put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, whatever its indentation, by "NAME: VALUE".
+# put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, with any indentation, by "NAME: VALUE".
 put() {
 	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: that this script could set."
 	VALUE=$3 awk -v name="$2" '
@@ -62,7 +63,7 @@ copy_config() {
 	created=$(awk '$1 == "createdAt:" { print $2 }' "${base}")
 	put "${base}" base64data "$(base64 --wrap=0 hack/bundle/icon.svg)"
 	put "${base}" features.operators.openshift.io/disconnected "\"${pinned}\""
-	# The descriptors come from the markers of api/.
+	# The descriptors come from the markers in api/.
 	quietly "${OPERATOR_SDK}" generate kustomize manifests --quiet --interactive=false \
 		--input-dir "${work}/config/manifests" --output-dir "${work}/config/manifests" ||
 		fail "operator-sdk cannot read the markers of api/, mend them: $(cause)"
@@ -76,11 +77,11 @@ generate() (
 		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
 )
 
-# resolved VARIABLE prints the image that operator-sdk has put into a variable of the operator.
+# resolved VARIABLE prints the image that operator-sdk has set in an environment variable of the operator.
 resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
 
-# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. So its first bundle
-# serves to know the digests, and the second is generated of images that have them.
+# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. The first bundle is
+# therefore generated only to look up the digests, and the second one from images with digests.
 look_up_digests() {
 	copy_config
 	generate --use-image-digests ||
@@ -105,7 +106,7 @@ if [[ "${pinned}" == true && ! ( "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* 
 fi
 copy_config
 generate || fail "The bundle cannot be generated, mend what kustomize or operator-sdk names: $(cause)"
-# operator-sdk writes the time of day, with which no two bundles were equal.
+# operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
 	fail "The bundle is not valid, mend what operator-sdk names: $(cause)"
