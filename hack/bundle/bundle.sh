@@ -32,11 +32,11 @@ check_input() {
 		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
 	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||
 		fail "USE_IMAGE_DIGESTS is '${USE_IMAGE_DIGESTS}', but must be true or false."
-	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is no folder: create it."
+	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is not a folder: create it."
 	local tool
 	for tool in "${KUSTOMIZE}" "${OPERATOR_SDK}" go; do
 		command -v "${tool}" >/dev/null ||
-			fail "${tool} is not there: make kustomize operator-sdk builds the tools, and Go is installed from https://go.dev/dl."
+			fail "${tool} is missing: make kustomize operator-sdk builds the tools, and https://go.dev/dl has Go."
 	done
 }
 
@@ -46,7 +46,7 @@ cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 
 
 # put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, with any indentation, by "NAME: VALUE".
 put() {
-	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: that this script could set."
+	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: for this script to set."
 	VALUE=$3 awk -v name="$2" '
 		match($0, "^[ -]*" name ": ") { print substr($0, 1, RLENGTH) ENVIRON["VALUE"]; next } { print }' "$1" >"${work}/put"
 	cp "${work}/put" "$1"
@@ -66,7 +66,7 @@ copy_config() {
 	# The descriptors come from the markers in api/.
 	quietly "${OPERATOR_SDK}" generate kustomize manifests --quiet --interactive=false \
 		--input-dir "${work}/config/manifests" --output-dir "${work}/config/manifests" ||
-		fail "operator-sdk cannot read the markers of api/, mend them: $(cause)"
+		fail "operator-sdk cannot read the markers in api/, fix them: $(cause)"
 }
 
 # generate [FLAG]... generates the bundle of the copied config.
@@ -85,12 +85,12 @@ resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; 
 look_up_digests() {
 	copy_config
 	generate --use-image-digests ||
-		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push them to a registry that answers here," \
-			"or give IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
+		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push the images to a registry that this machine reaches," \
+			"or set IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
 	IMG=$(resolved RELATED_IMAGE_MEMCACHED_OPERATOR)
 	MEMCACHED_IMAGE=$(resolved RELATED_IMAGE_MEMCACHED)
 	[[ "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]] ||
-		fail "An image has no digest although USE_IMAGE_DIGESTS is true: give IMG and MEMCACHED_IMAGE as name@sha256:..."
+		fail "An image has no digest although USE_IMAGE_DIGESTS is true: set IMG and MEMCACHED_IMAGE as name@sha256:..."
 	rm -rf "${work:?}"/*
 }
 
@@ -105,14 +105,14 @@ if [[ "${pinned}" == true && ! ( "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* 
 	look_up_digests
 fi
 copy_config
-generate || fail "The bundle cannot be generated, mend what kustomize or operator-sdk names: $(cause)"
+generate || fail "The bundle cannot be generated, fix what kustomize or operator-sdk names: $(cause)"
 # operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
-	fail "The bundle is not valid, mend what operator-sdk names: $(cause)"
+	fail "The bundle is not valid, fix what operator-sdk names: $(cause)"
 rm -rf "${BUNDLE_DIR}.new"
 cp -R "${work}/${name}" "${BUNDLE_DIR}.new"
 rm -rf "${BUNDLE_DIR}"
 mv "${BUNDLE_DIR}.new" "${BUNDLE_DIR}"
 cp "${work}/bundle.Dockerfile" "${BUNDLE_DIR}.Dockerfile"
-echo "${BUNDLE_DIR} is the bundle ${package}.v${VERSION} of ${IMG}, in the channels ${CHANNELS}."
+echo "${BUNDLE_DIR} contains the bundle ${package}.v${VERSION} of ${IMG}, in the channels ${CHANNELS}."
