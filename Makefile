@@ -1,31 +1,31 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The version that is being prepared, without a leading v. Image tags and the manifests' labels bear it as v$(VERSION).
+# The version in preparation, without a leading v. Image tags and the manifests' labels contain it as v$(VERSION).
 VERSION ?= 1.0.0
-# The images are named after IMAGE_TAG_BASE. Its default is a placeholder: set it, or IMG, to a registry you can push to.
+# The common prefix of the image names. The default is a placeholder: set it, or IMG, to a registry you can push to.
 IMAGE_TAG_BASE ?= example.com/memcached-operator
-# The image of the operator, as config/manager names it too.
+# The image of the operator. config/manager names the same one.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
-# What builds and pushes images: docker, or podman.
+# The tool that builds and pushes images: docker or podman.
 CONTAINER_TOOL ?= docker
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
-# What deploy, undeploy and build-installer render: config/default, or config/namespaced for a restricted installation.
+# The kustomization for deploy, undeploy and build-installer: config/default, or config/namespaced for a restricted installation.
 KUSTOMIZATION ?= config/default
-# The namespace to install into instead of the one that KUSTOMIZATION names.
+# The namespace to install into, instead of the one in KUSTOMIZATION.
 DEPLOY_NAMESPACE ?=
-# More arguments for go test, such as TEST_FLAGS="-run Service -v", and for the operator in run.
+# Additional arguments for go test, such as TEST_FLAGS="-run Service -v", and for the operator in run.
 TEST_FLAGS ?=
 RUN_ARGS ?=
 export IMG VERSION
 
-# The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 gives 1.37.x.
+# The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 means 1.37.x.
 ENVTEST_K8S_VERSION ?= $(shell awk '$$1 == "k8s.io/api" { split($$2, v, "."); print "1." v[2] ".x"; exit }' go.mod)
 export ENVTEST_K8S_VERSION
-# The memcached image that the operator runs by default has one home.
+# The default memcached image is defined in config/manager only.
 MEMCACHED_IMAGE = $(shell awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $$2; exit }' config/manager/manager.yaml)
 
-# Tools are built once into LOCALBIN, with their version in their name: a new version never meets an old binary.
+# Tools are built once into LOCALBIN. Their file names contain the version, so a new version never uses an old binary.
 LOCALBIN ?= $(CURDIR)/bin
 KUBECTL ?= kubectl
 CONTROLLER_TOOLS_VERSION ?= v0.23.0
@@ -40,8 +40,8 @@ GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 export ENVTEST LOCALBIN
 
-# Every build and test has the same flags (test-race alone differs), so that the operator, its tests, the tools and the
-# control plane of the tests share what is compiled.
+# All builds and tests except test-race use the same flags, so that the operator, its tests, the tools and the control plane
+# of the tests share compiled packages.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
 
@@ -58,7 +58,7 @@ help: ## Show this help.
 		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Watch the operator work on a cluster of the demo's own. DEMO_EXIT=1 ends with the story instead of Ctrl-C.
+demo: ## Watch the operator work on a cluster of its own. DEMO_EXIT=1 exits after the story instead of waiting for Ctrl-C.
 	@hack/demo/demo.sh
 
 ##@ Generate
@@ -68,7 +68,7 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers of the controllers.
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers in controllers.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
 
@@ -89,7 +89,7 @@ vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them: some minutes.
+lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
 	$(GOLANGCI_LINT) run
 	cd hack/catalog && $(GOLANGCI_LINT) run
 
@@ -98,26 +98,26 @@ lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
 	$(GOLANGCI_LINT) run --fix
 
 .PHONY: lint-config
-lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs the internet).
+lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs internet access).
 	$(GOLANGCI_LINT) config verify
 
 .PHONY: verify
-verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Prove that everything generated is up to date. Changes nothing.
+verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check that everything generated is up to date. Changes nothing.
 	@hack/verify.sh
 
 ##@ Test
 
-# envtest keeps its port files in the user's cache folder, where nobody would look for them: here they stay in LOCALBIN.
+# envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
 with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
 test: ## Run every unit and envtest suite.
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
-	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # its results depend on files of another module, this one
+	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
 
-# The suites that run in a cluster are compiled ahead: its namespaces have no way to download a module. RACE=1 compiles them
-# with the race detector, which needs a C compiler.
+# The suites that run in a cluster are compiled beforehand, because its network namespace cannot reach a module proxy. RACE=1
+# compiles them with the race detector, which needs a C compiler.
 compile-tests = $(if $(RACE),env CGO_ENABLED=1) go test -c $(if $(RACE),-race)
 
 .PHONY: test-race
@@ -131,7 +131,7 @@ build: check-version ## Build the operator: bin/manager.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
 
 .PHONY: run
-run: ## Run the operator on this machine, against the cluster of KUBECONFIG. RUN_ARGS are its flags.
+run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_ARGS are its flags.
 	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" go run . $(RUN_ARGS)
 
 .PHONY: docker-build
@@ -160,7 +160,7 @@ build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole install
 
 ##@ Deploy (to the cluster of KUBECONFIG)
 
-# ignore-not-found=true lets uninstall and undeploy pass over what is gone already.
+# ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
 ignore-not-found ?= false
 
 # render prints KUSTOMIZATION with the image IMG. It edits a copy, so that the checkout stays clean.
@@ -195,7 +195,7 @@ include hack/bundle/bundle.mk
 include hack/security/security.mk
 include hack/bench/bench.mk
 
-##@ Tools (built when they are needed)
+##@ Tools (built when needed)
 
 .PHONY: controller-gen
 controller-gen: $(CONTROLLER_GEN) ## Build controller-gen.
@@ -222,13 +222,13 @@ crd-ref-docs: $(CRD_REF_DOCS) ## Build crd-ref-docs.
 $(CRD_REF_DOCS):
 	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
 
-# go-install builds package $(1) at version $(2) into the file of the rule, which appears only when it is complete.
+# go-install builds package $(1) at version $(2) as the target of the rule. The file appears only when it is complete.
 define go-install
 @echo "Building $(1)@$(2)" && mkdir -p "$(@D)" && tmp=$$(mktemp -d "$(@D)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
 GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$@"
 endef
 
-# Each check says in one sentence what is wrong and what to do.
+# Each check explains in one sentence what is wrong and what to do.
 .PHONY: check-version check-img check-container-tool check-kubectl
 check-version:
 	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \

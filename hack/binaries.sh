@@ -4,7 +4,7 @@
 #
 # Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
 #   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
-# Without arguments it builds what the simulated cluster needs. What is up to date is left alone.
+# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 mkdir -p ../bin/kubernetes
@@ -33,7 +33,7 @@ source_of() {
 # version_in FOLDER MODULE prints the version of a module that a folder pins.
 version_in() { awk -v module="$2" '$1 == module { print $2; exit }' "$1/go.mod"; }
 
-# Kubernetes calls itself v0.0.0 unless it is told its version, and operator-sdk unknown. What a command does not have is ignored.
+# Without these flags, Kubernetes reports version v0.0.0, and operator-sdk reports unknown. The linker ignores missing variables.
 version=$(version_in kubernetes k8s.io/kubernetes)
 variable=k8s.io/component-base/version
 minor=${version#v1.}
@@ -41,10 +41,10 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# Signatures of images are checked by Go code instead of a C library.
+# Checks image signatures with Go code instead of a C library.
 tags=containers_image_openpgp
 
-# Lines of go build -v that are packages are counted, so that minutes of compiling show progress; others are passed on.
+# Counts the packages in the output of go build -v, to show progress during minutes of compiling. Other lines are printed.
 progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
 
 if [[ $# -eq 0 ]]; then
@@ -53,13 +53,13 @@ fi
 for command in "$@"; do
 	source=$(source_of "${command}")
 	read -r module package <<<"${source}"
-	# Everything that decides what the build produces.
+	# Everything that determines the result of the build.
 	fingerprint=$( (cat "${module}"/go.* binaries.sh node/coredns/*.go && go version) | cksum)
 	stamp=${out}/.${command}.stamp
 	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
 		continue
 	fi
-	echo "Building ${command}: the first build compiles it and takes minutes, later ones take seconds."
+	echo "Building ${command}: the first build takes minutes, later ones take seconds."
 	rm -f "${stamp}"
 	SECONDS=0
 	(cd "${module}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory of the etcd and kube-apiserver that the tests start; what it does meanwhile goes to stderr.
-# In this order: KUBEBUILDER_ASSETS as the user set it; what setup-envtest has or can download; what was or can be built
-# from the pinned modules, which needs nothing but Go modules and takes some minutes once.
+# Prints the directory of the etcd and kube-apiserver that the tests start; its progress goes to stderr. It uses, in this order:
+# KUBEBUILDER_ASSETS if the user has set it; binaries that setup-envtest has or can download; binaries built from the pinned
+# modules. The build needs only Go modules and takes some minutes once.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ version="${ENVTEST_K8S_VERSION:?is set by make: run make test}"
 setup_envtest="${ENVTEST:?is set by make: run make test}"
 bin_dir="${LOCALBIN:?is set by make: run make test}"
 
-# Whoever built the control plane before, or downloaded it, is not made to wait for the network again.
+# If the control plane has been built or downloaded before, do not wait for the network again.
 if [[ -x "${setup_envtest}" ]] && "${setup_envtest}" use "${version}" --installed-only -p path --bin-dir "${bin_dir}" 2>/dev/null; then
 	exit
 fi

@@ -3,20 +3,20 @@
 
 ##@ Fault injection
 
-# How many scenarios are played at the same time: most of their time they wait.
+# How many scenarios run at the same time. They spend most of their time waiting.
 FAULTS_PARALLEL ?= 12
 
 .PHONY: test-faults
-test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." plays one plan again.
+test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
 	@$(with-envtest) go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
 
 .PHONY: test-mutations
-test-mutations: ## Take each defence away that a pattern of test/faults names, and see its test fail. Takes 15 minutes.
+test-mutations: ## Remove each defense that a pattern of test/faults names, and check that its test fails. Takes 15 minutes.
 	@$(with-envtest) go test -tags faults,mutations -count=1 -v -timeout 3h -run TestMutations $(TEST_FLAGS) ./test/faults
 
-# How long test-endurance creates, scales and deletes.
+# How long test-endurance runs.
 DURATION ?= 1h
 
 .PHONY: test-endurance
-test-endurance: ## Create, scale and delete for DURATION, and see that memory, goroutines and metrics return to what they were.
+test-endurance: ## Create, scale and delete for DURATION, and check that memory, goroutines and metrics return to their initial values.
 	@$(with-envtest) env ENDURANCE="$(DURATION)" go test -tags faults -count=1 -v -timeout 24h -run TestEndurance ./test/faults

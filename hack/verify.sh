@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Proves that everything generated is up to date: regenerates it in a copy of the checkout and compares. The checkout is
-# not touched, and changes that are not committed yet are no obstacle.
+# Checks that everything generated is up to date: regenerates it in a copy of the checkout and compares. The checkout is not
+# touched and may have uncommitted changes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +11,7 @@ copy="$(mktemp -d)"
 trap 'rm -rf "${copy}"' EXIT
 mkdir "${copy}/before" "${copy}/after"
 
-# What git knows or would add: files that are ignored are not part of the project. A deleted file is still in the index.
+# The files that git tracks or would add; ignored files are not part of the project. A deleted file is still in the index.
 git ls-files -z --cached --others --exclude-standard |
 	while IFS= read -r -d '' file; do
 		if [[ -e "${file}" || -L "${file}" ]]; then printf '%s\0' "${file}"; fi
@@ -19,11 +19,11 @@ git ls-files -z --cached --others --exclude-standard |
 	tar --null -T - -cf - | tar -xf - -C "${copy}/before"
 cp -R "${copy}/before/." "${copy}/after"
 
-# What is generated must come back by itself, and what nothing generates any more must go.
+# The generators must recreate their files. A file that nothing generates any more is then missing in the copy.
 rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
 mkdir "${copy}/after/config/crd/bases"
 bin=${LOCALBIN:-${PWD}/bin}
-# The bundle is that of the Makefile's VERSION and IMG, whatever is in the environment.
+# The committed bundle uses VERSION and IMG of the Makefile, whatever the environment contains.
 env -u VERSION -u IMG -u IMAGE_TAG_BASE -u BUNDLE_IMG -u SCORECARD_IMG "${MAKE:-make}" --no-print-directory -C "${copy}/after" \
 	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" generate manifests api-docs fmt bundle catalog
 for module in . hack/catalog hack/kubernetes hack/node hack/olm; do

@@ -1,22 +1,22 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Benchmark (Linux; starts simulated clusters of its own)
+##@ Benchmark (Linux; starts its own simulated clusters)
 
-# More flags of the benchmark, such as BENCH_FLAGS="-only M1,M2", "-json FILE" or "-update docs/benchmarks.md".
+# Additional flags of the benchmark, such as BENCH_FLAGS="-only M1,M2", "-json FILE" or "-update docs/benchmarks.md".
 BENCH_FLAGS ?=
 
 .PHONY: bench
-bench: bench-build ## Measure the operator: requests, speed, memory. More than an hour on 2 CPUs.
+bench: bench-build ## Measure the operator: requests, speed, memory. Takes more than an hour on 2 CPUs.
 	@bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-full
-bench-full: bench-build ## Measure in five interleaved rounds, with 10 minutes of idling. Some hours.
+bench-full: bench-build ## Measure in five interleaved rounds, with 10 minutes of idling. Takes some hours.
 	@bin/bench -rounds 5 -idle 10m $(BENCH_FLAGS)
 
-# Ratios and times of so few resources say nothing: only the counts must be right.
+# With so few resources, ratios and times mean nothing: only the counts must be right.
 .PHONY: bench-short
-bench-short: bench-build ## Prove in a few minutes that the benchmark runs and that the counts hold.
+bench-short: bench-build ## Check in a few minutes that the benchmark runs and that the counts hold.
 	@bin/bench -gate counts -only M1,M2,M3,M4,M8,M10,M12 -resources 200 -more 0 -large 200 -nodes 100 -hostile 10 \
 		-idle 2s $(BENCH_FLAGS)
 

@@ -5,33 +5,33 @@
 
 comma := ,
 major = $(firstword $(subst ., ,$(VERSION)))
-# A pre-release is for the candidate channel only. The names are those that the catalog's template gives.
+# A pre-release belongs to the candidate channel only. The catalog's template yields the same channel names.
 CHANNELS ?= candidate-v$(major)$(if $(findstring -,$(VERSION)),,$(comma)stable-v$(major))
 DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
-# true names every image by its digest, which is looked up in its registry unless IMG and MEMCACHED_IMAGE have it.
+# If true, every image is named by its digest, which is looked up in its registry unless IMG and MEMCACHED_IMAGE contain it.
 USE_IMAGE_DIGESTS ?= false
-# More flags for operator-sdk generate bundle.
+# Additional flags for operator-sdk generate bundle.
 BUNDLE_GEN_FLAGS ?=
 BUNDLE_DIR ?= bundle
 BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
-# The catalog is rendered from a template of versions and the folders of their bundles: no registry is needed for it.
+# The catalog is rendered from a template of versions and the folders of their bundles, without a registry.
 CATALOG_TEMPLATE ?= catalog/template.yaml
 CATALOG_BUNDLES ?= catalog/bundles/* $(BUNDLE_DIR)
 CATALOG_DIR ?= catalog/memcached-operator
-# Signatures of images are checked by Go code instead of a C library.
+# Checks image signatures with Go code instead of a C library.
 CATALOG_TAGS = -tags=containers_image_openpgp
 CATALOG_IMG ?= $(IMAGE_TAG_BASE)-catalog:v$(VERSION)
-# What the catalog image starts from: opm of the version that rendered the catalog.
+# The base of the catalog image: opm, in the version that rendered the catalog.
 OPM_IMG ?= quay.io/operator-framework/opm:$(shell awk '/operator-registry v/ { print $$2; exit }' hack/catalog/go.mod)
-# Where scorecard runs its pods: any namespace of the cluster of KUBECONFIG that exists.
+# The namespace for the pods of scorecard: any existing one in the cluster of KUBECONFIG.
 SCORECARD_NAMESPACE ?= default
 OPERATOR_SDK ?= $(LOCALBIN)/kubernetes/operator-sdk
 OPM ?= $(LOCALBIN)/kubernetes/opm
 export BUNDLE_IMG CATALOG_IMG SCORECARD_IMG
 
 .PHONY: bundle
-bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Twice gives no difference.
+bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Idempotent.
 	@BUNDLE_DIR="$(BUNDLE_DIR)" BUNDLE_GEN_FLAGS="$(BUNDLE_GEN_FLAGS)" CHANNELS="$(CHANNELS)" KUSTOMIZE="$(KUSTOMIZE)" \
 	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" MEMCACHED_IMAGE="$(MEMCACHED_IMAGE)" OPERATOR_SDK="$(OPERATOR_SDK)" \
 	USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
@@ -49,7 +49,7 @@ bundle-push: check-container-tool ## Push the bundle image BUNDLE_IMG.
 	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
 
 .PHONY: catalog
-catalog: ## Render the catalog of the released versions, catalog/template.yaml, and the picture of its upgrade graph.
+catalog: ## Render the catalog of the versions in catalog/template.yaml, and the diagram of its upgrade graph.
 	@cd hack/catalog && go build $(CATALOG_TAGS) -o $(LOCALBIN)/render-catalog .
 	@$(LOCALBIN)/render-catalog --template $(CATALOG_TEMPLATE) --repository $(IMAGE_TAG_BASE)-bundle \
 		--output $(CATALOG_DIR)/catalog.yaml --graph $(dir $(CATALOG_DIR))graph.md $(CATALOG_BUNDLES)
@@ -77,5 +77,5 @@ scorecard: operator-sdk ## Run the scorecard over bundle/, on the cluster of KUB
 	$(OPERATOR_SDK) scorecard $(BUNDLE_DIR) --namespace $(SCORECARD_NAMESPACE) --wait-time 300s --pod-security restricted
 
 .PHONY: operator-sdk opm
-operator-sdk opm: ## Build operator-sdk, opm.
+operator-sdk opm: ## Build operator-sdk or opm.
 	@hack/binaries.sh $@

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls it
-# and describes the variables. It works on a copy and replaces the old bundle when the new one is complete and valid.
+# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls this
+# script; bundle.mk describes the variables. The script works on a copy. It replaces the old bundle once the new one is complete
+# and valid.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -31,11 +32,11 @@ check_input() {
 		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
 	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||
 		fail "USE_IMAGE_DIGESTS is '${USE_IMAGE_DIGESTS}', but must be true or false."
-	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is no folder: create it."
+	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is not a folder: create it."
 	local tool
 	for tool in "${KUSTOMIZE}" "${OPERATOR_SDK}" go; do
 		command -v "${tool}" >/dev/null ||
-			fail "${tool} is not there: make kustomize operator-sdk builds the tools, and Go is installed from https://go.dev/dl."
+			fail "${tool} is missing: make kustomize operator-sdk builds the tools, and https://go.dev/dl has Go."
 	done
 }
 
@@ -43,9 +44,9 @@ check_input() {
 quietly() { "$@" >"${work}/log" 2>&1; }
 cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
 
-# put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, whatever its indentation, by "NAME: VALUE".
+# put FILE NAME VALUE replaces each line "NAME: ..." of a YAML file, with any indentation, by "NAME: VALUE".
 put() {
-	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: that this script could set."
+	grep -q "^[ -]*$2: " "$1" || fail "$1 has no line $2: for this script to set."
 	VALUE=$3 awk -v name="$2" '
 		match($0, "^[ -]*" name ": ") { print substr($0, 1, RLENGTH) ENVIRON["VALUE"]; next } { print }' "$1" >"${work}/put"
 	cp "${work}/put" "$1"
@@ -62,10 +63,10 @@ copy_config() {
 	created=$(awk '$1 == "createdAt:" { print $2 }' "${base}")
 	put "${base}" base64data "$(base64 --wrap=0 hack/bundle/icon.svg)"
 	put "${base}" features.operators.openshift.io/disconnected "\"${pinned}\""
-	# The descriptors come from the markers of api/.
+	# The descriptors come from the markers in api/.
 	quietly "${OPERATOR_SDK}" generate kustomize manifests --quiet --interactive=false \
 		--input-dir "${work}/config/manifests" --output-dir "${work}/config/manifests" ||
-		fail "operator-sdk cannot read the markers of api/, mend them: $(cause)"
+		fail "operator-sdk cannot read the markers in api/, fix them: $(cause)"
 }
 
 # generate [FLAG]... generates the bundle of the copied config.
@@ -76,20 +77,20 @@ generate() (
 		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
 )
 
-# resolved VARIABLE prints the image that operator-sdk has put into a variable of the operator.
+# resolved VARIABLE prints the image that operator-sdk has set in an environment variable of the operator.
 resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
 
-# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. So its first bundle
-# serves to know the digests, and the second is generated of images that have them.
+# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. The first bundle is
+# therefore generated only to look up the digests, and the second one from images with digests.
 look_up_digests() {
 	copy_config
 	generate --use-image-digests ||
-		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push them to a registry that answers here," \
-			"or give IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
+		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push the images to a registry that this machine reaches," \
+			"or set IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
 	IMG=$(resolved RELATED_IMAGE_MEMCACHED_OPERATOR)
 	MEMCACHED_IMAGE=$(resolved RELATED_IMAGE_MEMCACHED)
 	[[ "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]] ||
-		fail "An image has no digest although USE_IMAGE_DIGESTS is true: give IMG and MEMCACHED_IMAGE as name@sha256:..."
+		fail "An image has no digest although USE_IMAGE_DIGESTS is true: set IMG and MEMCACHED_IMAGE as name@sha256:..."
 	rm -rf "${work:?}"/*
 }
 
@@ -104,14 +105,14 @@ if [[ "${pinned}" == true && ! ( "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* 
 	look_up_digests
 fi
 copy_config
-generate || fail "The bundle cannot be generated, mend what kustomize or operator-sdk names: $(cause)"
-# operator-sdk writes the time of day, with which no two bundles were equal.
+generate || fail "The bundle cannot be generated, fix what kustomize or operator-sdk names: $(cause)"
+# operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
-	fail "The bundle is not valid, mend what operator-sdk names: $(cause)"
+	fail "The bundle is not valid, fix what operator-sdk names: $(cause)"
 rm -rf "${BUNDLE_DIR}.new"
 cp -R "${work}/${name}" "${BUNDLE_DIR}.new"
 rm -rf "${BUNDLE_DIR}"
 mv "${BUNDLE_DIR}.new" "${BUNDLE_DIR}"
 cp "${work}/bundle.Dockerfile" "${BUNDLE_DIR}.Dockerfile"
-echo "${BUNDLE_DIR} is the bundle ${package}.v${VERSION} of ${IMG}, in the channels ${CHANNELS}."
+echo "${BUNDLE_DIR} contains the bundle ${package}.v${VERSION} of ${IMG}, in the channels ${CHANNELS}."

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Functions that build images of the local cluster and push them, for scripts that run in the root of the repository.
+# Functions that build and push images of the local cluster, for scripts that run in the root of the repository.
 
 images=${PWD}/bin/images
-# The registry of the cluster. Only the namespaces of the cluster have it.
+# The registry of the cluster. It is reachable only inside the namespaces of the cluster.
 registry=localhost:5000
 mkdir -p "${images}"
 
-# Runs the script anew in a mount namespace of its own, so that a build that is cut short leaves no mount behind.
+# Restarts the script in its own mount namespace, so that an interrupted build leaves no mount behind.
 isolate_mounts() {
 	if [[ -z "${IMAGES_UNSHARED:-}" ]]; then
 		IMAGES_UNSHARED=1 exec unshare --mount "$0" "$@"
@@ -41,8 +41,8 @@ build_image() {
 
 fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -; }
 
-# go_arguments sets arguments: those with which a Dockerfile compiles Go without a network, by the machine's Go, modules and
-# cache, in the stand-ins that images.sh builds for the images that it starts from.
+# go_arguments sets the variable arguments. With these, a Dockerfile compiles Go without a network: it uses the machine's Go,
+# modules and cache, and the stand-ins that images.sh builds for the base images.
 go_arguments() {
 	local arch
 	arch=$(go env GOARCH)
@@ -60,12 +60,12 @@ build_operator() {
 	build_image "${name}" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}"
 }
 
-# trust FILE lets push trust the registry of the cluster, whose CA is that file.
+# trust FILE makes push trust the registry of the cluster, whose CA certificate is in the file.
 trust() {
 	certificates=$(mktemp -d)
 	trap 'rm -rf "${certificates}"' EXIT
 	cp "$1" "${certificates}/ca.crt"
 }
 
-# push IMAGE NAME pushes an image. A mirror has the path of a name without the registry that it mirrors.
+# push IMAGE NAME pushes an image. Its path in the mirror is the name without the registry that is mirrored.
 push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }

@@ -3,7 +3,7 @@
 
 ##@ Local cluster (Linux, as root)
 
-# Each name is a cluster of its own; several run side by side.
+# The name of the cluster. Clusters with different names run side by side.
 CLUSTER ?= local
 # The command that cluster-exec runs.
 CMD ?= kubectl get pods --all-namespaces
@@ -13,7 +13,7 @@ cluster-packages: ## Install the Debian packages that the local cluster needs.
 	@hack/cluster/packages.sh install
 
 .PHONY: cluster-up
-cluster-up: ## Start a Kubernetes cluster with a real node. The first run builds it: some minutes.
+cluster-up: ## Start a Kubernetes cluster with a real node. The first run builds it, which takes some minutes.
 	@hack/cluster/packages.sh check
 	@hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl \
 		containerd containerd-shim-runc-v2 registry coredns
@@ -27,21 +27,21 @@ cluster-exec: check-cluster ## Run CMD in the cluster, such as CMD="kubectl get 
 export CMD
 
 .PHONY: cluster-down
-cluster-down: check-cluster ## End the cluster. Nothing of it stays.
+cluster-down: check-cluster ## Stop the cluster and remove everything it started.
 	@bin/cluster --name "$(CLUSTER)" down
 
 .PHONY: check-cluster
 check-cluster:
 	@[[ -x bin/cluster ]] || { echo "There is no local cluster yet: start one with make cluster-up." >&2; exit 2; }
 
-# The suite deploys IMG and tests it: on the cluster of KUBECONFIG if that is set, else on a local cluster of its own, with
-# the images that are built for that. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
+# The suite deploys IMG and tests it. If KUBECONFIG is set, it uses that cluster. Otherwise it uses its own local cluster, with
+# the images built for it. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
 E2E_FLAGS ?=
 e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=60m
 
 .PHONY: test-e2e
 ifdef KUBECONFIG
-test-e2e: check-kubectl check-img $(KUSTOMIZE) bin/e2e.test ## Run the end-to-end tests on a cluster of their own, or on that of KUBECONFIG.
+test-e2e: check-kubectl check-img $(KUSTOMIZE) bin/e2e.test ## Run the end-to-end tests on their own cluster, or on that of KUBECONFIG.
 	cd test/e2e && ../../$(e2e) --ginkgo.label-filter='!local-cluster' $(E2E_FLAGS)
 else
 test-e2e: CLUSTER = e2e

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What docker and podman are elsewhere, for make targets with the images of the local cluster:
+# Takes the place of docker and podman in make targets that use the images of the local cluster:
 #   make bundle-build CONTAINER_TOOL=hack/cluster/container.sh
 #   hack/cluster/container.sh build ARGUMENT... CONTEXT
-#   hack/cluster/container.sh push IMAGE   in the namespaces of a cluster, whose CA is the file CLUSTER_CA
+#   hack/cluster/container.sh push IMAGE   inside the namespaces of a cluster whose CA certificate is in the file CLUSTER_CA
 set -o errexit -o nounset -o pipefail
 
 source hack/cluster/buildah.sh

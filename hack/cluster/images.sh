@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The images of the local cluster, which cannot reach any registry but its own:
-#   hack/cluster/images.sh build       builds them all into bin/images; what is up to date is left alone
-#   hack/cluster/images.sh push FILE   pushes them to the registry of the cluster, whose CA is FILE
-# The operator is built from the project's Dockerfile, with stand-ins for the images that it starts from.
+# The images of the local cluster, which can reach only its own registry:
+#   hack/cluster/images.sh build       builds them in bin/images and skips images that are up to date
+#   hack/cluster/images.sh push FILE   pushes them to the registry of the cluster, whose CA certificate is in FILE
+# The operator is built from the project's Dockerfile, with stand-ins for its base images.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -15,12 +15,12 @@ if [[ $1 == build ]]; then
 fi
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
-# The operator's image changes its tag with its content: a node does not pull a tag that it has.
+# The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
 sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)
 operator_image=example.com/memcached-operator:${sources%%-*}
 upgraded_image=${operator_image}-upgraded
 
-# Prints what to push, and under which name.
+# Prints the images to push.
 list() {
 	cat <<-END
 		localhost:5000/pause:local
@@ -54,7 +54,7 @@ build_coredns() {
 	END
 }
 
-# Debian 12 has a memcached that is too old, so the packages come from a later suite, unpacked beside the system.
+# The memcached of Debian 12 is too old, so the packages come from a later release and are unpacked outside the system.
 memcached_packages=(
 	memcached libc6 libevent-2.1-7t64 libsasl2-2 libdb5.3t64 libssl3t64 libzstd1 zlib1g libgcc-s1 libseccomp2 liblua5.4-0
 )
@@ -82,7 +82,7 @@ download_memcached() {
 	rm -rf "${context:?}"/{lists,cache,debs} "${context}/rootfs/usr/share/"{doc,man,locale}
 }
 
-# The image has, as the official one does, a shell and the usual commands, a numeric user and memcached in its PATH.
+# Like the official image, this one has a shell and the usual commands, a numeric user, and memcached in its PATH.
 build_memcached() {
 	local context=${images}/memcached version wanted=${memcached_image##*:}
 	local fingerprint
@@ -109,8 +109,8 @@ build_memcached() {
 	END
 }
 
-# The stand-ins offer what the Dockerfile uses of the images that it starts from: of the first a shell and Go, which is
-# this machine's, and of the second an empty file system and a user.
+# The stand-ins contain what the Dockerfile uses of its base images: the first has a shell and this machine's Go, the second an
+# empty file system and a user.
 build_operators() {
 	local context=${images}/base base
 	mkdir -p "${context}"
@@ -145,7 +145,7 @@ push)
 	while read -r image; do
 		push "${image}" "${image}"
 	done < <(list)
-	# For a change of the image that is none of memcached.
+	# Another name for the same memcached, for tests that change the image.
 	push "${memcached_image}" "${memcached_image}-alpine"
 	;;
 *)

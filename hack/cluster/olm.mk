@@ -1,22 +1,23 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The version after, for the upgrade from that of the checkout.
+# The next version, for the upgrade from the version of the checkout.
 export NEXT_VERSION := $(shell awk -F '[.-]' '{ print $$1 "." $$2 "." $$3 + 1 }' <<<"$(VERSION)")
 
 .PHONY: cluster-olm
-cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster, whose registry gets the bundle and the catalog of the checkout.
+cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster. Push the bundle and the catalog of the checkout to its registry.
 	@hack/binaries.sh olm catalog package-server cpb opm grpc_health_probe helm operator-sdk scorecard-test
 	@hack/cluster/olm.sh build
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh push "bin/clusters/$(CLUSTER)/ca.crt"
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh install
 
-# OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". The certificate is that of the cluster's registry, which
-# operator-sdk asks and images are pushed to. A cluster that is there already would run the images that its node has, whatever is pushed.
+# OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". The certificate belongs to the cluster's registry, from which
+# operator-sdk reads and to which images are pushed. An existing cluster is stopped first: it would run the images that its node
+# already has, whatever is pushed.
 OLM_FLAGS ?=
 .PHONY: test-olm
 test-olm: CLUSTER = olm
-test-olm: bin/olm.test ## Test the OLM package: install, upgrade and uninstall under OLM, on a local cluster of its own.
+test-olm: bin/olm.test ## Test the OLM package on its own local cluster: install, upgrade and uninstall under OLM.
 	@if [[ -x bin/cluster ]]; then bin/cluster --name $(CLUSTER) down; fi; trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
 	$(MAKE) --no-print-directory cluster-olm CLUSTER=$(CLUSTER); set -x; \
 	ca="$(CURDIR)/bin/clusters/$(CLUSTER)/ca.crt"; \

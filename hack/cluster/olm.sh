@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The Operator Lifecycle Manager on the local cluster:
-#   hack/cluster/olm.sh build       builds its images, and bundles and catalogs of the project, into bin/images
-#   hack/cluster/olm.sh push FILE   pushes them to the registry of the cluster, whose CA is FILE
+#   hack/cluster/olm.sh build       builds its images, and the bundles and catalogs of the project, in bin/images
+#   hack/cluster/olm.sh push FILE   pushes them to the registry of the cluster, whose CA certificate is in FILE
 #   hack/cluster/olm.sh install     installs it on the cluster of KUBECONFIG and waits until it works
-# make cluster-olm calls it and describes the variables.
+# make cluster-olm calls this script; bundle.mk and olm.mk describe the variables.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,8 +16,8 @@ if [[ $1 == build ]]; then
 fi
 binaries=bin/kubernetes
 
-# standin NAME prints the name of an image of docs/operations/images.txt, with a tag where the list has a digest: what is built
-# here has another one.
+# standin NAME prints the name of an image in docs/operations/images.txt. It replaces a digest by a tag, because the stand-in has
+# a different digest.
 standin() { awk -v name="$1" 'index($1, name) == 1 { sub(/@.*/, ":local", $1); print $1; exit }' docs/operations/images.txt; }
 
 olm_image=$(standin quay.io/operator-framework/olm@)
@@ -27,26 +27,26 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# The version before, and the commit that it is built from.
+# The previous version, and the commit that it is built from.
 read -r previous commit < <(grep -v '^#' hack/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
 
-# A version after that of the checkout, with the same operator.
+# The next version after that of the checkout, with the same operator.
 next_image=${IMG%:*}:v${NEXT_VERSION}
 next_bundle_image=${BUNDLE_IMG%:*}:v${NEXT_VERSION}
 next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
 
-# Prints what to push.
+# Prints the images to push.
 list() {
 	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
 		"${untar_image}" "${IMG}" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
 		"${previous_bundle_image}" "${previous_catalog_image}" "${next_image}" "${next_bundle_image}" "${next_catalog_image}"
 }
 
-# build_commands NAME COMMAND... builds an image of a shell and commands of bin/kubernetes, in place of an official one.
-# Standard input ends its Dockerfile.
+# build_commands NAME COMMAND... builds an image with a shell and commands from bin/kubernetes, in place of an official image.
+# Standard input is appended to its Dockerfile.
 build_commands() {
 	local name=$1 context applet command stamps=()
 	shift
@@ -62,7 +62,7 @@ build_commands() {
 	{
 		echo "FROM scratch"
 		echo "COPY rootfs/ /"
-		# The copy of a folder has the usual mode.
+		# COPY resets the mode of folders.
 		echo 'RUN ["/bin/busybox", "chmod", "1777", "/tmp"]'
 		echo "USER 1001:1001"
 		cat
@@ -83,7 +83,7 @@ build_olm() {
 	buildah tag "${shell_image}" "${untar_image}"
 }
 
-# quietly runs make and prints what it says only if it fails.
+# quietly runs make and prints its output only if it fails.
 quietly() {
 	if ! make --no-print-directory "$@" CONTAINER_TOOL=hack/cluster/container.sh OPM_IMG="${opm_image}" >"${images}/make.log" 2>&1; then
 		cat "${images}/make.log" >&2
@@ -91,13 +91,13 @@ quietly() {
 	fi
 }
 
-# The operator of the checkout with its bundle, its catalog and its scorecard, by the targets that users have.
+# Builds the operator of the checkout with its bundle, catalog and scorecard image, by the same targets that users run.
 build_project() {
 	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)" . "${VERSION}"
 	quietly bundle-build catalog-build scorecard-build
 }
 
-# Minutes of building would come before it is missed.
+# Without this check, a missing commit would only be noticed after minutes of building.
 check_previous() {
 	if ! git cat-file -e "${commit}^{commit}" 2>/dev/null; then
 		echo "Version ${previous} is built from commit ${commit}, which this clone does not have: get it with git fetch --unshallow." >&2
@@ -105,7 +105,7 @@ check_previous() {
 	fi
 }
 
-# build_catalog IMAGE FOLDER BUNDLE... builds a catalog of candidates in a folder. Standard input are the images of the bundles.
+# build_catalog IMAGE FOLDER BUNDLE... builds a catalog of candidates in a folder. Standard input names the bundle images.
 build_catalog() {
 	local image=$1 context=$2 bundle
 	shift 2
@@ -118,7 +118,7 @@ build_catalog() {
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
 }
 
-# The version before, and a catalog in which it is the newest.
+# Builds the previous version, and a catalog in which it is the newest.
 build_previous() {
 	local context=${images}/previous
 	rm -rf "${context}"
@@ -130,7 +130,7 @@ build_previous() {
 	build_catalog "${previous_catalog_image}" "${context}" "catalog/bundles/${previous}" <<<"${previous_bundle_image}"
 }
 
-# The version after, and a catalog in which it upgrades that of the checkout.
+# Builds the next version, and a catalog in which it upgrades the version of the checkout.
 build_next() {
 	local context=${images}/next
 	rm -rf "${context}"
@@ -143,7 +143,7 @@ build_next() {
 install() {
 	local module
 	module=$(cd hack/olm && go list -m -f '{{.Dir}}' github.com/operator-framework/operator-lifecycle-manager)
-	# The definitions are too large for the annotation that a client-side apply keeps.
+	# The CustomResourceDefinitions are too large for the annotation that a client-side apply writes.
 	kubectl apply --server-side --filename "${module}/deploy/chart/crds" >/dev/null
 	kubectl wait --for=condition=Established --filename "${module}/deploy/chart/crds" --timeout=1m >/dev/null
 	"${binaries}/helm" template olm "${module}/deploy/chart" --values "${module}/deploy/upstream/values.yaml" \

@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# OLM v1 on the local cluster, of the version that docs/operations/images.txt lists:
-#   hack/cluster/olmv1.sh check           says what is missing, such as the commands of OLM v1 in bin/kubernetes, and fails
-#   hack/cluster/olmv1.sh build           builds images of them, and renders the manifests, into bin/images
-#   hack/cluster/olmv1.sh push FILE       pushes the images to the registry of the cluster, whose CA is FILE
+# OLM v1 on the local cluster, in the version that docs/operations/images.txt lists:
+#   hack/cluster/olmv1.sh check           fails if something is missing, such as the commands of OLM v1 in bin/kubernetes
+#   hack/cluster/olmv1.sh build           builds images of them, and renders the manifests, in bin/images
+#   hack/cluster/olmv1.sh push FILE       pushes the images to the registry of the cluster, whose CA certificate is in FILE
 #   hack/cluster/olmv1.sh install FILE    installs OLM v1 on the cluster of KUBECONFIG and waits until it works
-# make cluster-olm-v1 calls it.
+# make cluster-olm-v1 calls this script.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -38,7 +38,7 @@ check() {
 	done
 }
 
-# The images know the registry of the cluster, and otherwise are as the released ones.
+# The images are configured for the registry of the cluster. Otherwise they equal the released ones.
 build_images() {
 	local command context
 	for command in "${commands[@]}"; do
@@ -56,7 +56,7 @@ build_images() {
 	done
 }
 
-# The chart is in the module of OLM v1. Documents for cert-manager are left out.
+# The chart is part of the module of OLM v1. Objects for cert-manager are removed.
 render() {
 	local controller module
 	controller=$(image_of operator-controller)
@@ -66,10 +66,11 @@ render() {
 		awk 'BEGIN { RS = ORS = "\n---\n" } !/\napiVersion: cert-manager.io\//' >"${manifests}"
 }
 
-# install FILE: one self-signed certificate serves both Services. What is trusted beside it is the registry, whose CA is the file.
+# install FILE installs OLM v1. One self-signed certificate serves both Services. OLM v1 trusts it and FILE, the CA of the
+# registry.
 install() {
 	local namespace=olmv1-system secret
-	# For the trap, which runs when the function is over.
+	# Not local, because the trap runs after the function has returned.
 	folder=$(mktemp -d)
 	trap 'rm -rf "${folder}"' EXIT
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=olmv1 \

@@ -2,17 +2,17 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the local cluster needs of the machine:
-#   hack/cluster/packages.sh check     says in one sentence what is missing, and fails
-#   hack/cluster/packages.sh install   installs it, on Debian and its relatives
+# Checks or installs what the local cluster needs on this machine:
+#   hack/cluster/packages.sh check     fails if something is missing, and says what in one sentence
+#   hack/cluster/packages.sh install   installs it, on Debian and its derivatives
 set -o errexit -o nounset -o pipefail
 
-# A command that shows that the package is there, and the package.
+# Each entry is a command and the package that contains it.
 needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-elsewhere="Without it make demo simulates nodes, and the end-to-end tests run on any cluster, of kind for example: KUBECONFIG=... make test-e2e."
+elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
 
 if [[ "$(uname)" != Linux || "$(id -u)" != 0 ]]; then
 	echo "The local cluster needs Linux and root, for namespaces and containers. ${elsewhere}" >&2
@@ -26,7 +26,7 @@ if [[ ${#missing[@]} -eq 0 ]]; then
 	exit
 fi
 if ! command -v apt-get >/dev/null; then
-	echo "The local cluster is made for Debian and its relatives: it takes memcached and these from their packages: ${missing[*]}. ${elsewhere}" >&2
+	echo "The local cluster supports Debian and its derivatives only: it needs memcached and these packages: ${missing[*]}. ${elsewhere}" >&2
 	exit 1
 fi
 if [[ $1 == install ]]; then

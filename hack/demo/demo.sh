@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tells the story of the demo where it can be told best: on a real node, of a local cluster that is ended afterwards, if this
-# machine can run one, else on simulated nodes. DEMO_NODES=simulated wants the latter in any case.
+# Runs the demo: on the real node of a local cluster if this machine supports one, otherwise on simulated nodes. The local cluster
+# is stopped afterwards. DEMO_NODES=simulated always selects simulated nodes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,7 +16,7 @@ if [[ "${DEMO_NODES:-}" != simulated ]] && reason=$(hack/cluster/packages.sh che
 	"${make[@]}" --silent kustomize
 	trap 'bin/cluster --name "${CLUSTER}" down' EXIT
 	go build -o bin/demo ./hack/demo
-	# Ctrl-C is for the demo to act on.
+	# The demo handles Ctrl-C.
 	trap : INT
 	bin/cluster --name "${CLUSTER}" exec bin/demo --deploy "$(cat bin/images/operator)" --cluster "${CLUSTER}"
 else

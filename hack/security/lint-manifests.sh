@@ -2,27 +2,27 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Scores the manifests of the operator, and the objects that it makes, with kube-score (KUBE_SCORE), rendered by KUSTOMIZE.
-# Every finding is an error unless kube-score.txt waives it with a reason, and so is a waiver without a finding.
+# Scores the manifests of the operator, rendered by KUSTOMIZE, and the objects that it creates, with kube-score (KUBE_SCORE).
+# Every finding is an error unless kube-score.txt waives it with a reason. A waiver without a finding is an error, too.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 waivers=hack/security/kube-score.txt
 rendered=$(mktemp -d)
 trap 'rm -rf "${rendered}"' EXIT
 
-# With everything uncommented config/default has more to score, and nothing to waive that it does not have without.
+# Uncommenting all of config/default adds objects to score, but needs no additional waivers.
 cp -R config "${rendered}/all"
 sed -i.orig 's/^#- /- /' "${rendered}/all/default/kustomization.yaml"
 "${KUSTOMIZE}" build config/default >"${rendered}/default.yaml"
 "${KUSTOMIZE}" build config/namespaced >"${rendered}/namespaced.yaml"
 "${KUSTOMIZE}" build "${rendered}/all/default" >"${rendered}/optional.yaml"
 
-# score WHAT [CHECK...] scores the operator or memcached without the checks.
+# score WHAT [CHECK...] scores the operator or memcached, ignoring the checks.
 score() {
 	local files=("${rendered}"/*.yaml) ignored=()
 	[[ $1 == operator ]] || files=(internal/memcached/testdata/*.golden.yaml)
 	for check in "${@:2}"; do ignored+=(--ignore-test "${check}"); done
-	# What is printed decides, be it a finding or an error of kube-score.
+	# The output decides, not the exit code: it may be a finding or an error of kube-score.
 	{ "${KUBE_SCORE}" score --kubernetes-version v1.30 --output-format ci ${ignored[@]+"${ignored[@]}"} "${files[@]}" 2>&1 || true; } |
 		{ grep -vE '^\[(OK|SKIPPED)\]' || true; }
 }

@@ -2,15 +2,15 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the operator twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an empty one,
-# so that all of it is compiled again. The digests must be equal.
+# Builds the operator twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an empty cache,
+# so that everything is compiled again. The digests must be equal.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 elsewhere=${work}/a/folder/of/another/name
 mkdir -p "${elsewhere}" "${work}/cache" "${work}/out"
-# What the Dockerfile copies.
+# The same files as the Dockerfile copies.
 cp -R go.mod go.sum main.go api controllers internal "${elsewhere}"
 
 build() {

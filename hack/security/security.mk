@@ -11,15 +11,15 @@ SYFT ?= $(LOCALBIN)/syft-$(SYFT_VERSION)
 lint: lint-manifests
 
 .PHONY: lint-manifests
-lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and what the operator makes of every golden Memcached, with kube-score.
+lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and the objects of every golden Memcached, with kube-score.
 	@KUBE_SCORE="$(KUBE_SCORE)" KUSTOMIZE="$(KUSTOMIZE)" hack/security/lint-manifests.sh
 
 .PHONY: sbom
-sbom: check-version $(SYFT) ## Write what the operator is made of to dist/sbom.cdx.json (CycloneDX).
+sbom: check-version $(SYFT) ## Write the software bill of materials to dist/sbom.cdx.json (CycloneDX).
 	@VERSION="$(VERSION)" SYFT="$(SYFT)" hack/security/sbom.sh dist/sbom.cdx.json
 
 .PHONY: verify-reproducible
-verify-reproducible: check-version ## Prove that the operator builds to the same bytes elsewhere. Compiles everything again: some minutes.
+verify-reproducible: check-version ## Check that the operator builds to the same bytes elsewhere. Compiles everything again, which takes some minutes.
 	@VERSION="$(VERSION)" hack/security/reproducible.sh
 
 $(KUBE_SCORE):

@@ -114,13 +114,13 @@ func TestBadInputIsRefusedInOneSentence(t *testing.T) {
 		"a channel with space":  {[]string{"CHANNELS=a b"}, "CHANNELS is 'a b', but must be names separated by commas"},
 		"another default":       {[]string{"DEFAULT_CHANNEL=beta"}, "DEFAULT_CHANNEL is 'beta', but must be one of CHANNELS"},
 		"neither true or false": {[]string{"USE_IMAGE_DIGESTS=yes"}, "USE_IMAGE_DIGESTS is 'yes', but must be true or false"},
-		"no folder":             {[]string{"BUNDLE_DIR=/does/not/exist"}, "/does/not is no folder"},
-		"no kustomize":          {[]string{"KUSTOMIZE=/does/not/exist"}, "/does/not/exist is not there: make kustomize operator-sdk"},
-		"no operator-sdk":       {[]string{"OPERATOR_SDK=/does/not/exist"}, "/does/not/exist is not there: make kustomize operator-sdk"},
-		"an unknown flag":       {[]string{"BUNDLE_GEN_FLAGS=--broken"}, "mend what kustomize or operator-sdk names: unknown flag: --broken"},
-		"a broken config":       {[]string{"KUSTOMIZE_FAILS=yes"}, "mend what kustomize or operator-sdk names: accumulating resources: no such file"},
+		"no folder":             {[]string{"BUNDLE_DIR=/does/not/exist"}, "/does/not is not a folder"},
+		"no kustomize":          {[]string{"KUSTOMIZE=/does/not/exist"}, "/does/not/exist is missing: make kustomize operator-sdk"},
+		"no operator-sdk":       {[]string{"OPERATOR_SDK=/does/not/exist"}, "/does/not/exist is missing: make kustomize operator-sdk"},
+		"an unknown flag":       {[]string{"BUNDLE_GEN_FLAGS=--broken"}, "fix what kustomize or operator-sdk names: unknown flag: --broken"},
+		"a broken config":       {[]string{"KUSTOMIZE_FAILS=yes"}, "fix what kustomize or operator-sdk names: accumulating resources: no such file"},
 		"a registry that does not answer": {
-			[]string{"USE_IMAGE_DIGESTS=true"}, "cannot be looked up; push them to a registry that answers here",
+			[]string{"USE_IMAGE_DIGESTS=true"}, "cannot be looked up; push the images to a registry that this machine reaches",
 		},
 		"a registry that does not answer for one of two": {
 			[]string{"USE_IMAGE_DIGESTS=true", "IMG=example.com/operator" + digest}, "(error resolving image: connection refused)",
@@ -128,7 +128,7 @@ func TestBadInputIsRefusedInOneSentence(t *testing.T) {
 		"a registry that has only one of two": {
 			[]string{"USE_IMAGE_DIGESTS=true", "REGISTRY_DIGEST=:tag"}, "An image has no digest although USE_IMAGE_DIGESTS is true",
 		},
-		"a bundle that is not valid": {[]string{"MEMCACHED_IMAGE=bad"}, "The bundle is not valid, mend what operator-sdk names: it is bad"},
+		"a bundle that is not valid": {[]string{"MEMCACHED_IMAGE=bad"}, "The bundle is not valid, fix what operator-sdk names: it is bad"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
