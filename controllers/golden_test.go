@@ -50,6 +50,9 @@ var _ = Describe("Every golden Memcached", func() {
 			if enabled := mc.Spec.PodDisruptionBudget.Enabled; enabled == nil || *enabled {
 				writes = append(writes, writeBudget)
 			}
+			if mc.Spec.NetworkPolicy.Enabled {
+				writes = append(writes, writePolicy)
+			}
 			o.step(ctx, mc, writes...)
 			o.step(ctx, mc)
 			newOperator(defaults).step(ctx, mc)

@@ -189,6 +189,8 @@ const (
 	writeDeployment = "patch deployments"
 	writeStatus     = "patch memcacheds/status"
 	deleteBudget    = "delete poddisruptionbudgets"
+	writePolicy     = "patch networkpolicies"
+	deletePolicy    = "delete networkpolicies"
 )
 
 var namespaces int

@@ -41,7 +41,7 @@ func permissionsOf(t *testing.T, all objects, kind, name string) permissions {
 	return got
 }
 
-// These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets, no Secret is read, and nothing
+// These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets and NetworkPolicies, no Secret is read, and nothing
 // has a wildcard: whoever adds a line here should know why.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":            "list watch",
@@ -50,6 +50,7 @@ var managerPermissions = permissions{
 	"apps/deployments":                        "create get list patch watch",
 	"services":                                "create get list patch watch",
 	"policy/poddisruptionbudgets":             "create delete get list patch watch",
+	"networking.k8s.io/networkpolicies":       "create delete get list patch watch",
 	"pods":                                    "list watch",
 	"events.k8s.io/events":                    "create patch",
 }
@@ -102,7 +103,7 @@ func TestPermissions(t *testing.T) {
 }
 
 // The tables above say it, and this says it in words that do not change with them.
-func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyBudgets(t *testing.T) {
+func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyPolicies(t *testing.T) {
 	for _, role := range []string{"manager-role", "metrics-auth-role"} {
 		for on, verbs := range permissionsOf(t, render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
 			switch {
@@ -110,7 +111,7 @@ func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyBudgets(t *testing.T) {
 				t.Errorf("%s: %q %q has a wildcard", role, on, verbs)
 			case strings.Contains(on, "secrets"):
 				t.Errorf("%s: %q reaches Secrets", role, on)
-			case strings.Contains(verbs, "delete") && on != "policy/poddisruptionbudgets":
+			case strings.Contains(verbs, "delete") && on != "policy/poddisruptionbudgets" && on != "networking.k8s.io/networkpolicies":
 				t.Errorf("%s: may delete %q", role, on)
 			case strings.Contains(on, "events") && strings.Contains(verbs, "get"):
 				t.Errorf("%s: reads events", role)

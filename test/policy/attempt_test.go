@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +36,7 @@ func (i *installation) createMemcacheds(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{existing, fresh} {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name}}
-		mc.Spec.Size = 3
+		mc.Spec.Size, mc.Spec.NetworkPolicy.Enabled = 3, true
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
 	for _, child := range childrenOf(t, i.admin, existing) {
@@ -104,6 +105,8 @@ func createBudget(change func(*policyv1.PodDisruptionBudget)) attempt { return c
 func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
 	return updateChild(&policyv1.PodDisruptionBudget{}, change)
 }
+
+func createPolicy(change func(*networkingv1.NetworkPolicy)) attempt { return createChild(change) }
 
 // create creates an object of its own.
 func create(object client.Object) attempt {

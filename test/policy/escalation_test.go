@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -138,6 +139,7 @@ func (i *installation) createForeignObjects(t *testing.T) {
 		ObjectMeta: named("website"),
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	})).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: named("website")})).To(Succeed())
 	g.Expect(i.admin.Create(t.Context(), newSecret())).To(Succeed())
 	g.Expect(i.admin.Create(t.Context(), newPod())).To(Succeed())
 }
@@ -156,6 +158,7 @@ func harmless() map[string]attempt {
 		"create the Deployment": createDeployment(func(*appsv1.Deployment) {}),
 		"create the Service":    createService(func(*corev1.Service) {}),
 		"create the budget":     createBudget(func(*policyv1.PodDisruptionBudget) {}),
+		"create the policy":     createPolicy(func(*networkingv1.NetworkPolicy) {}),
 		"scale":                 updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) }),
 		"change the pods":       updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Labels["team"] = "storefront" }),
 		"change the budget": updateBudget(func(b *policyv1.PodDisruptionBudget) {

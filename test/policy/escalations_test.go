@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,7 @@ func escalations() []escalation {
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
+	const ingress = "spec.ingress: must admit the clients that it lists to port 11211 and to no other"
 	const owners = "metadata.ownerReferences: the operator adds no other owner"
 	stays := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "stays", UID: "stays"}
 	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"
@@ -97,6 +99,23 @@ func ownershipEscalations() []escalation {
 		{"create a budget for the pods of others", "children", selector, createBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = others })},
 		{"keep the pods of others from eviction", "children", selector, updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector.MatchLabels = others })},
 		{"create a budget for all pods", "children", selector, createBudget(func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = &metav1.LabelSelector{} })},
+		{"isolate the pods of others", "children", selector, createPolicy(func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchLabels = others })},
+		{"isolate all pods", "children", selector, createPolicy(func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector = metav1.LabelSelector{} })},
+		{"select more pods for isolation", "children", selector, createPolicy(func(p *networkingv1.NetworkPolicy) {
+			p.Spec.PodSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpExists}}
+		})},
+		{"admit everybody", "children", ingress, createPolicy(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].From = nil })},
+		{"admit clients to all ports", "children", ingress, createPolicy(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress[0].Ports = nil })},
+		{"admit clients to another port", "children", ingress, createPolicy(func(p *networkingv1.NetworkPolicy) {
+			p.Spec.Ingress[0].Ports[0].Port = ptr.To(intstr.FromInt32(22))
+		})},
+		{"admit clients to a range of ports", "children", ingress, createPolicy(func(p *networkingv1.NetworkPolicy) {
+			p.Spec.Ingress[0].Ports[0].EndPort = ptr.To(int32(65535))
+		})},
+		{"cut pods off", "children", ingress, createPolicy(func(p *networkingv1.NetworkPolicy) {
+			p.Spec.PolicyTypes = append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+		})},
+		{"delete the NetworkPolicy of another", "children", foreign, remove(&networkingv1.NetworkPolicy{ObjectMeta: named("website")})},
 		{"delete the budget of another", "children", foreign, remove(&policyv1.PodDisruptionBudget{ObjectMeta: named("website")})},
 	}
 }
