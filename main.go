@@ -32,6 +32,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/fence"
 	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
@@ -110,7 +111,7 @@ func usage(flags *flag.FlagSet) {
 		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
 		imageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag, priorityVariable,
-		controllers.OperatorConditionVariable)
+		upgradeable.OperatorConditionVariable)
 	flags.PrintDefaults()
 }
 
@@ -151,8 +152,8 @@ func run(ctx context.Context, args []string) error {
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	if err := controllers.SetupUpgradeReporter(mgr); err != nil {
-		return fmt.Errorf("set up what tells OLM about rollouts: %w", err)
+	if err := upgradeable.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the reports to OLM: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"watchNamespace", os.Getenv(namespaceVariable))

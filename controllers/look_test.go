@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
 // reporter is an UpgradeReporter whose looks the tests take one by one, with the permissions that OLM grants.
 type reporter struct {
-	*controllers.UpgradeReporter
+	*upgradeable.Reporter
 	requests *testenv.Requests
 	clock    *clocktesting.FakePassiveClock
 	log      logged
@@ -61,7 +61,7 @@ func newReporter(all ...cachev1alpha1.Memcached) *reporter {
 	factory := conditions.InClusterFactory{Client: interceptor.NewClient(uncached, interceptor.Funcs{Update: r.put})}
 	condition, err := factory.NewCondition(operatorsv2.ConditionType(operatorsv2.Upgradeable))
 	Expect(err).NotTo(HaveOccurred())
-	r.UpgradeReporter = controllers.NewUpgradeReporter(&r.all, condition, r.clock)
+	r.Reporter = upgradeable.NewReporter(&r.all, condition, r.clock)
 	return r
 }
 

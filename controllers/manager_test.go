@@ -24,6 +24,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/internal/testenv"
@@ -63,7 +64,7 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 		controllers.Options{
 			Memcached: defaults, MaxConcurrentReconciles: cmp.Or(options.Controller.MaxConcurrentReconciles, 8),
 		})).To(Succeed())
-	Expect(controllers.SetupUpgradeReporter(p.manager)).To(Succeed())
+	Expect(upgradeable.SetupWithManager(p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()
 	p.stop = func() {

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
@@ -83,7 +83,7 @@ func newOLM(ctx context.Context) *olm {
 	var err error
 	o.client, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	GinkgoT().Setenv(controllers.OperatorConditionVariable, o.condition.Name)
+	GinkgoT().Setenv(upgradeable.OperatorConditionVariable, o.condition.Name)
 	read := readNamespace
 	readNamespace = func() (string, error) { return o.condition.Namespace, nil }
 	DeferCleanup(func() { readNamespace = read })

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/upgradeable"
 )
 
 var _ = Describe("A running manager that OLM has installed", Ordered, func() {
@@ -77,7 +77,7 @@ var _ = Describe("A running manager that OLM has installed", Ordered, func() {
 
 	It("is silent without OLM", func(ctx SpecContext) {
 		newOLM(ctx)
-		GinkgoT().Setenv(controllers.OperatorConditionVariable, "")
+		GinkgoT().Setenv(upgradeable.OperatorConditionVariable, "")
 		log := &logged{}
 		p := start(ctx, newNamespace(ctx), 0, func(options *ctrl.Options) { options.Logger = log.logger(1) })
 		p.stop()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package upgradeable
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/operator-framework/operator-lib/conditions"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,9 +32,9 @@ import (
 // and other ways to install it have none.
 const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
-// SetupUpgradeReporter registers the UpgradeReporter with a manager, if OLM v0 has installed the operator. It needs no
+// SetupWithManager registers the Reporter with a manager, if OLM v0 has installed the operator. It needs no
 // permission of ours: OLM grants get, update and patch of this one object, which is why it is not read through the cache.
-func SetupUpgradeReporter(mgr ctrl.Manager) error {
+func SetupWithManager(mgr ctrl.Manager) error {
 	log := mgr.GetLogger().WithName("upgradeable")
 	if os.Getenv(OperatorConditionVariable) == "" {
 		log.V(1).Info("There is no OperatorCondition, since OLM v0 has not installed the operator")
@@ -52,7 +53,7 @@ func SetupUpgradeReporter(mgr ctrl.Manager) error {
 	factory := conditions.InClusterFactory{Client: uncached}
 	name, err := factory.GetNamespacedName()
 	if err != nil {
-		log.Info("OLM is not told whether it may upgrade the operator, which does not run in a pod with a service account; "+
+		log.Info("OLM does not learn whether it may upgrade the operator, which does not run in a pod with a service account; "+
 			"outside of one, unset "+OperatorConditionVariable, "error", err.Error())
 		return nil
 	}
@@ -60,31 +61,31 @@ func SetupUpgradeReporter(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("find the OperatorCondition: %w", err)
 	}
-	u := NewUpgradeReporter(mgr.GetClient(), condition, clock.RealClock{})
+	u := NewReporter(mgr.GetClient(), condition, clock.RealClock{})
 	builder := ctrl.NewControllerManagedBy(mgr).Named("upgradeable").WithOptions(controller.Options{
 		MaxConcurrentReconciles: 1, // the state has no lock
 		ReconciliationTimeout:   30 * time.Second,
 		RateLimiter:             rateLimiter(),
 	})
-	for _, source := range upgradeSources(mgr.GetCache(), *name) {
+	for _, source := range sources(mgr.GetCache(), *name) {
 		builder = builder.WatchesRawSource(source)
 	}
 	return builder.Complete(u)
 }
 
-// upgradeSources are what wakes the UpgradeReporter: its start, since there may be no Memcached, and whatever happens to
+// sources are what wakes the Reporter: its start, since there may be no Memcached, and whatever happens to
 // rollouts. All events are for the one OperatorCondition of that name, so a thousand of them are one look.
-func upgradeSources(c cache.Cache, name types.NamespacedName) []source.Source {
+func sources(c cache.Cache, name types.NamespacedName) []source.Source {
 	look := func(q queue, changed ...*cachev1alpha1.Memcached) {
 		for _, mc := range changed {
 			if memcached.RollingOut(mc) {
-				enqueue(q, name, debounce)
+				q.AddAfter(reconcile.Request{NamespacedName: name}, eventDelay)
 			}
 		}
 	}
 	return []source.Source{
 		source.Func(func(_ context.Context, q queue) error {
-			enqueue(q, name, debounce)
+			q.AddAfter(reconcile.Request{NamespacedName: name}, eventDelay)
 			return nil
 		}),
 		source.Kind(c, &cachev1alpha1.Memcached{}, handler.TypedFuncs[*cachev1alpha1.Memcached, reconcile.Request]{
@@ -99,4 +100,11 @@ func upgradeSources(c cache.Cache, name types.NamespacedName) []source.Source {
 			},
 		}),
 	}
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// rateLimiter makes a report that OLM waits for at most a minute late.
+func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 45*time.Second)
 }
