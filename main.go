@@ -97,7 +97,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"switch of its own.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
-	flags.SetOutput(io.Discard) // a mistake is told in one sentence
+	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
 	flags.Usage = func() {}
 }
 

@@ -29,13 +29,13 @@ type applyResult struct {
 
 	// objects are the live objects.
 	objects []client.Object
-	// created says that an object was created, written that one was created, changed or deleted.
+	// created reports that an object was created, written that one was created, changed or deleted.
 	created, written bool
 	// err is what Reconcile returns: nil unless another try, or another spec, may help.
 	err error
-	// transient says that the API server did not decide about some of the objects, so that soon more will be known.
+	// transient reports that the API server did not decide about some of the objects, so that soon more will be known.
 	transient bool
-	// retryAfter is when to look again at what no watch tells of, 0 for never.
+	// retryAfter is when to look again at what no watch reports, 0 for never.
 	retryAfter time.Duration
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions say exactly what the operator keeps in memory: every Memcached, the objects that bear its label, and of
+// CacheOptions say exactly what the operator keeps in memory: every Memcached, the objects that have its label, and of
 // the pods what the status is computed from. Nothing else can be read from the cache. Namespaces is the value of
 // WATCH_NAMESPACE: empty for all, one, or a list separated by commas.
 func CacheOptions(namespaces string) cache.Options {

@@ -53,7 +53,7 @@ func classify(err error) applyResult {
 	return a
 }
 
-// add tells a problem; the first one gives the reason.
+// add adds a problem to report; the first one gives the reason.
 func (a *applyResult) add(problem memcached.Problem) {
 	if a.Problem != nil {
 		problem = memcached.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}

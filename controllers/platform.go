@@ -25,7 +25,7 @@ const (
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
 const openShiftGroup = "security.openshift.io"
 
-// OmitRunAsUser says whether the user of the memcached pods is left to the cluster: true, false, or auto, which asks the
+// OmitRunAsUser reports whether the user of the memcached pods is left to the cluster: true, false, or auto, which asks the
 // cluster whether it is OpenShift. Empty, it says nothing. It is a flag.Value, and without a value it is true.
 type OmitRunAsUser string
 

@@ -87,7 +87,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
-// allow says whether an event is sent, and returns it with the version of the object that its series began with.
+// allow reports whether an event is sent, and returns it with the version of the object that its series began with.
 func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

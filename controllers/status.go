@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// writeStatus is the only writer of status, and sends the events for what it tells. The patch holds the UID, so that it never
+// writeStatus is the only writer of status, and emits the events for its transitions. The patch holds the UID, so that it never
 // reaches another Memcached of the same name, and no resource version, since only we write the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	if r.needsVerification(mc, false) {

@@ -65,7 +65,7 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// sameText says whether two quantities are written in the same way, as those of a live and a desired object are compared.
+// sameText reports whether two quantities are written in the same way, as those of a live and a desired object are compared.
 func sameText(a, b resource.Quantity) bool { return a.String() == b.String() }
 
 // share makes equal maps one.
@@ -80,7 +80,7 @@ func share(all ...*map[string]string) {
 	}
 }
 
-// transformPod keeps what Status reads of a pod: a seventh of it. A pod that is ready has little to tell.
+// transformPod keeps what Status reads of a pod: a seventh of it. Little is read of a pod that is ready.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

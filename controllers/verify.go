@@ -54,7 +54,7 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.M
 }
 
 // needsVerification reports whether this process still has to verify with the API server that the cached Memcached is current:
-// another process has reconciled it, as its status tells, or as its children tell that exist.
+// its status, or children that exist, show that another process has reconciled it.
 func (r *Reconciler) needsVerification(mc *cachev1alpha1.Memcached, childrenExist bool) bool {
 	if mc.Status.ObservedGeneration == 0 && !childrenExist {
 		r.setVerified(mc)

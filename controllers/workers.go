@@ -86,7 +86,7 @@ func (f *fairQueue) GetWithPriority() (request reconcile.Request, priority int, 
 	}
 }
 
-// begin says whether a request can be handed out, and remembers what it occupies.
+// begin reports whether a request can be handed out, and remembers what it occupies.
 func (f *fairQueue) begin(request reconcile.Request) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -27,7 +27,7 @@ type Options struct {
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
-	// IdentityLabels are the keys of the labels that tell for which owner an object was made.
+	// IdentityLabels are the keys of the labels that identify for which owner an object was made.
 	IdentityLabels []string
 	// Rules are the rules for the fields of each Kind.
 	Rules map[schema.GroupVersionKind]field.Rules
@@ -41,7 +41,7 @@ type Applier struct {
 	clock     clock.PassiveClock
 	owner     client.FieldOwner
 	differ    differ
-	// identity are the keys of the labels that tell for which owner an object was made.
+	// identity are the keys of the labels that identify for which owner an object was made.
 	identity []string
 
 	conflicts history[conflict]
@@ -81,7 +81,7 @@ func (a *Applier) Forget(objects ...client.Object) {
 type Result struct {
 	// Objects are the live objects that belong to the owner and are desired.
 	Objects []client.Object
-	// Created says that at least one object was created, Written that at least one was created, changed or deleted.
+	// Created reports that at least one object was created, Written that at least one was created, changed or deleted.
 	Created, Written bool
 	// Corrected are the kinds of the objects in which a change of somebody else was undone, one for each.
 	Corrected []string
@@ -255,7 +255,7 @@ func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, writ
 	return changed, true, nil
 }
 
-// isRefusal says whether the API server has decided against a write, rather than failed or found another object.
+// isRefusal reports whether the API server has decided against a write, rather than failed or found another object.
 func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

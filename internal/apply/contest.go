@@ -45,12 +45,12 @@ func (a *Applier) contestOf(live client.Object) contest {
 	return known
 }
 
-// wrote says whether this process has written what was rendered, so that what differs is the work of somebody else.
+// wrote reports whether this process has written what was rendered, so that what differs is the work of somebody else.
 func (a *Applier) wrote(live client.Object, rendered *unstructured.Unstructured) bool {
 	return a.contestOf(live).hash == a.differ.hashOf(rendered)
 }
 
-// contested says whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
+// contested reports whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
 func (a *Applier) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := a.contestOf(live)
 	since := a.clock.Since(known.last)
@@ -64,7 +64,7 @@ func (a *Applier) contested(desired, live client.Object) (_ *ContestedError, wai
 }
 
 // corrects is called before a correction is written. If it makes a field contested, the API server is asked who writes it:
-// afterwards nobody could tell.
+// after the write, the managed fields no longer show it.
 func (a *Applier) corrects(ctx context.Context, s step) contest {
 	known, now := a.contestOf(s.live), a.clock.Now()
 	corrections := map[string][]time.Time{}

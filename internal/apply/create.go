@@ -48,9 +48,9 @@ func (a *Applier) foundConflict(desired client.Object, found *ConflictError) *Co
 		interval = min(2*known.interval, lastConflictInterval)
 	}
 	a.conflicts.set(desired, conflict{found: *found, interval: interval, at: a.clock.Now()})
-	told := *found
-	told.RetryAfter = interval
-	return &told
+	result := *found
+	result.RetryAfter = interval
+	return &result
 }
 
 // create applies an object that must not exist. If it does, the cache cannot see it, as it lacks the label that the cache
@@ -80,7 +80,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	return nil, err
 }
 
-// errUnseen says that the next observation begins with an object that the cache has not received.
+// errUnseen reports that the next observation begins with an object that the cache has not received.
 var errUnseen = errors.New("the cache has not received an object that exists")
 
 // discover asks the API server for an object that the cache does not hold. It remembers one of ours, and what is in the way.

@@ -32,7 +32,7 @@ type differ struct {
 }
 
 // render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
-// this as an annotation. The hash tells when a field was applied once and is no longer desired.
+// this as an annotation. The hash shows that a field was applied once and is no longer desired.
 func (d differ) render(owner, desired client.Object) (*unstructured.Unstructured, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -93,17 +93,17 @@ type difference struct {
 	fingerprint string
 }
 
-// none says that the live object holds all that was rendered.
+// none reports that the live object holds all that was rendered.
 func (d difference) none() bool { return d.fingerprint == "" }
 
-// touches says whether one of the fields is the given one, or below it.
+// touches reports whether one of the fields is the given one, or below it.
 func (d difference) touches(prefix []string) bool {
 	return slices.ContainsFunc(d.fields, func(path fieldpath.Path) bool {
 		return startsWith(path, prefix)
 	})
 }
 
-// upToDate says whether a live object holds all that was rendered.
+// upToDate reports whether a live object holds all that was rendered.
 func (d differ) upToDate(live client.Object, rendered *unstructured.Unstructured) bool {
 	difference, err := d.compare(live, rendered)
 	return err == nil && difference.none()
@@ -186,7 +186,7 @@ func removed(patch any, prefix fieldpath.Path) []fieldpath.Path {
 	return paths
 }
 
-// sameHash says whether what was rendered is what was applied last.
+// sameHash reports whether what was rendered is what was applied last.
 func (d differ) sameHash(live client.Object, rendered *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[d.hashAnnotation] == d.hashOf(rendered)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ConflictError says that an object of the desired name exists and does not belong to the owner. It was not touched.
+// ConflictError reports that an object of the desired name exists and does not belong to the owner. It was not touched.
 type ConflictError struct {
 	// Kind and Name of the object.
 	Kind, Name string
@@ -27,7 +27,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s exists already and %s: delete or rename one of the two", e.Kind, e.Name, owner)
 }
 
-// ContestedError says that somebody else keeps writing a field that is ours.
+// ContestedError reports that somebody else keeps writing a field that is ours.
 type ContestedError struct {
 	// Kind and Name of the object.
 	Kind, Name string
@@ -48,7 +48,7 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// WaitingError says that an object must be gone before the desired one can take its name.
+// WaitingError reports that an object must be gone before the desired one can take its name.
 type WaitingError struct {
 	// Kind and Name of the object.
 	Kind, Name string
@@ -59,7 +59,7 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("%s %s is being deleted and must be gone first", e.Kind, e.Name)
 }
 
-// RenderError says that a desired object cannot be encoded, or not be compared with the live one. It is ours, not the
+// RenderError reports that a desired object cannot be encoded, or not be compared with the live one. It is ours, not the
 // API server's.
 type RenderError struct {
 	// Name of the object.

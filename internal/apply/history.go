@@ -57,7 +57,7 @@ type answer struct {
 	hash, fingerprint string
 }
 
-// futile says whether an apply was once answered with the difference that is there now.
+// futile reports whether an apply was once answered with the difference that is there now.
 func (a *Applier) futile(live client.Object, rendered *unstructured.Unstructured, found difference) bool {
 	known, ok := a.answers.get(live)
 	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint}

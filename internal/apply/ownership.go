@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// checkOwnership says whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
+// checkOwnership reports whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
 func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	kind := desired.GetObjectKind().GroupVersionKind().Kind
 	controller := metav1.GetControllerOfNoCopy(live)
@@ -35,7 +35,7 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	}
 }
 
-// orphaned says whether an object without a controller is one that was applied for an owner of the same name, and that has lost
+// orphaned reports whether an object without a controller is one that was applied for an owner of the same name, and that has lost
 // it: by a deletion that orphans, or by an edit.
 func (a *Applier) orphaned(desired, live client.Object) bool {
 	if live.GetAnnotations()[a.differ.hashAnnotation] == "" {
@@ -45,7 +45,7 @@ func (a *Applier) orphaned(desired, live client.Object) bool {
 	return !slices.ContainsFunc(a.identity, func(key string) bool { return theirs[key] != ours[key] })
 }
 
-// predecessor says whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage
+// predecessor reports whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage
 // collector deletes what it left. Other groups may have the same kind.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())

@@ -28,9 +28,9 @@ type step struct {
 	rendered *unstructured.Unstructured
 	// difference is how the live object differs from what was rendered.
 	difference difference
-	// drifted says that this or an earlier process has applied what was rendered: somebody else has changed the object since.
+	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
 	drifted bool
-	// partial says that the separable fields stay as they are.
+	// partial reports that the separable fields stay as they are.
 	partial bool
 	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
 	inTheWay *ConflictError
@@ -96,12 +96,12 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// pending says whether the step is to write anything.
+// pending reports whether the step is to write anything.
 func (s step) pending() bool {
 	return s.err == nil && (s.live == nil || !s.difference.none())
 }
 
-// Pending says whether the plan is to write anything.
+// Pending reports whether the plan is to write anything.
 func (p Plan) Pending() bool {
 	for _, s := range p.steps {
 		if s.pending() {
@@ -111,7 +111,7 @@ func (p Plan) Pending() bool {
 	return len(p.undesired) > 0
 }
 
-// Changing says whether the plan is to change or delete what exists.
+// Changing reports whether the plan is to change or delete what exists.
 func (p Plan) Changing() bool {
 	for _, s := range p.steps {
 		if s.pending() && s.live != nil {
@@ -121,7 +121,7 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing says whether the plan is to create or to adopt anything, and knows of nothing that prevents it.
+// Missing reports whether the plan is to create or to adopt anything, and knows of nothing that prevents it.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
@@ -131,7 +131,7 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs says whether a live object of a kind is not as desired in the given field, or below it.
+// Differs reports whether a live object of a kind is not as desired in the given field, or below it.
 func (p Plan) Differs(kind string, field ...string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)

@@ -167,7 +167,7 @@ func mergeItems(items, more []any) []any {
 	return items
 }
 
-// removes says whether a patch takes something away.
+// removes reports whether a patch takes something away.
 func removes(patch any) bool {
 	switch patch := patch.(type) {
 	case map[string]any:

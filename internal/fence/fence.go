@@ -74,14 +74,14 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// concernsLease says whether a request reads or writes the lease: by its name, or to create it.
+// concernsLease reports whether a request reads or writes the lease: by its name, or to create it.
 func (f *fence) concernsLease(request *http.Request) bool {
 	const leases = "/leases"
 	path := request.URL.Path
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
 }
 
-// releases says whether a request gives the lease back: it is an update to a lease that nobody holds. What cannot be read is
+// releases reports whether a request gives the lease back: it is an update to a lease that nobody holds. What cannot be read is
 // no release.
 func releases(request *http.Request) bool {
 	if request.Method != http.MethodPut || request.GetBody == nil {

@@ -68,7 +68,7 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	if config.Verbosity > 0 {
 		args = append(args, "-v")
 	}
-	// One argument holds all of these, so that an admission policy can tell what else it may hold: nothing.
+	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if config.IdleTimeout != nil {
 		options += fmt.Sprintf(",idle_timeout=%d", int64(config.IdleTimeout.Seconds()))

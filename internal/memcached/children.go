@@ -30,7 +30,7 @@ type Child struct {
 	Suffixes []string
 	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
 	Spec func(client.Object) any
-	// Workload says that objects of this Kind run the nodes, so that their status counts.
+	// Workload reports that objects of this Kind run the nodes, so that their status counts.
 	Workload bool
 	// Fields are the rules for its fields.
 	Fields field.Rules

@@ -103,7 +103,7 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 }
 
 // stuck says why a change cannot go on; empty if it can, or if there is none. A workload that could not be written is stuck,
-// even if it still moves to what it was told before. One that moves is not stuck because another object was refused.
+// even if it still moves to its previous spec. One that moves is not stuck because another object was refused.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.workload != nil
 	switch {

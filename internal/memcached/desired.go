@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// InvalidError says that a spec cannot be carried out. Only its author can mend that.
+// InvalidError reports that a spec cannot be carried out. Only its author can fix it.
 type InvalidError struct {
 	// Reason is a reason of the Degraded condition.
 	Reason string

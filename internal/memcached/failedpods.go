@@ -62,7 +62,7 @@ func laterFailed(a, b *corev1.Pod) int {
 	return strings.Compare(b.Name, a.Name)
 }
 
-// missed says whether nothing has come in the place of a failed pod.
+// missed reports whether nothing has come in the place of a failed pod.
 func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 	since, replicaSet := FailedAt(failed), metav1.GetControllerOfNoCopy(failed).Name
 	for i := range pods {
@@ -82,7 +82,7 @@ func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 	return missing > 0
 }
 
-// FailedAt is when a pod failed, as well as the pod tells: when the last of its conditions changed or the last of its containers
+// FailedAt is when a pod failed, as far as the pod shows: when the last of its conditions changed or the last of its containers
 // ended. One that the kubelet did not admit has failed when it was created.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp

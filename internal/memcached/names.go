@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ManagedByLabel and ManagedBy mark every object of the operator; its caches hold only what bears them.
+// ManagedByLabel and ManagedBy mark every object of the operator; its caches hold only objects with this label.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "memcached-operator"

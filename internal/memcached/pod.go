@@ -23,7 +23,7 @@ const (
 	// user is the uid and gid of the official memcached image.
 	user = int64(11211)
 	// defaultPreStopDelay and shutdownSeconds add up to the termination grace period: memcached exits within a second of
-	// SIGTERM, so what remains is for a node that is slow to be told.
+	// SIGTERM, so what remains is for a kubelet that is late.
 	defaultPreStopDelay = 5
 	shutdownSeconds     = 30
 )
@@ -156,7 +156,7 @@ func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Qu
 }
 
 // lifecycle lets a node that leaves go on serving until clients and DNS have learnt of it: memcached itself exits at once
-// when it is told to, and drains nothing.
+// on SIGTERM, and drains nothing.
 func lifecycle(mc *cachev1alpha1.Memcached) *corev1.Lifecycle {
 	delay := preStopDelay(mc)
 	if delay == 0 {

@@ -18,7 +18,7 @@ type rolloutState struct {
 	reason, message string
 	// deadlineMessage is the workload's own message once it has waited longer than its progress deadline.
 	deadlineMessage string
-	// templateUnobserved says that the controller may not have seen the template, so that the number of updated nodes that the
+	// templateUnobserved reports that the controller may not have seen the template, so that the number of updated nodes that the
 	// workload reports is about an earlier one.
 	templateUnobserved bool
 }

@@ -24,7 +24,7 @@ type sizing struct {
 	threads int32
 }
 
-// floor is the memory, in bytes, below which memcached can be killed although it does what it was told. It was measured
+// minimum is the memory, in bytes, below which memcached can be killed although it respects its options. It was measured
 // with memcached 1.6.45 on 38 combinations of memory, threads, connections and loads (small items until eviction, then
 // every size class, then clients that fill all buffers), of which it exceeds the peak by 7 to 15 MiB:
 //
@@ -36,7 +36,7 @@ type sizing struct {
 //   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
 //
 // A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
-func (s sizing) floor() int64 {
+func (s sizing) minimum() int64 {
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
 		int64(s.connections)*perConnection + s.buffers()
@@ -70,21 +70,21 @@ func (s sizing) hashTable() int64 {
 	return 12 << power
 }
 
-// limit is the default memory limit in bytes: the floor, and a reserve for what the kernel charges to the container
+// limit is the default memory limit in bytes: the minimum, and a reserve for what the kernel charges to the container
 // (socket buffers of slow readers, page cache), in whole MiB.
 func (s sizing) limit() int64 {
 	reserve := max(32*mebibyte, s.memory/20)
-	return (s.floor() + reserve + mebibyte - 1) / mebibyte * mebibyte
+	return (s.minimum() + reserve + mebibyte - 1) / mebibyte * mebibyte
 }
 
-// check says whether a memory limit is enough.
+// check reports whether a memory limit is enough.
 func (s sizing) check(limit resource.Quantity) error {
-	if limit.Value() >= s.floor() {
+	if limit.Value() >= s.minimum() {
 		return nil
 	}
 	return fmt.Errorf("the memory limit is %s, but memcached with %dMi of item memory, %d connections and %d threads "+
 		"needs at least %dMi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
-		limit.String(), s.memory/mebibyte, s.connections, s.threads, (s.floor()+mebibyte-1)/mebibyte)
+		limit.String(), s.memory/mebibyte, s.connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
 // connectionLimit is memcached's -c for so many client connections. memcached takes 8 file descriptors for itself and 5

@@ -19,7 +19,7 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 		return float64(s.memory/mebibyte)*b.perMemory + b.fixed + float64(s.connections)*b.perConnection + float64(s.threads)*b.perThread
 	}
 	check := func(s sizing) {
-		floor := float64(s.floor()) / float64(mebibyte)
+		floor := float64(s.minimum()) / float64(mebibyte)
 		if bound(s) > floor {
 			t.Errorf("%+v: the API server asks for %fMi, but %fMi are enough", s, bound(s), floor)
 		}

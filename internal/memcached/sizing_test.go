@@ -48,7 +48,7 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 		{"idle, 1 thread, nothing stored", sized(0, 1, 1), 6.1},
 		{"idle, 32 threads, nothing stored", sized(0, 32, 1), 8.1},
 	} {
-		floor := float64(c.sizing.floor()) / float64(mebibyte)
+		floor := float64(c.sizing.minimum()) / float64(mebibyte)
 		if floor < c.measured+2 {
 			t.Errorf("%s, -m %d: the floor is %.1f MiB, measured were %.1f", c.conditions, c.sizing.memory/mebibyte, floor, c.measured)
 		}
@@ -58,7 +58,7 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 // TestFloorIsTheFormula has the floor of the default spec, and what one more of each costs.
 func TestFloorIsTheFormula(t *testing.T) {
 	base := sized(64, 4, 1024)
-	if got := fmt.Sprintf("%.1f", float64(base.floor())/float64(mebibyte)); got != "165.4" {
+	if got := fmt.Sprintf("%.1f", float64(base.minimum())/float64(mebibyte)); got != "165.4" {
 		t.Errorf("the floor of 64 MiB, 4 threads and 1024 connections is %s MiB, not 165.4", got)
 	}
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestFloorIsTheFormula(t *testing.T) {
 		{"a MiB", sized(65, 4, 1024), 1024},
 		{"9 MiB, past a doubling of the hash table", sized(73, 4, 1024), 9*1024 + 6*1024},
 	} {
-		if got := (c.more.floor() - base.floor() + kibibyte/2) / kibibyte; got != c.kibibytes {
+		if got := (c.more.minimum() - base.minimum() + kibibyte/2) / kibibyte; got != c.kibibytes {
 			t.Errorf("%s costs %d KiB, not %d", c.name, got, c.kibibytes)
 		}
 	}
@@ -178,10 +178,10 @@ func TestHashTable(t *testing.T) {
 func TestSizingGrows(t *testing.T) {
 	for memory := int64(64); memory < 1<<20; memory += memory/7 + 1 {
 		at, more := sized(memory, 4, 1024), sized(memory+memory/7+1, 4, 1024)
-		if more.floor() <= at.floor() || more.limit() <= at.limit() || at.limit() <= at.floor() || at.floor() <= at.memory {
-			t.Errorf("-m %d: floor %d, limit %d; then %d, %d", memory, at.floor(), at.limit(), more.floor(), more.limit())
+		if more.minimum() <= at.minimum() || more.limit() <= at.limit() || at.limit() <= at.minimum() || at.minimum() <= at.memory {
+			t.Errorf("-m %d: floor %d, limit %d; then %d, %d", memory, at.minimum(), at.limit(), more.minimum(), more.limit())
 		}
-		if sized(memory, 5, 1024).floor() <= at.floor() || sized(memory, 4, 1025).floor() <= at.floor() {
+		if sized(memory, 5, 1024).minimum() <= at.minimum() || sized(memory, 4, 1025).minimum() <= at.minimum() {
 			t.Errorf("-m %d: a thread or a connection costs nothing", memory)
 		}
 	}
@@ -204,7 +204,7 @@ func TestCheckLimit(t *testing.T) {
 			t.Errorf("%s: %q, not %q", limit, got, want)
 		}
 	}
-	exact := *resource.NewQuantity(s.floor(), resource.BinarySI)
+	exact := *resource.NewQuantity(s.minimum(), resource.BinarySI)
 	if err := s.check(exact); err != nil {
 		t.Errorf("exactly the floor: %v", err)
 	}

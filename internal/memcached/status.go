@@ -19,14 +19,14 @@ type Outcome struct {
 	Problem *Problem
 	// Waiting says which object must be gone before another can take its name; empty if none.
 	Waiting string
-	// Pending says that there are changes which the pause annotation holds back.
+	// Pending reports that there are changes which the pause annotation holds back.
 	Pending bool
-	// TemplatePending says that the pod template is not as desired, since the write of it was held back or
-	// refused. Status finds out by itself if the spec is the cause, and needs to be told if somebody else changed the template.
+	// TemplatePending reports that the pod template is not as desired, since the write of it was held back or
+	// refused. Status finds out by itself if the spec is the cause, but not if somebody else changed the template.
 	TemplatePending bool
 }
 
-// heldBack says whether something that is desired may not have been written.
+// heldBack reports whether something that is desired may not have been written.
 func (o Outcome) heldBack(mc *cachev1alpha1.Memcached) bool {
 	return o.Problem != nil || o.Waiting != "" || o.Pending || Paused(mc) || mc.DeletionTimestamp != nil
 }
@@ -39,7 +39,7 @@ type Problem struct {
 	Message string
 }
 
-// Paused says whether the user holds changes back.
+// Paused reports whether the user holds changes back.
 func Paused(mc *cachev1alpha1.Memcached) bool {
 	return mc.Annotations[cachev1alpha1.PausedAnnotation] == "true"
 }
@@ -132,7 +132,7 @@ func required(mc *cachev1alpha1.Memcached, accepted int32) int32 {
 	return max(requiredReady(&judged), min(mc.Spec.Size, 1))
 }
 
-// stillAvailable says whether the cache was available and no node has been lost since. The nodes that more are required of are
+// stillAvailable reports whether the cache was available and no node has been lost since. The nodes that more are required of are
 // those that a new size adds, and which start or are refused: they were never there.
 func stillAvailable(mc *cachev1alpha1.Memcached, ready int32) bool {
 	return meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable) &&

@@ -26,7 +26,7 @@ type Rollout struct {
 	Unchanged time.Duration
 }
 
-// RollingOut says whether nodes of a Memcached are being replaced, as its status tells. Nodes that are started for the
+// RollingOut reports whether nodes of a Memcached are being replaced, according to its status. Nodes that are started for the
 // first time, added or removed are not: they have no data yet, or are not replaced.
 func RollingOut(mc *cachev1alpha1.Memcached) bool {
 	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
@@ -34,11 +34,11 @@ func RollingOut(mc *cachev1alpha1.Memcached) bool {
 		progressing.Reason == cachev1alpha1.ReasonRollingOut
 }
 
-// Upgradeable says whether the operator may be upgraded: not while a rollout progresses. It has no type.
+// Upgradeable reports whether the operator may be upgraded: not while a rollout progresses. It has no type.
 func Upgradeable(rollouts []Rollout) metav1.Condition {
 	var names []string
 	for _, rollout := range rollouts {
-		if !rollout.forgotten() {
+		if !rollout.stale() {
 			names = append(names, rollout.Namespace+"/"+rollout.Name)
 		}
 	}
@@ -52,9 +52,9 @@ func Upgradeable(rollouts []Rollout) metav1.Condition {
 	}
 }
 
-// forgotten says that a status should long since have told that the rollout goes on or is stuck. An operator that cannot
-// write a status may need the very upgrade that the rollout would hold back.
-func (r Rollout) forgotten() bool {
+// stale reports that a status should long since have changed: the rollout goes on or is stuck. An operator that cannot write a
+// status may need the very upgrade that the rollout would hold back.
+func (r Rollout) stale() bool {
 	const grace = 5 * time.Minute
 	return r.Unchanged > time.Duration(progressDeadlineSeconds(r.Memcached))*time.Second+grace
 }

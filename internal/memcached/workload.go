@@ -24,7 +24,7 @@ type workload struct {
 	observedGeneration int64
 	// replicas, updated and ready are how many nodes its controller has counted.
 	replicas, updated, ready int32
-	// complete says that its last rollout is complete, first that it has begun no second one.
+	// complete reports that its last rollout is complete, first that it has begun no second one.
 	complete, first bool
 	// overdue is its own message that a rollout has exceeded its deadline, refused the error with which the API server refuses
 	// its pods. Both are empty if there is no such thing.

@@ -34,7 +34,7 @@ func (r Request) String() string {
 	return s
 }
 
-// Write says whether the request was meant to change something.
+// Write reports whether the request was meant to change something.
 func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
