@@ -43,7 +43,7 @@ const (
 
 const (
 	operatorNamespace = "memcached-operator-system"
-	// measured is the group of the users whose requests the audit log contains in full.
+	// measured is the group of the users all of whose requests are in the audit log.
 	measured = "measured"
 	// serviceAccounts is the group that makes the API server treat its users like an operator in a pod, by the rules of API
 	// priority and fairness. Its permissions do not matter here.
@@ -132,7 +132,7 @@ func (t *testbed) prepare(ctx context.Context, config *rest.Config) error {
 	)
 }
 
-// clientConfig returns the configuration of a client whose requests the audit log contains in full.
+// clientConfig returns the configuration of a client all of whose requests are in the audit log.
 func (t *testbed) clientConfig(user string) (*rest.Config, error) {
 	file, err := t.cluster.KubeconfigFile(user, measured, serviceAccounts)
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *stream) copy(ctx context.Context, to io.Writer, from *json.Decoder) err
 	}
 }
 
-// pass writes an event, or does what the fault says. Done says that the stream has ended.
+// pass writes an event or injects the fault. done means that the stream has ended.
 func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
 	switch s.nextFault(event) {
 	case closed:
