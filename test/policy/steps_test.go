@@ -17,10 +17,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Managers of several tests have controllers of the same name.
+// Several tests start managers whose controllers have the same name.
 var controllerOptions = controllerconfig.Controller{SkipNameValidation: ptr.To(true)}
 
-// deployed returns what reads the size of the Deployment of a Memcached, -1 if there is none.
+// deployed returns a function that reads the size of the Deployment of a Memcached; -1 if there is none.
 func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
 	return func() int32 {
 		deployment := &appsv1.Deployment{}
@@ -31,7 +31,7 @@ func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func(
 	}
 }
 
-// gone says whether the child of a Memcached is not there.
+// gone reports whether the child of a Memcached does not exist.
 func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child client.Object) bool {
 	t.Helper()
 	return apierrors.IsNotFound(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), child))
@@ -47,7 +47,7 @@ func (i *installation) change(t *testing.T, mc *cachev1alpha1.Memcached, change 
 	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
 }
 
-// healsDrift changes and deletes children behind the operator's back, and waits until all is as before.
+// healsDrift changes and deletes children behind the operator's back and waits until everything is restored.
 func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	g := NewWithT(t)
@@ -59,6 +59,6 @@ func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	g.Eventually(t.Context(), func() string {
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
 		return service.Spec.Selector["app.kubernetes.io/instance"]
-	}, patience).Should(Equal(mc.Name))
-	g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
+	}, timeout).Should(Equal(mc.Name))
+	g.Eventually(i.deployed(t, mc), timeout).Should(Equal(mc.Spec.Size), mc.Name)
 }
