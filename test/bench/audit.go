@@ -95,7 +95,6 @@ func (r request) columnOf() column {
 // isWrite reports whether the request tries to change the object of a Memcached, or its status.
 func (r request) isWrite() bool { return r.columnOf() == accepted || r.columnOf() == rejected }
 
-// toStatus reports whether the request is for the status of a Memcached.
 func (r request) toStatus() bool { return r.resource == "memcacheds/status" }
 
 // counts are the numbers of requests by category.

@@ -45,7 +45,6 @@ func desired(mc *cachev1alpha1.Memcached, image string) ([]client.Object, error)
 	return children, err
 }
 
-// create is a way to create an object.
 type create func(ctx context.Context, c client.Client, object client.Object) error
 
 // post sends a plain create request. A later change would have to read the object first.
@@ -162,7 +161,6 @@ func (w *rawWriter) fail(err error) {
 	w.err = errors.Join(w.err, err)
 }
 
-// failure returns the errors so far.
 func (w *rawWriter) failure() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -155,9 +155,7 @@ func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 
 // versions tracks every version of the objects that the operator writes.
 type versions struct {
-	// stop ends the watches.
-	stop context.CancelFunc
-
+	stop  context.CancelFunc
 	mutex sync.Mutex
 	seen  map[version]bool
 	err   error
@@ -195,7 +193,6 @@ func (v *versions) fail(err error) {
 	v.err = err
 }
 
-// count returns the number of versions so far.
 func (v *versions) count() (int, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

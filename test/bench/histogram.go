@@ -6,8 +6,6 @@ package main
 import (
 	"maps"
 	"slices"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // histogram is a distribution of durations in seconds.
@@ -22,19 +20,16 @@ type histogram struct {
 func (f families) histogram(name string, labels ...string) histogram {
 	h := histogram{atMost: map[float64]uint64{}}
 	for _, one := range f[name].GetMetric() {
-		if hasLabels(one, labels) {
-			add(&h, one.GetHistogram())
+		if !hasLabels(one, labels) {
+			continue
+		}
+		h.count += one.GetHistogram().GetSampleCount()
+		h.sum += one.GetHistogram().GetSampleSum()
+		for _, bucket := range one.GetHistogram().GetBucket() {
+			h.atMost[bucket.GetUpperBound()] += bucket.GetCumulativeCount()
 		}
 	}
 	return h
-}
-
-func add(h *histogram, one *dto.Histogram) {
-	h.count += one.GetSampleCount()
-	h.sum += one.GetSampleSum()
-	for _, bucket := range one.GetBucket() {
-		h.atMost[bucket.GetUpperBound()] += bucket.GetCumulativeCount()
-	}
 }
 
 // since subtracts an earlier state of the histogram.

@@ -122,7 +122,6 @@ func (b *bench) holdNothing(requests []request, name string) {
 	b.report.holdCount(restart, "GETs: "+name, "GETs", c[get], 0)
 }
 
-// pause waits for a duration.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

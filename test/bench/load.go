@@ -96,7 +96,6 @@ func isReady(object client.Object) bool {
 		meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 }
 
-// resize changes the size of a Memcached.
 func (t *testbed) resize(ctx context.Context, i int, size int32) error {
 	return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 }

@@ -69,7 +69,6 @@ type numbers struct{ resources, more, large, few, foreign, paced, nodes, hostile
 // usual are the numbers of published results. The thresholds are meant for them.
 var usual = numbers{resources: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000, hostile: 1000}
 
-// options are the flags.
 type options struct {
 	numbers
 	only                             []metric

@@ -52,7 +52,6 @@ func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) error {
 	return nil
 }
 
-// observation is the state before or after a change.
 type observation struct {
 	reconciles histogram
 	closed     float64
@@ -109,17 +108,13 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *operator, ready *
 
 // holdMany reports the writes of a change that took this long.
 func (b *bench) holdMany(requests []request, c change, took time.Duration) {
-	children, statuses, written, podWatches := 0, 0, 0, 0
+	statuses := countIf(requests, func(r request) bool { return r.isWrite() && r.toStatus() })
+	children := countIf(requests, request.isWrite) - statuses
+	podWatches := countIf(requests, func(r request) bool { return r.resource == "pods" && r.columnOf() == watch })
+	written := 0
 	for _, r := range requests {
-		switch {
-		case r.resource == "pods" && r.columnOf() == watch:
-			podWatches++
-		case !r.isWrite():
-		case r.toStatus():
-			statuses++
+		if r.isWrite() && r.toStatus() {
 			written += r.bytes
-		default:
-			children++
 		}
 	}
 	b.report.add(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())

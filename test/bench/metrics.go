@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -26,7 +27,6 @@ type metricsClient struct {
 	http       *http.Client
 }
 
-// families are metrics by name.
 type families map[string]*dto.MetricFamily
 
 func (t *testbed) newMetricsClient(ctx context.Context, url string) (*metricsClient, error) {
@@ -76,12 +76,10 @@ func (f families) sum(name string, labels ...string) float64 {
 }
 
 func hasLabels(one *dto.Metric, labels []string) bool {
-	for i := 0; i < len(labels); i += 2 {
-		found := false
-		for _, pair := range one.GetLabel() {
-			found = found || pair.GetName() == labels[i] && pair.GetValue() == labels[i+1]
-		}
-		if !found {
+	for label := range slices.Chunk(labels, 2) {
+		if !slices.ContainsFunc(one.GetLabel(), func(pair *dto.LabelPair) bool {
+			return pair.GetName() == label[0] && pair.GetValue() == label[1]
+		}) {
 			return false
 		}
 	}
@@ -95,7 +93,6 @@ func (f families) sentWrites() float64 {
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)
 }
 
-// reconciles is the number of reconciliations of Memcacheds.
 func (f families) reconciles() float64 {
 	return f.sum("controller_runtime_reconcile_total", "controller", "memcached")
 }

@@ -19,7 +19,6 @@ import (
 // otherImage differs from the default image in its tag only. Simulated nodes pull nothing.
 const otherImage = "docker.io/library/memcached:1.6.46"
 
-// operation is what happens to one Memcached.
 type operation struct {
 	name string
 	do   func(ctx context.Context, t *testbed, i int) error

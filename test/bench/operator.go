@@ -161,7 +161,6 @@ func (o *operator) stop() error {
 	return o.Stop(operatorGrace)
 }
 
-// signal sends a signal to the operator.
 func (o *operator) signal(signal syscall.Signal) error {
 	o.stopping.Store(true)
 	return syscall.Kill(o.Pid(), signal)

@@ -30,7 +30,6 @@ var allMetrics = []metric{
 	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, hostility,
 }
 
-// threshold is the limit of a result.
 type threshold struct {
 	// most is the largest accepted value.
 	most float64
@@ -38,7 +37,6 @@ type threshold struct {
 	exact bool
 }
 
-// result is a measured value.
 type result struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
@@ -52,7 +50,6 @@ type result struct {
 	Exact bool `json:"exact,omitempty"`
 }
 
-// verdict compares the value with its threshold.
 func (r *result) verdict() verdict {
 	switch {
 	case r.AtMost == nil:
@@ -88,7 +85,6 @@ type report struct {
 	Phases     []phase    `json:"phases"`
 }
 
-// conditions are what the results depend on.
 type conditions struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`

@@ -52,7 +52,6 @@ const (
 	rawUser         = "raw-writer"
 )
 
-// nodes is the number of simulated nodes.
 const nodes = 20
 
 var (
@@ -115,16 +114,10 @@ func (t *testbed) prepare(ctx context.Context, config *rest.Config) error {
 	if t.k8s, err = client.NewWithWatch(config, client.Options{Scheme: testenv.Scheme()}); err != nil {
 		return err
 	}
-	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: scraper}},
-	} {
-		if err := t.k8s.Create(ctx, object); err != nil {
-			return err
-		}
-	}
 	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: measured}
 	return errors.Join(
+		t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}),
+		t.k8s.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: scraper}}),
 		t.permit(ctx, roleFile, group),
 		t.permit(ctx, reviewRoleFile, group),
 		t.permit(ctx, readerRoleFile, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: operatorNamespace, Name: scraper}),

@@ -36,7 +36,6 @@ var kinds = map[string]client.ObjectList{
 // resources are the sorted keys of kinds.
 var resources = slices.Sorted(maps.Keys(kinds))
 
-// entry is a change of an object.
 type entry struct {
 	resource string
 	// event is Added, Modified or Deleted.
@@ -46,7 +45,6 @@ type entry struct {
 	object  client.Object
 }
 
-// key is the resource and the name.
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 
 // journal contains every change of every object of the kinds, in the order in which the API server made them.
@@ -125,7 +123,6 @@ func (j *journal) of(namespace string) []entry {
 	return entries
 }
 
-// forget drops the changes in a namespace.
 func (j *journal) forget(namespace string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()

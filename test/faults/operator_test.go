@@ -126,7 +126,6 @@ func (o *operator) crash() error {
 	}
 }
 
-// reconciles returns how many reconciliations had the outcome.
 func (o *operator) reconciles(outcome string) float64 {
 	return sumCounters(o.registry, "memcached_operator_reconciles_total", outcome)
 }

@@ -66,12 +66,9 @@ type proxy struct {
 }
 
 func newProxy() (*proxy, error) {
-	target, err := url.Parse(config.Host)
+	target, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("parse the address of the API server: %w", err)
-	}
-	if target.Scheme == "" {
-		target = &url.URL{Scheme: "https", Host: config.Host}
 	}
 	transport, err := sharedTransport()
 	return &proxy{

@@ -101,7 +101,6 @@ func (s *sandbox) create(object client.Object) {
 	s.awaitWrite(object)
 }
 
-// createCache creates the Memcached.
 func (s *sandbox) createCache(size int32) {
 	s.Helper()
 	s.create(&cachev1alpha1.Memcached{
@@ -148,13 +147,11 @@ func change[T client.Object](s *sandbox, object T, change func(T)) {
 	s.awaitWrite(object)
 }
 
-// changeSpec changes the spec of the Memcached.
 func (s *sandbox) changeSpec(edit func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
 	change(s, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) { edit(&mc.Spec) })
 }
 
-// pause sets the pause annotation.
 func (s *sandbox) pause(value string) {
 	s.Helper()
 	change(s, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
@@ -162,7 +159,6 @@ func (s *sandbox) pause(value string) {
 	})
 }
 
-// awaitReason waits until a condition has a reason.
 func (s *sandbox) awaitReason(condition, reason string) {
 	s.Helper()
 	s.await(condition+" is "+reason, func(now objects) string {

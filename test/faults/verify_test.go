@@ -6,13 +6,12 @@
 package faults
 
 import (
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -87,28 +86,16 @@ func (r *scenarioRun) snapshots() map[string][]byte {
 		"poddisruptionbudgets": "/apis/policy/v1",
 		"pods":                 "/api/v1",
 	}
+	k8s, err := discovery.NewDiscoveryClientForConfig(config)
+	r.must(err)
 	found := map[string][]byte{}
 	for resource, path := range paths {
-		url := r.proxy.target.JoinPath(path, "namespaces", r.namespace, resource)
+		request := k8s.RESTClient().Get().AbsPath(path, "namespaces", r.namespace, resource)
 		if resource != "memcacheds" {
-			url.RawQuery = "labelSelector=" + memcached.ManagedByLabel + "%3D" + memcached.ManagedBy
+			request.Param("labelSelector", memcached.ManagedByLabel+"="+memcached.ManagedBy)
 		}
-		found[resource] = r.fetch(url.String())
+		found[resource], err = request.DoRaw(r.ctx)
+		r.must(err)
 	}
 	return found
-}
-
-func (r *scenarioRun) fetch(url string) []byte {
-	r.Helper()
-	request, err := http.NewRequestWithContext(r.ctx, http.MethodGet, url, http.NoBody)
-	r.must(err)
-	response, err := r.proxy.transport.RoundTrip(request)
-	r.must(err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	r.must(err)
-	if response.StatusCode != http.StatusOK {
-		r.Fatalf("%s: %s", url, text)
-	}
-	return text
 }

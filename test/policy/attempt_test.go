@@ -99,7 +99,6 @@ func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
 	return updateChild(&policyv1.PodDisruptionBudget{}, change)
 }
 
-// create creates an object.
 func create(object client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -107,7 +106,6 @@ func create(object client.Object) attempt {
 	}
 }
 
-// update changes an existing object.
 func update[T client.Object](object T, change func(T)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -120,7 +118,6 @@ func update[T client.Object](object T, change func(T)) attempt {
 	}
 }
 
-// remove deletes an existing object.
 func remove(object client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -131,7 +128,6 @@ func remove(object client.Object) attempt {
 // named returns the metadata of an object of the user.
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
 
-// subresource creates a subresource of an existing object.
 func subresource(name string, object, body client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()

@@ -21,12 +21,10 @@ type podEscalation struct {
 	change                func(*appsv1.Deployment)
 }
 
-// ofPod changes the pod spec.
 func ofPod(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) }
 }
 
-// ofContainer changes the container.
 func ofContainer(change func(*corev1.Container)) func(*appsv1.Deployment) {
 	return ofPod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
@@ -39,7 +37,6 @@ var (
 	foreignImage = ofContainer(func(c *corev1.Container) { c.Image = "registry.example.com/miner:1" })
 )
 
-// volume adds a volume.
 func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 	return ofPod(func(p *corev1.PodSpec) {
 		p.Volumes = append(p.Volumes, corev1.Volume{Name: "more", VolumeSource: source})

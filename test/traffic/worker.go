@@ -175,7 +175,6 @@ func (w *worker) store(ctx context.Context, conn *Conn, sets []byte) error {
 	})
 }
 
-// next returns the next connection in turn.
 func (w *worker) next() *Conn {
 	conn := w.conns[w.turn%len(w.conns)]
 	w.turn++
