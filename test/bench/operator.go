@@ -166,8 +166,8 @@ func (o *operator) signal(signal syscall.Signal) error {
 	return syscall.Kill(o.Pid(), signal)
 }
 
-// manager returns the container of the operator in config/manager.
-func manager() (*corev1.Container, error) {
+// managerContainer returns the container of the operator in config/manager.
+func managerContainer() (*corev1.Container, error) {
 	deployment := &appsv1.Deployment{}
 	if err := readYAML(managerFile, deployment); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func manager() (*corev1.Container, error) {
 
 // memoryLimit is the memory limit of the operator in MiB.
 func memoryLimit() (float64, error) {
-	manager, err := manager()
+	manager, err := managerContainer()
 	if err != nil {
 		return 0, err
 	}
@@ -190,7 +190,7 @@ func memoryLimit() (float64, error) {
 
 // invocation returns the arguments and the environment of the operator in config/manager.
 func invocation() (args, env []string, err error) {
-	manager, err := manager()
+	manager, err := managerContainer()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,14 +50,12 @@ func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 // journal contains every change of every object of the kinds, in the order in which the API server made them.
 type journal struct {
 	mutex   sync.Mutex
-	changed *sync.Cond
+	changed chan struct{}      // closed and replaced at each change
 	entries map[string][]entry // by namespace
 }
 
 func newJournal() *journal {
-	j := &journal{entries: map[string][]entry{}}
-	j.changed = sync.NewCond(&j.mutex)
-	return j
+	return &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
 }
 
 // follow records changes until the context ends.
@@ -111,7 +109,8 @@ func (j *journal) add(e entry) {
 	defer j.mutex.Unlock()
 	namespace := e.object.GetNamespace()
 	j.entries[namespace] = append(j.entries[namespace], e)
-	j.changed.Broadcast()
+	close(j.changed)
+	j.changed = make(chan struct{})
 }
 
 // of returns the changes in a namespace so far. It sorts them because the watches are not equally fast.
@@ -131,30 +130,22 @@ func (j *journal) forget(namespace string) {
 
 // await waits until the check reports nothing missing. It calls the check after every change in the namespace.
 func (j *journal) await(ctx context.Context, namespace string, check func(objects) string) error {
-	stop := context.AfterFunc(ctx, func() {
-		j.mutex.Lock()
-		defer j.mutex.Unlock()
-		j.changed.Broadcast()
-	})
-	defer stop()
-	seen := -1
-	missing := ""
+	checked, missing := -1, ""
 	for {
-		entries := j.of(namespace)
-		if len(entries) != seen {
-			seen = len(entries)
-			if missing = check(latest(entries)); missing == "" {
+		j.mutex.Lock()
+		count, changed := len(j.entries[namespace]), j.changed
+		j.mutex.Unlock()
+		if count != checked {
+			checked = count
+			if missing = check(latest(j.of(namespace))); missing == "" {
 				return nil
 			}
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
+		case <-changed:
 		}
-		j.mutex.Lock()
-		for len(j.entries[namespace]) == seen && ctx.Err() == nil {
-			j.changed.Wait()
-		}
-		j.mutex.Unlock()
 	}
 }
 

@@ -42,7 +42,7 @@ type operator struct {
 }
 
 // startOperator starts a process and waits until its caches are synced.
-func startOperator(ctx context.Context, p *proxy, namespaces string, changes ...func(*ctrl.Options)) (*operator, error) {
+func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...func(*ctrl.Options)) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
@@ -57,8 +57,8 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, changes ...
 			return newClientWithTimeout(config, options)
 		},
 	}
-	for _, change := range changes {
-		change(&options)
+	for _, f := range modify {
+		f(&options)
 	}
 	var err error
 	o.manager, err = ctrl.NewManager(behindProxy, options)

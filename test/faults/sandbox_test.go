@@ -138,11 +138,11 @@ func (s *sandbox) read(object client.Object) {
 }
 
 // change changes an object with the name of the Memcached as a user would.
-func change[T client.Object](s *sandbox, object T, change func(T)) {
+func change[T client.Object](s *sandbox, object T, edit func(T)) {
 	s.Helper()
 	s.read(object)
 	before := object.DeepCopyObject().(client.Object)
-	change(object)
+	edit(object)
 	s.must(user.Patch(s.ctx, object, client.MergeFrom(before), client.FieldOwner("user")))
 	s.awaitWrite(object)
 }

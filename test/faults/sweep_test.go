@@ -53,8 +53,8 @@ func TestSweep(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			reference := reference(t, s)
-			for _, f := range faultsOf(reference) {
+			want := reference(t, s)
+			for _, f := range faultsOf(want) {
 				plan := s.name + "/" + f.String()
 				if only != "" && only != plan {
 					continue
@@ -66,7 +66,7 @@ func TestSweep(t *testing.T) {
 							t.Logf("to run only this plan: FAULT_PLAN=%s make test-faults TEST_FLAGS='-run TestSweep'", plan)
 						}
 					})
-					s.runUntilInjected(t, f, reference, &counts)
+					s.runUntilInjected(t, f, want, &counts)
 				})
 			}
 		})
@@ -76,10 +76,10 @@ func TestSweep(t *testing.T) {
 
 // runUntilInjected runs a scenario until its fault was injected. The operator may skip a write of the status when two causes
 // for it come close together, and may have reported progress in the reference run because the machine was busier.
-func (s scenario) runUntilInjected(t *testing.T, f *fault, reference *outcome, counts *planCounts) {
+func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
-		if s.run(t, f, reference) != nil || t.Failed() {
+		if s.run(t, f, want) != nil || t.Failed() {
 			counts.injected.Add(1)
 			return
 		}

@@ -5,6 +5,7 @@ package traffic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -156,29 +158,21 @@ func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []str
 func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	var (
-		next    atomic.Int64
-		failure error
-		once    sync.Once
-		workers sync.WaitGroup
-	)
-	for range connectionsPerServer {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(batches) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := do(batches[i]); err != nil {
-					once.Do(func() { failure = err })
-					if unreachable(err) {
-						giveUp(err)
-					}
-				}
+	var group errgroup.Group
+	group.SetLimit(connectionsPerServer)
+	for _, batch := range batches {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // the cause is returned below
 			}
+			err := do(batch)
+			if unreachable(err) {
+				giveUp(err)
+			}
+			return err
 		})
 	}
-	workers.Wait()
-	if failure == nil {
-		failure = context.Cause(ctx)
-	}
-	return failure
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
 // dialError means that there is no connection.
