@@ -167,7 +167,6 @@ func (w *rawWriter) failure() error {
 	return w.err
 }
 
-// known returns the number of Memcacheds that the raw writer has received.
 func (w *rawWriter) known() (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -64,7 +64,6 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) (*operator, err
 	return o, nil
 }
 
-// holdWrites reports the writes for each Memcached.
 func (b *bench) holdWrites(requests []request, n int) {
 	k := len(childKinds)
 	children, statuses := writesPerObject(requests)

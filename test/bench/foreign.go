@@ -35,7 +35,8 @@ func (b *bench) foreign(ctx context.Context, t *testbed, n int) error {
 		return err
 	}
 	err = inParallel(n, func(i int) error {
-		return errors.Join(t.k8s.Create(ctx, foreignPod(i)), t.k8s.Create(ctx, foreignDeployment(i)))
+		pod := &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
+		return errors.Join(t.k8s.Create(ctx, pod), t.k8s.Create(ctx, foreignDeployment(i)))
 	})
 	if err != nil {
 		return err
@@ -69,10 +70,6 @@ func (t *testbed) residentAfterStart(ctx context.Context) (float64, error) {
 		samples = append(samples, u.resident)
 	}
 	return median(samples), nil
-}
-
-func foreignPod(i int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
 }
 
 func foreignDeployment(i int) *appsv1.Deployment {

@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -63,9 +61,13 @@ func (t *testbed) newOperator(ctx context.Context, environment ...string) (*oper
 	if o.metrics, err = t.newMetricsClient(ctx, "https://"+endpoint+"/metrics"); err != nil {
 		return nil, err
 	}
-	args, env, err := invocation()
+	manager, err := managerContainer()
 	if err != nil {
 		return nil, err
+	}
+	env := []string{"HOME=" + t.cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	for _, variable := range manager.Env {
+		env = append(env, variable.Name+"="+variable.Value)
 	}
 	binary, err := filepath.Abs(operatorBinary)
 	if err != nil {
@@ -74,9 +76,9 @@ func (t *testbed) newOperator(ctx context.Context, environment ...string) (*oper
 	o.Process, err = process.Start(process.Spec{
 		Name: o.user,
 		Path: binary,
-		Args: append(args, "--leader-election-namespace="+operatorNamespace,
+		Args: append(manager.Args, "--leader-election-namespace="+operatorNamespace,
 			"--health-probe-bind-address="+health, "--metrics-bind-address="+endpoint),
-		Env:     append(append(env, "HOME="+t.cluster.Dir(), "PATH="+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig), environment...),
+		Env:     append(env, environment...),
 		Dir:     t.cluster.Dir(),
 		LogFile: filepath.Join(t.cluster.Dir(), o.user+".log"),
 	})
@@ -188,27 +190,18 @@ func memoryLimit() (float64, error) {
 	return limit.AsApproximateFloat64() / mebibyte, nil
 }
 
-// invocation returns the arguments and the environment of the operator in config/manager.
-func invocation() (args, env []string, err error) {
-	manager, err := managerContainer()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, variable := range manager.Env {
-		env = append(env, variable.Name+"="+variable.Value)
-	}
-	return manager.Args, env, nil
-}
-
 // defaultImage is the memcached image in the environment of the operator.
 func defaultImage() (string, error) {
-	_, env, err := invocation()
-	for _, variable := range env {
-		if image, ok := strings.CutPrefix(variable, "RELATED_IMAGE_MEMCACHED="); ok {
-			return image, err
+	manager, err := managerContainer()
+	if err != nil {
+		return "", err
+	}
+	for _, variable := range manager.Env {
+		if variable.Name == "RELATED_IMAGE_MEMCACHED" {
+			return variable.Value, nil
 		}
 	}
-	return "", errors.Join(err, fmt.Errorf("%s names no memcached image", managerFile))
+	return "", fmt.Errorf("%s names no memcached image", managerFile)
 }
 
 func freeAddress() (string, error) {

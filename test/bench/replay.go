@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// child identifies an object that belongs to a Memcached.
 type child struct {
 	resource string
 	name     types.NamespacedName
@@ -47,7 +46,6 @@ func creationsIn(requests []request, user string, began time.Time, n int) ([]cre
 	return creations, nil
 }
 
-// createAtOnce creates sets of children as fast as possible.
 func (t *testbed) createAtOnce(ctx context.Context, sets [][]client.Object) error {
 	return inParallel(len(sets), func(i int) error {
 		var failures []error

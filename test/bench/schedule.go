@@ -28,7 +28,6 @@ func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error
 	return context.Cause(ctx)
 }
 
-// evenly returns the times of n calls at a fixed interval.
 func evenly(n int, interval time.Duration) []time.Duration {
 	times := make([]time.Duration, n)
 	for i := range times {

@@ -33,7 +33,6 @@ var kinds = map[string]client.ObjectList{
 	"pods":                 &corev1.PodList{},
 }
 
-// resources are the sorted keys of kinds.
 var resources = slices.Sorted(maps.Keys(kinds))
 
 type entry struct {

@@ -35,7 +35,6 @@ type scenario struct {
 // deletion is the scenario that ends without a Memcached.
 const deletion = "delete"
 
-// scenarios are the scenarios of the sweep.
 var scenarios = []scenario{
 	{name: "create", act: func(r *scenarioRun) { r.createCache(2) }},
 	{name: "scale-up", setup: running(1), act: func(r *scenarioRun) {
@@ -110,7 +109,6 @@ var scenarios = []scenario{
 	}, done: hasAll},
 }
 
-// running creates a Memcached and waits until it is Ready.
 func running(size int32) func(r *scenarioRun) {
 	return func(r *scenarioRun) {
 		r.Helper()

@@ -118,7 +118,6 @@ func satisfied(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
 		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
 }
 
-// violations checks one status.
 func violations(before, mc *cachev1alpha1.Memcached, completed bool) []string {
 	var found []string
 	report := func(format string, args ...any) {
@@ -148,7 +147,6 @@ func violations(before, mc *cachev1alpha1.Memcached, completed bool) []string {
 	return found
 }
 
-// formatHistory makes a history readable.
 func formatHistory(entries []entry) string {
 	var text strings.Builder
 	for _, e := range entries {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -150,7 +151,7 @@ func (i *installation) start(t *testing.T) *responses {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "memcached-operator.cache.example.com", LeaderElectionNamespace: operatorNamespace,
-		Controller: controllerOptions,
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // several tests start a manager
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())

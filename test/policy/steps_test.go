@@ -10,15 +10,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
-
-// Several tests start managers whose controllers have the same name.
-var controllerOptions = controllerconfig.Controller{SkipNameValidation: ptr.To(true)}
 
 // deployed returns a function that reads the size of the Deployment of a Memcached; -1 if there is none.
 func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
@@ -31,7 +26,6 @@ func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func(
 	}
 }
 
-// gone reports whether the child of a Memcached does not exist.
 func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child client.Object) bool {
 	t.Helper()
 	return apierrors.IsNotFound(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), child))

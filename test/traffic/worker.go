@@ -151,7 +151,6 @@ func (w *worker) endGets(ctx context.Context) error {
 	})
 }
 
-// onEach runs an exchange on each connection.
 func (w *worker) onEach(ctx context.Context, command string, exchange func(conn *Conn) error) error {
 	for _, conn := range w.conns {
 		if err := conn.within(ctx, command, func() error { return exchange(conn) }); err != nil {
