@@ -166,7 +166,6 @@ func (f specField) names(message string) bool {
 	return strings.Contains(message, "."+last) || parent != "spec" && strings.Contains(message, "."+parent)
 }
 
-// short makes a test name from a value.
 func short(value string) string {
 	text := regexp.MustCompile(`[^A-Za-z0-9.%-]+`).ReplaceAllString(value, "_")
 	return path.Clean(text[:min(len(text), 40)])

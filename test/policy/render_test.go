@@ -109,7 +109,6 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	g.Expect(checked).To(Equal(6))
 }
 
-// policies returns the policies among the rendered objects.
 func policies(t *testing.T, objects []*unstructured.Unstructured) []*admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	var all []*admissionregistrationv1.ValidatingAdmissionPolicy

@@ -73,7 +73,6 @@ func (f *fake) stop() {
 	f.hangUp()
 }
 
-// hangUp closes the connections.
 func (f *fake) hangUp() {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -169,7 +169,6 @@ func inParallel(ctx context.Context, workers []*worker, do func(ctx context.Cont
 	return context.Cause(ctx)
 }
 
-// numbers returns some of the statistics of a topic.
 func numbers(ctx context.Context, conn *Conn, topic []string, names ...string) ([]int64, error) {
 	stats, err := conn.Stats(ctx, topic...)
 	if err != nil {
