@@ -45,7 +45,7 @@ func newCounter(matches func(client.Object) bool) *counter {
 	}
 }
 
-// countObjects starts a counter. The caller stops it.
+// countObjects starts a counter, which runs until it is stopped or the context ends.
 func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matches func(client.Object) bool) (*counter, error) {
 	c := newCounter(matches)
 	ctx, c.stop = context.WithCancel(ctx)

@@ -84,18 +84,18 @@ func (t *testbed) fill(ctx context.Context, n int) (time.Duration, error) {
 	if err := t.createNamespaces(ctx, n, false); err != nil {
 		return 0, err
 	}
-	statuses, err := t.countObjects(ctx, memcachedList(), hasStatus)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	statuses, err := t.countObjects(watching, memcachedList(), hasStatus)
 	if err != nil {
 		return 0, err
 	}
-	defer statuses.stop()
 	counters := []*counter{statuses}
 	for _, kind := range childKinds {
-		children, err := t.countObjects(ctx, metadataList(kind), isBenchmarks)
+		children, err := t.countObjects(watching, metadataList(kind), isBenchmarks)
 		if err != nil {
 			return 0, err
 		}
-		defer children.stop()
 		counters = append(counters, children)
 	}
 	began, err := t.createMemcacheds(ctx, n)
