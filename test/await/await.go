@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for something to come true in a cluster. It watches to learn when to look again and decides on what
-// it then reads, so it neither polls nor depends on the order of events.
+// Package await waits for a condition in a cluster. It watches to learn when to check again and decides on what the check then
+// reads, so it neither polls nor depends on the order of events.
 package await
 
 import (
@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watchRetry is the pause before a watch that ended or could not be started is started again.
+// watchRetry is the pause before a failed or ended watch is restarted.
 const watchRetry = 200 * time.Millisecond
 
-// Check reads the cluster and returns what is still missing, in words, or nothing when all of it has come true. An error
-// counts as missing: the next look may succeed.
+// Check reads the cluster and describes what is still missing; nothing when the condition is true. An error counts as missing:
+// the next check may succeed.
 type Check func(ctx context.Context) (missing string, err error)
 
-// Until returns nil as soon as the check has nothing missing. It looks at once and after each change of the watched kinds,
-// which the options narrow down. When the context ends first, the error says why it ended and what was missing.
+// Until returns nil as soon as the check reports nothing missing. It checks at once and after each change of the watched
+// kinds, which the options restrict. If the context ends first, the error contains its cause and what was missing.
 func Until(
 	ctx context.Context, c client.WithWatch, check Check, kinds []client.ObjectList, opts ...client.ListOption,
 ) error {
@@ -36,7 +36,7 @@ func Until(
 		now, err := check(ctx)
 		switch {
 		case ctx.Err() != nil:
-			// A look that was cut short says less than the one before.
+			// A canceled check is less informative than the previous one.
 		case err != nil:
 			missing = err.Error()
 		case now == "":
@@ -55,8 +55,8 @@ func Until(
 	}
 }
 
-// follow reports each change of one kind until the context ends. Starting a watch reports one as well, since there may
-// have been changes that no watch has seen.
+// follow reports each change of one kind until the context ends. It also reports the start of a watch, because changes may
+// have happened between watches.
 func follow(
 	ctx context.Context, c client.WithWatch, kind client.ObjectList, changed chan<- struct{}, opts []client.ListOption,
 ) {
@@ -75,7 +75,7 @@ func follow(
 	}
 }
 
-// report leaves word that there is something new to look at; once is enough.
+// report signals a change. One pending signal is enough.
 func report(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:

@@ -21,11 +21,11 @@ func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// exists is a check for a pod that tells when it looks.
-func exists(c client.Client, name string, looks chan<- struct{}) await.Check {
+// exists checks for a pod and signals each check.
+func exists(c client.Client, name string, checks chan<- struct{}) await.Check {
 	return func(ctx context.Context) (string, error) {
 		select {
-		case looks <- struct{}{}:
+		case checks <- struct{}{}:
 		default:
 		}
 		return "", c.Get(ctx, client.ObjectKeyFromObject(pod(name)), &corev1.Pod{})
@@ -34,39 +34,39 @@ func exists(c client.Client, name string, looks chan<- struct{}) await.Check {
 
 var kinds = []client.ObjectList{&corev1.PodList{}}
 
-func TestUntilLooksAtOnce(t *testing.T) {
+func TestUntilChecksAtOnce(t *testing.T) {
 	c := fake.NewClientBuilder().WithObjects(pod("a")).Build()
 	if err := await.Until(t.Context(), c, exists(c, "a", nil), kinds); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestUntilLooksAfterChanges(t *testing.T) {
+func TestUntilChecksAfterChanges(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	looks := make(chan struct{}, 1)
+	checks := make(chan struct{}, 1)
 	go func() {
-		<-looks
-		_ = c.Create(ctx, pod("a")) // else the wait is in vain
+		<-checks
+		_ = c.Create(ctx, pod("a")) // on failure the wait times out
 	}()
-	if err := await.Until(ctx, c, exists(c, "a", looks), kinds); err != nil {
+	if err := await.Until(ctx, c, exists(c, "a", checks), kinds); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestUntilTellsCauseAndWhatIsMissing(t *testing.T) {
+func TestUntilReportsCauseAndWhatIsMissing(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	cause := errors.New("the operator ended")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	looks := make(chan struct{}, 1)
+	checks := make(chan struct{}, 1)
 	go func() {
-		<-looks
+		<-checks
 		cancel(cause)
 	}()
 	err := await.Until(ctx, c, func(context.Context) (string, error) {
 		select {
-		case looks <- struct{}{}:
+		case checks <- struct{}{}:
 		default:
 		}
 		return "2 of 3 nodes are ready", nil

@@ -17,27 +17,26 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// request is what the audit log says of a request.
+// request is an entry of the audit log.
 type request struct {
 	user, verb string
-	// resource has the subresource after a slash. It is empty for URLs such as those of the discovery.
+	// resource includes the subresource after a slash. It is empty for URLs such as those of the discovery API.
 	resource string
-	// object is the name of the object, which its children bear too.
+	// object is the name of the object. The children of a Memcached have its name.
 	object types.NamespacedName
-	// code is the HTTP status of the answer.
+	// code is the HTTP status of the response.
 	code int
-	// bytes is the size of the body, if the audit policy has it logged.
+	// bytes is the size of the body, if the audit policy logs it.
 	bytes int
-	// received and answered are when the API server got the request and had its answer ready.
+	// received and answered are when the API server received the request and when its response was ready.
 	received, answered time.Time
 }
 
-// parseRequest reads a line of the audit log. There is none (false) in the line for the end of a watch: watches count when
-// they begin.
+// parseRequest parses a line of the audit log. It returns false for the end of a watch: watches are counted when they start.
 func parseRequest(line []byte) (request, bool, error) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil {
-		return request{}, false, fmt.Errorf("reading the line %q of the audit log: %w", line, err)
+		return request{}, false, fmt.Errorf("parsing the line %q of the audit log: %w", line, err)
 	}
 	r := request{
 		user: event.User.Username, verb: event.Verb,
@@ -60,7 +59,7 @@ func parseRequest(line []byte) (request, bool, error) {
 	return r, !watchEnded, nil
 }
 
-// column is where a request counts.
+// column is the category in which a request is counted.
 type column string
 
 const (
@@ -71,11 +70,11 @@ const (
 	watch    column = "watch"
 	leases   column = "leases"
 	events   column = "events"
-	// others are the discovery and the reviews of those who ask for metrics.
+	// others are discovery requests and the token and access reviews that reading metrics causes.
 	others column = "others"
 )
 
-// columnOf tells writes to objects from everything else.
+// columnOf returns the category of the request.
 func (r request) columnOf() column {
 	switch {
 	case r.resource == "leases":
@@ -93,13 +92,12 @@ func (r request) columnOf() column {
 	}
 }
 
-// isWrite says whether the request was to change an object of a Memcached, or its status.
+// isWrite reports whether the request tries to change the object of a Memcached, or its status.
 func (r request) isWrite() bool { return r.columnOf() == accepted || r.columnOf() == rejected }
 
-// toStatus says whether the request was for the status of a Memcached.
 func (r request) toStatus() bool { return r.resource == "memcacheds/status" }
 
-// counts are the numbers of requests.
+// counts are the numbers of requests by category.
 type counts map[column]int
 
 func count(requests []request) counts {
@@ -110,7 +108,7 @@ func count(requests []request) counts {
 	return c
 }
 
-// writesPerObject returns the number of writes for each Memcached that had any: to its children and to its status.
+// writesPerObject returns the number of writes to the children and to the status of each Memcached that had any.
 func writesPerObject(requests []request) (children, statuses map[types.NamespacedName]int) {
 	children, statuses = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	for _, r := range requests {
@@ -125,8 +123,8 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
-// progressWrites returns how many writes of each Memcached's status told only how far it had come: those that the operator had
-// put off until progressStatusInterval after the write before, and that another write followed.
+// progressWrites returns how many writes to each Memcached's status only reported progress: writes that the operator deferred
+// until progressStatusInterval after the previous one, and that another write followed.
 func progressWrites(requests []request) map[types.NamespacedName]int {
 	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
 	for _, r := range requests {
@@ -143,14 +141,14 @@ func progressWrites(requests []request) map[types.NamespacedName]int {
 	return progress
 }
 
-// auditLog reads the audit log while it grows.
+// auditLog reads the audit log as it grows.
 type auditLog struct {
 	path     string
 	offset   int64
 	requests []request
 }
 
-// mark is a place in the audit log: everything that has been answered so far is before it.
+// mark is a position in the audit log: all responses so far precede it.
 type mark int
 
 func (l *auditLog) mark() (mark, error) {
@@ -158,27 +156,27 @@ func (l *auditLog) mark() (mark, error) {
 	return mark(len(l.requests)), err
 }
 
-// since returns the requests of some users that were answered after the mark.
+// since returns the requests that were answered after the mark: those of the users, or all if none is given.
 func (l *auditLog) since(m mark, users ...string) ([]request, error) {
 	if err := l.read(); err != nil {
 		return nil, err
 	}
 	var found []request
 	for _, r := range l.requests[m:] {
-		if slices.Contains(users, r.user) {
+		if len(users) == 0 || slices.Contains(users, r.user) {
 			found = append(found, r)
 		}
 	}
 	return found, nil
 }
 
-// read goes on where it stopped. A line that is still being written is left for the next time.
+// read continues where it stopped. It leaves an incomplete last line for the next call.
 func (l *auditLog) read() error {
 	file, err := os.Open(l.path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it is only read
+	defer func() { _ = file.Close() }() // it was only read
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// recorded is an audit log with one request of each sort, and a last line that is still being written.
+// recorded is an audit log with one request of each category and an incomplete last line.
 const recorded = "testdata/audit.log"
 
 func TestAuditLog(t *testing.T) {
@@ -25,32 +25,32 @@ func TestAuditLog(t *testing.T) {
 	}
 	want := counts{accepted: 3, rejected: 1, get: 1, list: 1, watch: 1, leases: 1, events: 1, others: 2}
 	if diff := cmp.Diff(want, count(got)); diff != "" {
-		t.Errorf("the requests are others (-want +got):\n%s", diff)
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	children, statuses := writesPerObject(got)
 	a, b := types.NamespacedName{Namespace: "caches-000", Name: "a"}, types.NamespacedName{Namespace: "caches-000", Name: "b"}
 	if diff := cmp.Diff(map[types.NamespacedName]int{a: 2, b: 1}, children); diff != "" {
-		t.Errorf("the writes to children are others (-want +got):\n%s", diff)
+		t.Errorf("writes to children (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[types.NamespacedName]int{a: 1}, statuses); diff != "" {
-		t.Errorf("the writes to statuses are others (-want +got):\n%s", diff)
+		t.Errorf("writes to statuses (-want +got):\n%s", diff)
 	}
 	written := 0
 	for _, r := range got {
 		written += r.bytes
 	}
 	if want := len(`{"status":{"replicas":3}}`); written != want {
-		t.Errorf("%d bytes were written to statuses, not %d", written, want)
+		t.Errorf("%d bytes were written to statuses, want %d", written, want)
 	}
 	if got := patches(got); got != 5 {
-		t.Errorf("there are %d patches and deletions, not 5", got)
+		t.Errorf("%d patches and deletions, want 5", got)
 	}
 	if got := updates(got); got != 2 {
-		t.Errorf("there are %d updates, not 2", got)
+		t.Errorf("%d updates, want 2", got)
 	}
 }
 
-// TestProgressWrites counts what came five seconds after the write before, unless it was the last word.
+// TestProgressWrites counts a write that comes five seconds after the previous one, unless it is the last.
 func TestProgressWrites(t *testing.T) {
 	began := time.Now()
 	at := func(name string, after time.Duration) request {
@@ -72,7 +72,7 @@ func TestProgressWrites(t *testing.T) {
 	}
 }
 
-// TestAuditLogGrows writes the log in two parts, of which the first ends within a line.
+// TestAuditLogGrows writes the log in two parts. The first ends within a line.
 func TestAuditLogGrows(t *testing.T) {
 	content, err := os.ReadFile(recorded)
 	if err != nil {
@@ -100,10 +100,10 @@ func TestAuditLogGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first == 0 || int(first) >= len(whole.requests) {
-		t.Errorf("half of the log has %d of %d requests", first, len(whole.requests))
+		t.Errorf("half of the log gives %d of %d requests", first, len(whole.requests))
 	}
 	if diff := cmp.Diff(whole.requests, log.requests, cmp.AllowUnexported(request{})); diff != "" {
-		t.Errorf("the log read in parts is another (-whole +parts):\n%s", diff)
+		t.Errorf("the log read in parts differs (-whole +parts):\n%s", diff)
 	}
 }
 
@@ -113,6 +113,6 @@ func TestAuditLogRefusesOtherText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := log.mark(); err == nil {
-		t.Error("a line that is no event was read")
+		t.Error("a line that is not an event was accepted")
 	}
 }

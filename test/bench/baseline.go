@@ -6,26 +6,23 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	watchapi "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// rawWorkers is the number of workers of the raw writer, the same as that of the operator.
+// rawWorkers is the number of workers of the raw writer. The operator has as many.
 const rawWorkers = 8
 
-// childrenOf returns the children of n Memcacheds as the operator wants them, without an owner.
+// childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
 	image, err := defaultImage()
 	if err != nil {
@@ -48,15 +45,14 @@ func desired(mc *cachev1alpha1.Memcached, image string) ([]client.Object, error)
 	return children, err
 }
 
-// create is a way to create an object.
 type create func(ctx context.Context, c client.Client, object client.Object) error
 
-// post creates as simply as possible. What is to change later must then be read before.
+// post sends a plain create request. A later change would have to read the object first.
 func post(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Create(ctx, object)
 }
 
-// apply creates as the operator does.
+// apply uses server-side apply, as the operator does.
 func apply(ctx context.Context, c client.Client, object client.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -76,8 +72,8 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, client.FieldOwner(rawUser))
 }
 
-// rawWriter does what the operator must do and nothing else: for each new Memcached it creates the children and writes the
-// status once, for each new size it changes the Deployment. It reads nothing, compares nothing and mends nothing.
+// rawWriter does only what the operator must do: it creates the children of each new Memcached and writes its status once, and
+// it scales the Deployment for each new size. It reads nothing, compares nothing and repairs nothing.
 type rawWriter struct {
 	client client.WithWatch
 	create create
@@ -89,26 +85,21 @@ type rawWriter struct {
 	err   error
 }
 
-// startRawWriter starts a raw writer that works until the context ends.
-func (r *rig) startRawWriter(ctx context.Context, capacity int, how create) (*rawWriter, error) {
-	file, err := r.cluster.KubeconfigFile(rawUser, measured, serviceAccounts)
-	if err != nil {
-		return nil, err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", file)
+// startRawWriter starts a raw writer that runs until the context ends.
+func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) (*rawWriter, error) {
+	config, err := t.clientConfig(rawUser)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1
 	w := &rawWriter{create: how, queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{}}
-	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: r.k8s.Scheme()}); err != nil {
+	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()}); err != nil {
 		return nil, err
 	}
 	if w.image, err = defaultImage(); err != nil {
 		return nil, err
 	}
-	rig := &rig{k8s: w.client}
-	if err := rig.follow(ctx, memcachedList(), w.see, w.fail); err != nil {
+	if err := listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail); err != nil {
 		return nil, err
 	}
 	for range rawWorkers {
@@ -117,8 +108,8 @@ func (r *rig) startRawWriter(ctx context.Context, capacity int, how create) (*ra
 	return w, nil
 }
 
-// see queues Memcacheds that are new or have a new size.
-func (w *rawWriter) see(event watchapi.EventType, object client.Object) {
+// handle queues Memcacheds that are new or have a new size.
+func (w *rawWriter) handle(event watchapi.EventType, object client.Object) {
 	mc, ok := object.(*cachev1alpha1.Memcached)
 	if !ok || event == watchapi.Deleted {
 		return
@@ -147,10 +138,7 @@ func (w *rawWriter) work(ctx context.Context) {
 
 func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	if mc.Status.ObservedGeneration > 0 {
-		deployment := &appsv1.Deployment{}
-		deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
-		data := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, mc.Spec.Size)
-		return w.client.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, data))
+		return scaleDeployment(ctx, w.client, mc, mc.Spec.Size)
 	}
 	children, err := desired(mc, w.image)
 	if err != nil {
@@ -173,14 +161,12 @@ func (w *rawWriter) fail(err error) {
 	w.err = errors.Join(w.err, err)
 }
 
-// failure is the first that went wrong.
 func (w *rawWriter) failure() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.err
 }
 
-// known is the number of Memcacheds that it has seen.
 func (w *rawWriter) known() (int, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -17,30 +17,30 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// bench is a run of the benchmark.
+// bench is one run of the benchmark.
 type bench struct {
 	options options
 	out     io.Writer
 	began   time.Time
 	report  report
-	// burst is that of the present round.
+	// burst holds the result of the current round.
 	burst burst
 }
 
-func (b *bench) say(format string, args ...any) {
+func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.out, "[%6.1f s] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// wants says whether one of the metrics is to be measured.
-func (b *bench) wants(wanted ...metric) bool {
+// selected reports whether any of the metrics is to be measured.
+func (b *bench) selected(wanted ...metric) bool {
 	return slices.ContainsFunc(wanted, func(m metric) bool { return slices.Contains(b.options.only, m) })
 }
 
-// run measures all that is wanted. In each round, everything that is compared is measured once.
+// run measures everything that is selected. Each round measures once everything that is compared.
 func (b *bench) run(ctx context.Context) error {
 	if b.options.updated != "" && revision() == "" {
-		return fmt.Errorf("%s does not say which commit it is of, and -update writes that: build it in a Git repository, "+
-			"without -buildvcs=false in GOFLAGS", operatorBinary)
+		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
+			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operatorBinary)
 	}
 	for range b.options.rounds {
 		if err := b.round(ctx); err != nil {
@@ -50,7 +50,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.once(ctx)
 }
 
-// once measures what is not compared.
+// once measures everything that is not compared between rounds.
 func (b *bench) once(ctx context.Context) error {
 	o := b.options
 	for _, part := range []struct {
@@ -58,19 +58,19 @@ func (b *bench) once(ctx context.Context) error {
 		what          string
 		n             int
 		apiServerOnly bool
-		measure       func(context.Context, *rig, int) error
+		measure       func(context.Context, *testbed, int) error
 	}{
-		{b.wants(restart, reaction, footprint), "M3, M6, M7 with %d Memcacheds", o.large, false, b.large},
-		{b.wants(footprint), "M7 with %d Memcacheds", o.few, false, b.few},
-		{b.wants(footprint), "M7 with %d pods and Deployments of others", o.foreign, true, b.foreign},
-		{b.wants(manyNodes), "M10 with %d nodes", o.nodes, false, b.manyNodes},
-		{b.wants(hostility), "M12 with %d Memcacheds", o.hostile, false, b.hostile},
+		{b.selected(restart, reaction, footprint), "M3, M6, M7 with %d Memcacheds", o.large, false, b.large},
+		{b.selected(footprint), "M7 with %d Memcacheds", o.few, false, b.few},
+		{b.selected(footprint), "M7 with %d pods and Deployments of others", o.foreign, true, b.foreign},
+		{b.selected(manyNodes), "M10 with %d nodes", o.nodes, false, b.manyNodes},
+		{b.selected(hostility), "M12 with %d Memcacheds", o.hostile, false, b.hostile},
 	} {
 		if !part.wanted {
 			continue
 		}
-		b.say(part.what, part.n)
-		err := b.onRig(ctx, part.apiServerOnly, func(r *rig) error { return part.measure(ctx, r, part.n) })
+		b.logf(part.what, part.n)
+		err := b.onTestbed(ctx, part.apiServerOnly, func(t *testbed) error { return part.measure(ctx, t, part.n) })
 		if err != nil {
 			return err
 		}
@@ -83,20 +83,20 @@ func (b *bench) round(ctx context.Context) error {
 	if err := b.endToEnd(ctx, n); err != nil {
 		return err
 	}
-	if b.wants(readiness) {
-		b.say("M9 with %d Memcacheds", b.options.paced)
-		if err := b.onRig(ctx, false, func(r *rig) error { return b.becomeReady(ctx, r) }); err != nil {
+	if b.selected(readiness) {
+		b.logf("M9 with %d Memcacheds", b.options.paced)
+		if err := b.onTestbed(ctx, false, func(t *testbed) error { return b.becomeReady(ctx, t) }); err != nil {
 			return err
 		}
 	}
-	if !b.wants(throughput) {
+	if !b.selected(throughput) {
 		return nil
 	}
 	for _, n := range []int{n, b.options.more} {
 		if n == 0 {
 			continue
 		}
-		b.say("M4 with %d Memcacheds", n)
+		b.logf("M4 with %d Memcacheds", n)
 		if err := b.compareThroughput(ctx, n); err != nil {
 			return err
 		}
@@ -104,62 +104,45 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// life measures n Memcacheds from their creation on.
-func (b *bench) life(ctx context.Context, r *rig, n int) error {
-	o, err := b.converging(ctx, r, n)
+// lifecycle measures n Memcacheds from their creation on.
+func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) error {
+	o, err := b.converge(ctx, t, n)
 	if err != nil {
 		return err
 	}
 	deleted := 0
-	if b.wants(operations) {
-		if deleted, err = b.operate(ctx, r, o, n); err != nil {
+	if b.selected(operations) {
+		if deleted, err = b.operate(ctx, t, o, n); err != nil {
 			return err
 		}
 	}
-	if b.wants(failover) {
-		return b.failOver(ctx, r, o, deleted, n)
+	if b.selected(failover) {
+		return b.failOver(ctx, t, o, deleted, n)
 	}
 	return nil
 }
 
-// onRig does something on a cluster of its own.
-func (b *bench) onRig(ctx context.Context, apiServerOnly bool, do func(*rig) error) error {
-	_, err := b.onNewRig(ctx, apiServerOnly, func(r *rig) (time.Duration, error) { return 0, do(r) })
-	return err
-}
-
-// onNewRig measures a time on a cluster of its own. A component or an operator that ends by itself ends the measurement.
-func (b *bench) onNewRig(
-	ctx context.Context, apiServerOnly bool, measure func(*rig) (time.Duration, error),
-) (time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("what is measured does not end"))
+// onTestbed runs a measurement on a new testbed. It fails when a component or an operator exits unexpectedly.
+func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(*testbed) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
 	defer cancel()
-	r, err := newRig(ctx, apiServerOnly)
+	t, err := newTestbed(ctx, apiServerOnly)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	b.describe(r)
-	type outcome struct {
-		took time.Duration
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		took, err := measure(r)
-		done <- outcome{took, err}
-	}()
+	b.describe(t)
+	done := make(chan error, 1)
+	go func() { done <- measure(t) }()
 	select {
-	case o := <-done:
-		return o.took, errors.Join(o.err, r.stop())
-	case err := <-r.cluster.Failed():
-		return 0, errors.Join(err, r.stop())
-	case err := <-r.ended:
-		return 0, errors.Join(err, r.stop())
+	case err = <-done:
+	case err = <-t.cluster.Failed():
+	case err = <-t.exited:
 	}
+	return errors.Join(err, t.stop())
 }
 
-// describe fills in the conditions, at the first cluster.
-func (b *bench) describe(r *rig) {
+// describe records the conditions of the run when its first testbed has started.
+func (b *bench) describe(t *testbed) {
 	c := &b.report.Conditions
 	if c.CPUs > 0 {
 		return
@@ -168,14 +151,14 @@ func (b *bench) describe(r *rig) {
 		Time: b.began.UTC(), CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Operator: revision(), Memory: memoryOfMachine(), Command: b.options.command, Rounds: b.options.rounds,
 	}
-	if k8s, err := discovery.NewDiscoveryClientForConfig(r.cluster.Config); err == nil {
+	if k8s, err := discovery.NewDiscoveryClientForConfig(t.cluster.Config); err == nil {
 		if version, err := k8s.ServerVersion(); err == nil {
 			c.Kubernetes = version.GitVersion
 		}
 	}
 }
 
-// revision is the commit of the operator's binary; empty if it does not say.
+// revision is the commit that the operator's binary was built from; empty if the binary does not contain it.
 func revision() string {
 	info, err := buildinfo.ReadFile(operatorBinary)
 	if err != nil {

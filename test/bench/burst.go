@@ -11,43 +11,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio is how much longer it may take until everything is ready than if the same children had been created at the same
-// times without an operator.
+// bareRatio limits how much longer the operator may take until everything is ready than the same children take when they are
+// created at the same times without an operator.
 const bareRatio = 1.15
 
-// burst is a round of M5: how long it takes until all Memcacheds are ready that are created at once, or the children that
-// they would have are available.
+// burst is a round of M5: how long n Memcacheds that are created at once take to become Ready, and how long their children
+// take to become available without an operator.
 type burst struct {
 	operator, atOnce, replayed time.Duration
-	// creations are those of the operator.
+	// creations are what the operator created.
 	creations []creation
 }
 
-// endToEnd measures bursts of n Memcacheds. What else is measured of these is measured even if their duration is not wanted.
+// endToEnd measures bursts of n Memcacheds. Other metrics of the same Memcacheds may be selected without it.
 func (b *bench) endToEnd(ctx context.Context, n int) error {
-	if b.wants(endToEnd) {
-		b.say("M5 with %d bare sets of children", n)
-		if err := b.onRig(ctx, false, func(r *rig) (err error) {
-			b.burst.atOnce, err = b.bareChildren(ctx, r, n, r.createAtOnce)
+	if b.selected(endToEnd) {
+		b.logf("M5 with %d bare sets of children", n)
+		if err := b.onTestbed(ctx, false, func(t *testbed) (err error) {
+			b.burst.atOnce, err = b.bareChildren(ctx, t, n, t.createAtOnce)
 			return err
 		}); err != nil {
 			return err
 		}
 	}
-	if b.wants(converge, operations, endToEnd, failover) {
-		b.say("M1, M2, M5, M8 with %d Memcacheds", n)
-		if err := b.onRig(ctx, false, func(r *rig) error { return b.life(ctx, r, n) }); err != nil {
+	if b.selected(converge, operations, endToEnd, failover) {
+		b.logf("M1, M2, M5, M8 with %d Memcacheds", n)
+		if err := b.onTestbed(ctx, false, func(t *testbed) error { return b.lifecycle(ctx, t, n) }); err != nil {
 			return err
 		}
 	}
-	if !b.wants(endToEnd) {
+	if !b.selected(endToEnd) {
 		return nil
 	}
 	last := b.burst.creations[len(b.burst.creations)-1].at
-	b.say("M5 with %d bare sets of children when the operator created them, the last after %.1f s", n, last.Seconds())
-	if err := b.onRig(ctx, false, func(r *rig) (err error) {
-		b.burst.replayed, err = b.bareChildren(ctx, r, n, func(ctx context.Context, sets [][]client.Object) error {
-			return r.replay(ctx, sets, b.burst.creations)
+	b.logf("M5 with %d bare sets of children, created when the operator created them, the last after %.1f s", n, last.Seconds())
+	if err := b.onTestbed(ctx, false, func(t *testbed) (err error) {
+		b.burst.replayed, err = b.bareChildren(ctx, t, n, func(ctx context.Context, sets [][]client.Object) error {
+			return t.replay(ctx, sets, b.burst.creations)
 		})
 		return err
 	}); err != nil {
@@ -67,10 +67,10 @@ func (b *bench) addEndToEnd(n int) {
 	b.report.add(endToEnd, name+", ratio to those created at once (aim 1.4)", "times", ours/atOnce)
 }
 
-// addMedians adds to the report when half of n Memcacheds that were created at once were ready, and half of their
-// Deployments available.
-func (b *bench) addMedians(n int, began time.Time, ready, available *tally) {
+// addMedians reports when half of n Memcacheds that were created at once were Ready, and half of their Deployments available.
+func (b *bench) addMedians(n int, began time.Time, ready, available *counter) {
 	name := fmt.Sprintf("%d resources until half of them are ", n)
-	b.report.add(endToEnd, name+"Ready", "s", percentile(elapsed(began, ready.firsts()), 50).Seconds())
-	b.report.add(endToEnd, name+"available, by their Deployments", "s", percentile(elapsed(began, available.firsts()), 50).Seconds())
+	half := func(c *counter) float64 { return percentile(elapsed(began, c.firstMatches()), 50).Seconds() }
+	b.report.add(endToEnd, name+"Ready", "s", half(ready))
+	b.report.add(endToEnd, name+"available, by their Deployments", "s", half(available))
 }

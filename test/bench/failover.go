@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Thresholds of the time until a standby writes.
+// Limits of the time until a standby writes.
 const (
 	afterTermination = 3 * time.Second
-	// afterKill is the duration of the lease and 4.4 times the retry period, rounded up.
+	// afterKill is the lease duration plus 4.4 retry periods, rounded up.
 	afterKill = 20 * time.Second
 )
 
-// editInterval is the time between two changes of a user who waits for the successor.
+// editInterval is the time between two changes by a user who waits for the new leader.
 const editInterval = 50 * time.Millisecond
 
-// failOver ends the leader in two ways while a user changes Memcacheds, and measures the time until a standby with warm
-// caches writes. Leader is the only operator that runs; the Memcacheds from first to n are ready.
-func (b *bench) failOver(ctx context.Context, r *rig, leader *operator, first, n int) error {
+// failOver ends the leader in two ways while a user changes Memcacheds, and measures the time until a standby with warm caches
+// writes. The leader is the only operator that runs; the Memcacheds from first to n are Ready.
+func (b *bench) failOver(ctx context.Context, t *testbed, leader *operator, first, n int) error {
 	for _, end := range []struct {
 		name   string
 		signal syscall.Signal
@@ -31,15 +31,15 @@ func (b *bench) failOver(ctx context.Context, r *rig, leader *operator, first, n
 		{"SIGTERM to the leader until its successor writes", syscall.SIGTERM, afterTermination},
 		{"SIGKILL to the leader until its successor writes", syscall.SIGKILL, afterKill},
 	} {
-		standby, err := r.startOperator(ctx)
+		standby, err := t.startOperator(ctx)
 		if err != nil {
 			return err
 		}
-		took, err := r.succeed(ctx, leader, standby, end.signal, first, n)
+		took, err := t.succeed(ctx, leader, standby, end.signal, first, n)
 		if err != nil {
 			return fmt.Errorf("%s: %w", end.name, err)
 		}
-		b.say("%s: %.2f s", end.name, took.Seconds())
+		b.logf("%s: %.2f s", end.name, took.Seconds())
 		b.report.hold(failover, end.name, "s", took.Seconds(), threshold{end.limit.Seconds(), false})
 		leader = standby
 	}
@@ -47,13 +47,13 @@ func (b *bench) failOver(ctx context.Context, r *rig, leader *operator, first, n
 }
 
 // succeed ends the leader and returns the time until the standby's first write reaches the API server.
-func (r *rig) succeed(
+func (t *testbed) succeed(
 	ctx context.Context, leader, standby *operator, signal syscall.Signal, first, n int,
 ) (time.Duration, error) {
-	if _, err := r.silent(ctx, 0, leader.user, standby.user); err != nil {
+	if _, err := t.waitUntilQuiet(ctx, 0, leader.user, standby.user); err != nil {
 		return 0, err
 	}
-	since, err := r.log.mark()
+	since, err := t.log.mark()
 	if err != nil {
 		return 0, err
 	}
@@ -61,12 +61,12 @@ func (r *rig) succeed(
 	if err := leader.signal(signal); err != nil {
 		return 0, err
 	}
-	// A size that none of them has, different each time.
+	// Each change has a size that no Memcached has yet.
 	for i := 0; ; i++ {
-		if err := r.resize(ctx, first+i%(n-first), int32(4+len(r.operators)+i/(n-first))); err != nil { //nolint:gosec // small
+		if err := t.resize(ctx, first+i%(n-first), int32(4+len(t.operators)+i/(n-first))); err != nil { //nolint:gosec // small
 			return 0, err
 		}
-		requests, err := r.log.since(since, standby.user)
+		requests, err := t.log.since(since, standby.user)
 		if err != nil {
 			return 0, err
 		}

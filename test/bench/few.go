@@ -8,35 +8,24 @@ import (
 	"fmt"
 )
 
-// few measures the memory of an operator that has nothing to do, and with n Memcacheds.
-func (b *bench) few(ctx context.Context, r *rig, n int) error {
-	if err := r.createNamespaces(ctx, n, true); err != nil {
-		return err
-	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ready, err := r.tally(following, memcachedList(), isReady)
+// few measures the memory of an operator without Memcacheds, and then with n.
+func (b *bench) few(ctx context.Context, t *testbed, n int) error {
+	o, ready, err := t.startOperatorFor(ctx, n)
 	if err != nil {
 		return err
 	}
-	o, err := r.startOperator(ctx)
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, silence); err != nil {
+	defer ready.stop()
+	if err := pause(ctx, quietPeriod); err != nil {
 		return err
 	}
 	none, err := usageOf(o.Pid())
 	if err != nil {
 		return err
 	}
-	if _, err := r.createMemcacheds(ctx, n); err != nil {
+	if _, _, err := t.createReady(ctx, ready, n); err != nil {
 		return err
 	}
-	if _, err := ready.reach(ctx, n); err != nil {
-		return fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
-	}
-	if _, err := r.silent(ctx, 0, o.user); err != nil {
+	if _, err := t.waitUntilQuiet(ctx, 0, o.user); err != nil {
 		return err
 	}
 	some, err := usageOf(o.Pid())

@@ -16,35 +16,32 @@ import (
 
 const (
 	foreignNamespace = "others"
-	// foreignGrowth is how much memory may be added by 20,000 pods and as many Deployments of others, in MiB.
+	// foreignGrowth limits the memory that 20,000 pods and as many Deployments of others may add, in MiB.
 	foreignGrowth = 2
-	// starts is how often the operator is started to know its memory: it varies, even if little garbage is left lying.
+	// starts is how often the operator is started to measure its memory, which varies even with little garbage.
 	starts = 5
 )
 
-// foreign measures how much the memory of the operator depends on n pods and n Deployments that are not its own. There are no
-// controllers, so they stay as they are created.
-func (b *bench) foreign(ctx context.Context, r *rig, n int) error {
-	without, err := r.residentAfterStart(ctx)
+// foreign measures how much the memory of the operator grows with n pods and n Deployments of others. Without controllers they
+// stay as they are created.
+func (b *bench) foreign(ctx context.Context, t *testbed, n int) error {
+	without, err := t.residentAfterStart(ctx)
 	if err != nil {
 		return err
 	}
-	for _, object := range []metav1.ObjectMeta{{Name: foreignNamespace}} {
-		if err := r.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: object}); err != nil {
-			return err
-		}
-	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: foreignNamespace, Name: "default"}}
-	if err := r.k8s.Create(ctx, account); err != nil {
+	if err := errors.Join(t.k8s.Create(ctx, namespace), t.k8s.Create(ctx, account)); err != nil {
 		return err
 	}
 	err = inParallel(n, func(i int) error {
-		return errors.Join(r.k8s.Create(ctx, foreignPod(i)), r.k8s.Create(ctx, foreignDeployment(i)))
+		pod := &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
+		return errors.Join(t.k8s.Create(ctx, pod), t.k8s.Create(ctx, foreignDeployment(i)))
 	})
 	if err != nil {
 		return err
 	}
-	with, err := r.residentAfterStart(ctx)
+	with, err := t.residentAfterStart(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,16 +51,16 @@ func (b *bench) foreign(ctx context.Context, r *rig, n int) error {
 	return nil
 }
 
-// residentAfterStart returns the memory of an operator that has just become ready and is told to leave little garbage lying,
-// the median of several starts.
-func (r *rig) residentAfterStart(ctx context.Context) (float64, error) {
+// residentAfterStart returns the memory of an operator that has just become ready and keeps little garbage: the median of
+// several starts.
+func (t *testbed) residentAfterStart(ctx context.Context) (float64, error) {
 	var samples []float64
 	for range starts {
-		o, err := r.startOperator(ctx, "GOGC=10")
+		o, err := t.startOperator(ctx, "GOGC=10")
 		if err != nil {
 			return 0, err
 		}
-		if err := pause(ctx, silence); err != nil {
+		if err := pause(ctx, quietPeriod); err != nil {
 			return 0, err
 		}
 		u, err := usageOf(o.Pid())
@@ -73,10 +70,6 @@ func (r *rig) residentAfterStart(ctx context.Context) (float64, error) {
 		samples = append(samples, u.resident)
 	}
 	return median(samples), nil
-}
-
-func foreignPod(i int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
 }
 
 func foreignDeployment(i int) *appsv1.Deployment {

@@ -6,38 +6,33 @@ package main
 import (
 	"maps"
 	"slices"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
-// histogram is how long how many of something took, in seconds.
+// histogram is a distribution of durations in seconds.
 type histogram struct {
 	count uint64
 	sum   float64
-	// atMost is how many did not exceed each bound.
+	// atMost is the number of durations up to each bound.
 	atMost map[float64]uint64
 }
 
-// histogram adds those of a family that have all of the labels, given as names and values in turn.
+// histogram adds up the metrics of a family that have all of the labels, given as alternating names and values.
 func (f families) histogram(name string, labels ...string) histogram {
 	h := histogram{atMost: map[float64]uint64{}}
 	for _, one := range f[name].GetMetric() {
-		if hasLabels(one, labels) {
-			add(&h, one.GetHistogram())
+		if !hasLabels(one, labels) {
+			continue
+		}
+		h.count += one.GetHistogram().GetSampleCount()
+		h.sum += one.GetHistogram().GetSampleSum()
+		for _, bucket := range one.GetHistogram().GetBucket() {
+			h.atMost[bucket.GetUpperBound()] += bucket.GetCumulativeCount()
 		}
 	}
 	return h
 }
 
-func add(h *histogram, one *dto.Histogram) {
-	h.count += one.GetSampleCount()
-	h.sum += one.GetSampleSum()
-	for _, bucket := range one.GetBucket() {
-		h.atMost[bucket.GetUpperBound()] += bucket.GetCumulativeCount()
-	}
-}
-
-// since leaves out what was there before.
+// since subtracts an earlier state of the histogram.
 func (h histogram) since(before histogram) histogram {
 	later := histogram{count: h.count - before.count, sum: h.sum - before.sum, atMost: map[float64]uint64{}}
 	for bound, n := range h.atMost {
@@ -46,7 +41,7 @@ func (h histogram) since(before histogram) histogram {
 	return later
 }
 
-// mean is zero if there are none.
+// mean is zero for an empty histogram.
 func (h histogram) mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -54,13 +49,10 @@ func (h histogram) mean() float64 {
 	return h.sum / float64(h.count)
 }
 
-// percentile returns the smallest bound that at least p percent do not exceed; zero if there are none.
+// percentile returns the smallest bound that at least p percent do not exceed; zero for an empty histogram.
 func (h histogram) percentile(p float64) float64 {
 	for _, bound := range slices.Sorted(maps.Keys(h.atMost)) {
-		if float64(h.atMost[bound]) >= p/100*float64(h.count) {
-			if h.count == 0 {
-				return 0
-			}
+		if h.count > 0 && float64(h.atMost[bound]) >= p/100*float64(h.count) {
 			return bound
 		}
 	}

@@ -6,9 +6,6 @@ package main
 import (
 	"strings"
 	"testing"
-
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
 const exposed = `# TYPE reconcile_seconds histogram
@@ -26,23 +23,22 @@ reconcile_seconds_count{controller="other"} 7
 
 func read(t *testing.T, text string) histogram {
 	t.Helper()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	f, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	f, err := parseFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return families(f).histogram("reconcile_seconds", "controller", "memcached")
+	return f.histogram("reconcile_seconds", "controller", "memcached")
 }
 
 func TestHistogram(t *testing.T) {
 	h := read(t, exposed)
 	for p, want := range map[float64]float64{50: 0.005, 90: 0.005, 91: 0.01, 99: 0.1} {
 		if got := h.percentile(p); got != want {
-			t.Errorf("%g %% take at most %g s, not %g s", p, got, want)
+			t.Errorf("%g %% take at most %g s, want %g s", p, got, want)
 		}
 	}
 	if got := h.mean(); got != 0.02 {
-		t.Errorf("the mean is %g s, not 0.02 s", got)
+		t.Errorf("the mean is %g s, want 0.02 s", got)
 	}
 }
 
@@ -54,9 +50,9 @@ func TestHistogramSince(t *testing.T) {
 		`count{controller="memcached"} 100`, `count{controller="memcached"} 110`,
 	).Replace(exposed)).since(h)
 	if got := later.percentile(50); got != 0.1 || later.count != 10 || later.mean() != 0.1 {
-		t.Errorf("half of %d take at most %g s, and %g s on average", later.count, got, later.mean())
+		t.Errorf("the median of %d is at most %g s, the mean is %g s", later.count, got, later.mean())
 	}
 	if none := h.since(h); none.mean() != 0 || none.percentile(99) != 0 {
-		t.Errorf("nothing takes %g s, and %g s on average", none.percentile(99), none.mean())
+		t.Errorf("an empty histogram has the percentile %g s and the mean %g s", none.percentile(99), none.mean())
 	}
 }

@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// TestMemoryLimit compares what is in the manifest with what the operator is known to need.
+// TestMemoryLimit compares the limit in the manifest with what the operator is known to need.
 func TestMemoryLimit(t *testing.T) {
 	t.Chdir("../..")
 	limit, err := memoryLimit()
@@ -13,6 +13,6 @@ func TestMemoryLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if limit <= mostResident {
-		t.Errorf("the limit of %g MiB is not above the %d MiB that the operator may need", limit, mostResident)
+		t.Errorf("the memory limit is %g MiB, and the operator may need %d MiB", limit, mostResident)
 	}
 }

@@ -10,66 +10,54 @@ import (
 	"time"
 )
 
-// mostResident is the largest memory of the operator with as many Memcacheds as the benchmark makes, in MiB.
+// mostResident limits the memory of the operator with as many Memcacheds as the benchmark creates, in MiB.
 const mostResident = 400
 
-// large measures what depends on the number of Memcacheds that exist: what a restart and a resync ask for, how fast a change
-// is noticed, and how much memory the operator needs.
-func (b *bench) large(ctx context.Context, r *rig, n int) error {
-	if err := b.loadLarge(ctx, r, n); err != nil {
+// large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, how fast the
+// operator reacts to a change, and how much memory it needs.
+func (b *bench) large(ctx context.Context, t *testbed, n int) error {
+	if err := b.loadLarge(ctx, t, n); err != nil {
 		return err
 	}
-	o, err := b.restartLarge(ctx, r, n)
+	o, err := b.restartLarge(ctx, t, n)
 	if err != nil {
 		return err
 	}
-	if b.wants(reaction) {
-		if err := b.reactIdle(ctx, r, o); err != nil {
+	if b.selected(reaction) {
+		if err := b.reactIdle(ctx, t, o); err != nil {
 			return err
 		}
 	}
 	if err := o.stop(); err != nil {
 		return err
 	}
-	if b.wants(restart) {
-		if err := b.resync(ctx, r, n); err != nil {
+	if b.selected(restart) {
+		if err := b.resync(ctx, t, n); err != nil {
 			return err
 		}
 	}
-	if b.wants(reaction) {
-		return errors.Join(b.reactRestarting(ctx, r), b.reactRaw(ctx, r))
+	if b.selected(reaction) {
+		return errors.Join(b.reactRestarting(ctx, t), b.reactRaw(ctx, t))
 	}
 	return nil
 }
 
-// loadLarge makes n Memcacheds that are ready, and ends the operator.
-func (b *bench) loadLarge(ctx context.Context, r *rig, n int) error {
-	if err := r.createNamespaces(ctx, n, true); err != nil {
-		return err
-	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ready, err := r.tally(following, memcachedList(), isReady)
+// loadLarge creates n Memcacheds, waits until they are Ready, and stops the operator.
+func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) error {
+	o, ready, err := t.startOperatorFor(ctx, n)
 	if err != nil {
 		return err
 	}
-	o, err := r.startOperator(ctx)
+	defer ready.stop()
+	_, took, err := t.createReady(ctx, ready, n)
 	if err != nil {
 		return err
 	}
-	began, err := r.createMemcacheds(ctx, n)
-	if err != nil {
+	b.logf("%d Memcacheds are ready after %.0f s", n, took.Seconds())
+	if _, err := t.waitUntilQuiet(ctx, 0, o.user); err != nil {
 		return err
 	}
-	done, err := ready.reach(ctx, n)
-	if err != nil {
-		return fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
-	}
-	b.say("%d Memcacheds are ready after %.0f s", n, done.Sub(began).Seconds())
-	if _, err := r.silent(ctx, 0, o.user); err != nil {
-		return err
-	}
-	if b.wants(footprint) {
+	if b.selected(footprint) {
 		u, err := usageOf(o.Pid())
 		if err != nil {
 			return err
@@ -79,23 +67,9 @@ func (b *bench) loadLarge(ctx context.Context, r *rig, n int) error {
 	return o.stop()
 }
 
-// restartLarge starts the operator on n Memcacheds that are ready, and counts what it asks for.
-func (b *bench) restartLarge(ctx context.Context, r *rig, n int) (*operator, error) {
-	since, err := r.log.mark()
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.startOperator(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.awaitReconciles(ctx, n); err != nil {
-		return nil, err
-	}
-	if err := pause(ctx, b.options.idle); err != nil {
-		return nil, err
-	}
-	requests, err := r.silent(ctx, since, o.user)
+// restartLarge starts the operator with n Memcacheds that are Ready, and counts its requests.
+func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) (*operator, error) {
+	o, requests, err := t.restartOperator(ctx, n, b.options.idle)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +80,10 @@ func (b *bench) restartLarge(ctx context.Context, r *rig, n int) (*operator, err
 	if inLog, sent := patches(requests), f.sentWrites(); float64(inLog) != sent {
 		return nil, fmt.Errorf("the audit log has %d writes, the operator counted %g", inLog, sent)
 	}
-	if b.wants(restart) {
+	if b.selected(restart) {
 		b.holdNothing(requests, fmt.Sprintf("restart with %d resources, then %s idle", n, b.options.idle))
 	}
-	if b.wants(footprint) {
+	if b.selected(footprint) {
 		u, err := usageOf(o.Pid())
 		if err != nil {
 			return nil, err
@@ -122,16 +96,32 @@ func (b *bench) restartLarge(ctx context.Context, r *rig, n int) (*operator, err
 	return o, nil
 }
 
-// holdNothing adds to the report that there must be no writes and no GETs.
-func (b *bench) holdNothing(requests []request, name string) {
-	c := count(requests)
-	nothing := threshold{0, true}
-	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})
-	b.report.hold(restart, "writes: "+name, "writes", float64(c[accepted]+c[rejected]), nothing)
-	b.report.hold(restart, "GETs: "+name, "GETs", float64(c[get]), nothing)
+// restartOperator starts the operator with n existing Memcacheds. It returns what the operator requested until it had
+// reconciled all of them and had then been idle for some time.
+func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*operator, []request, error) {
+	since, err := t.log.mark()
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := t.startOperator(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(o.awaitReconciles(ctx, n), pause(ctx, idle)); err != nil {
+		return nil, nil, err
+	}
+	requests, err := t.waitUntilQuiet(ctx, since, o.user)
+	return o, requests, err
 }
 
-// pause waits.
+// holdNothing reports that no write and no GET is allowed.
+func (b *bench) holdNothing(requests []request, name string) {
+	c := count(requests)
+	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})
+	b.report.holdCount(restart, "writes: "+name, "writes", c[accepted]+c[rejected], 0)
+	b.report.holdCount(restart, "GETs: "+name, "GETs", c[get], 0)
+}
+
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

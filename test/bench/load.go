@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,13 +23,13 @@ const (
 	size = 3
 	// perNamespace is the number of Memcacheds in a namespace: the controllers of Kubernetes are slow with thousands in one.
 	perNamespace = 50
-	// writers is how many requests the benchmark itself has in flight when it creates many objects.
+	// writers is how many requests the benchmark itself sends at the same time when it creates many objects.
 	writers = 16
 )
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the i-th Memcached, with a spec as small as it can be.
+// memcachedNumber returns the i-th Memcached, with the smallest possible spec.
 func memcachedNumber(i int) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -37,36 +38,48 @@ func memcachedNumber(i int) *cachev1alpha1.Memcached {
 }
 
 // createNamespaces creates the namespaces of n Memcacheds. With accounts, it waits for the service accounts of the pods.
-func (r *rig) createNamespaces(ctx context.Context, n int, accounts bool) error {
+func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) error {
 	count := (n + perNamespace - 1) / perNamespace
 	isDefault := func(object client.Object) bool { return object.GetName() == "default" }
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ready, err := r.tally(following, metadataList(corev1.SchemeGroupVersion.WithKind("ServiceAccount")), isDefault)
+	ready, err := t.countObjects(ctx, metadataList(corev1.SchemeGroupVersion.WithKind("ServiceAccount")), isDefault)
 	if err != nil {
 		return err
 	}
+	defer ready.stop()
 	before := &corev1.NamespaceList{}
-	if err := r.k8s.List(ctx, before); err != nil {
+	if err := t.k8s.List(ctx, before); err != nil {
 		return err
 	}
 	err = inParallel(count, func(i int) error {
-		return r.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i * perNamespace)}})
+		return t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i * perNamespace)}})
 	})
 	if err != nil || !accounts {
 		return err
 	}
-	_, err = ready.reach(ctx, len(before.Items)+count)
+	_, err = ready.waitFor(ctx, len(before.Items)+count)
 	return err
 }
 
 // createMemcacheds creates n Memcacheds at once and returns when the first request was sent.
-func (r *rig) createMemcacheds(ctx context.Context, n int) (time.Time, error) {
+func (t *testbed) createMemcacheds(ctx context.Context, n int) (time.Time, error) {
 	began := time.Now()
-	return began, inParallel(n, func(i int) error { return r.k8s.Create(ctx, memcachedNumber(i)) })
+	return began, inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i)) })
 }
 
-// inParallel calls do with 0 to n-1, some at the same time, and returns the first error.
+// createReady creates n Memcacheds at once and returns how long it took until the last of them was Ready.
+func (t *testbed) createReady(ctx context.Context, ready *counter, n int) (began time.Time, took time.Duration, _ error) {
+	began, err := t.createMemcacheds(ctx, n)
+	if err != nil {
+		return began, 0, err
+	}
+	done, err := ready.waitFor(ctx, n)
+	if err != nil {
+		return began, 0, fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
+	}
+	return began, done.Sub(began), nil
+}
+
+// inParallel calls do with 0 to n-1, some of them concurrently, and returns the first error.
 func inParallel(n int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)
@@ -76,31 +89,23 @@ func inParallel(n int, do func(i int) error) error {
 	return group.Wait()
 }
 
-// isReady says whether the operator calls the Memcached ready, in the version that the user wants.
+// isReady reports whether the operator considers the current generation of the Memcached ready.
 func isReady(object client.Object) bool {
 	mc, ok := object.(*cachev1alpha1.Memcached)
-	if !ok || mc.Status.ObservedGeneration != mc.Generation {
-		return false
-	}
-	for _, condition := range mc.Status.Conditions {
-		if condition.Type == cachev1alpha1.ConditionReady {
-			return condition.Status == metav1.ConditionTrue
-		}
-	}
-	return false
+	return ok && mc.Status.ObservedGeneration == mc.Generation &&
+		meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 }
 
-// resize changes the size of a Memcached.
-func (r *rig) resize(ctx context.Context, i int, size int32) error {
-	return r.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
+func (t *testbed) resize(ctx context.Context, i int, size int32) error {
+	return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 }
 
-// patch sends what change does to a Memcached.
-func (r *rig) patch(ctx context.Context, mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) error {
+// patch applies a change to a Memcached without reading it.
+func (t *testbed) patch(ctx context.Context, mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) error {
 	before := &cachev1alpha1.Memcached{ObjectMeta: *mc.ObjectMeta.DeepCopy()}
 	after := before.DeepCopy()
 	change(after)
-	return r.k8s.Patch(ctx, ptr.To(*after), client.MergeFrom(before))
+	return t.k8s.Patch(ctx, ptr.To(*after), client.MergeFrom(before))
 }
 
 func memcachedList() *cachev1alpha1.MemcachedList { return &cachev1alpha1.MemcachedList{} }

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures the operator: how many requests it sends, how fast it is compared with a client that does only what must
-// be done, and what it needs. make bench builds what it needs and runs it: on simulated clusters that it starts itself, with
-// the operator as a process that has the permissions of config/rbac and the flags of config/manager. docs/benchmarks.md
-// defines what is measured.
+// Bench measures the operator: how many requests it sends, how fast it is compared with a client that does only what must be
+// done, and which resources it needs. make bench builds its dependencies and runs it on simulated clusters that it starts
+// itself. The operator runs as a process with the permissions of config/rbac and the flags of config/manager.
+// docs/benchmarks.md defines the metrics.
 //
-// It exits with 1 when a value is not within its threshold, after everything has been measured, and with 2 when something
-// could not be measured.
+// Bench exits with 1 when a value exceeds its threshold, after all measurements, and with 2 when a measurement fails.
 package main
 
 import (
@@ -36,7 +35,7 @@ func main() { os.Exit(status()) }
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	ctrl.SetLogger(logr.Discard()) // of its own clients
+	ctrl.SetLogger(logr.Discard()) // of the benchmark's own clients
 	o, err := parseOptions(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -52,7 +51,7 @@ func status() int {
 		return exitFailed
 	}
 	if failed := b.report.missed(o.gate == gateCounts); len(failed) > 0 {
-		fmt.Fprintf(os.Stderr, "%d of %d values are not within their thresholds.\n", len(failed), len(b.report.Results))
+		fmt.Fprintf(os.Stderr, "%d of %d values exceed their thresholds.\n", len(failed), len(b.report.Results))
 		return exitMissed
 	}
 	return 0
@@ -64,13 +63,12 @@ const (
 	gateCounts = "counts"
 )
 
-// numbers are those of resources, of pods and Deployments of others, and of the nodes of a single resource.
+// numbers says how many objects the measurements use: Memcacheds, pods and Deployments of others, and nodes of one Memcached.
 type numbers struct{ resources, more, large, few, foreign, paced, nodes, hostile int }
 
-// usual are those in which results are published and thresholds are meant.
+// usual are the numbers of published results. The thresholds are meant for them.
 var usual = numbers{resources: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000, hostile: 1000}
 
-// options are the flags.
 type options struct {
 	numbers
 	only                             []metric
@@ -79,7 +77,7 @@ type options struct {
 	gate, jsonFile, updated, command string
 }
 
-// deadline is for how long one cluster may be measured: three times what a machine with 2 CPUs needs for the most resources.
+// deadline limits the time on one testbed: three times what a machine with 2 CPUs needs for the largest number.
 func (o *options) deadline() time.Duration {
 	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
 	return 10*time.Minute + most + o.idle
@@ -98,11 +96,11 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.nodes, "nodes", usual.nodes, "nodes of the Memcached of M10, at most 1000")
 	flags.IntVar(&o.hostile, "hostile", usual.hostile, "Memcacheds of M12")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5, M8 and M9 are measured; the result is the median")
-	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 looks on after a restart")
+	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 observes the operator after a restart")
 	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
 		"depend on the machine")
-	flags.StringVar(&o.jsonFile, "json", "", "file to write all results to")
-	flags.StringVar(&o.updated, "update", "", "Markdown file whose part between the markers becomes the results")
+	flags.StringVar(&o.jsonFile, "json", "", "file for all results")
+	flags.StringVar(&o.updated, "update", "", "Markdown file in which the results replace the text between the markers")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -114,7 +112,7 @@ func parseOptions(args []string) (options, error) {
 	return o, err
 }
 
-// parseMetrics returns all of them for an empty text.
+// parseMetrics returns all metrics for an empty text.
 func parseMetrics(text string) ([]metric, error) {
 	if text == "" {
 		return allMetrics, nil
@@ -122,7 +120,7 @@ func parseMetrics(text string) ([]metric, error) {
 	var metrics []metric
 	for name := range strings.SplitSeq(text, ",") {
 		if !slices.Contains(allMetrics, metric(name)) {
-			return nil, fmt.Errorf("-only names %q, which is none of %v", name, allMetrics)
+			return nil, fmt.Errorf("-only contains %q, which is none of %v", name, allMetrics)
 		}
 		metrics = append(metrics, metric(name))
 	}

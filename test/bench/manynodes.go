@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
@@ -18,77 +16,68 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// progressStatusInterval is how often the operator reports how far a change has come.
+// progressStatusInterval is how often the operator reports the progress of a change.
 const progressStatusInterval = 5 * time.Second
 
 // change is what happens to a Memcached with many nodes.
 type change struct {
 	name string
 	do   func(context.Context) error
-	// children and statuses are how many writes may follow at most, of statuses beside one each five seconds.
+	// children and statuses limit the writes that follow, those of statuses beside one every five seconds.
 	children, statuses int
 }
 
 // manyNodes measures one Memcached with n nodes.
-func (b *bench) manyNodes(ctx context.Context, r *rig, n int) error {
-	if err := r.createNamespaces(ctx, 1, true); err != nil {
-		return err
-	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ready, err := r.tally(following, memcachedList(), isReady)
+func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) error {
+	o, ready, err := t.startOperatorFor(ctx, 1)
 	if err != nil {
 		return err
 	}
-	o, err := r.startOperator(ctx)
-	if err != nil {
-		return err
-	}
+	defer ready.stop()
 	mc := memcachedNumber(0)
 	mc.Spec.Size = int32(n) //nolint:gosec // 1000 at most
 	mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromString("10%"))
 	for _, c := range []change{
 		{fmt.Sprintf("a resource with %d nodes created", n), func(ctx context.Context) error {
-			return r.k8s.Create(ctx, mc)
+			return t.k8s.Create(ctx, mc)
 		}, len(childKinds), mostStatuses},
 		{fmt.Sprintf("image of %d nodes changed, 10 %% at a time", n), func(ctx context.Context) error {
-			return r.patch(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
+			return t.patch(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
 		}, 1, changeStatuses},
 	} {
-		if err := b.changeMany(ctx, r, o, ready, c); err != nil {
+		if err := b.changeMany(ctx, t, o, ready, c); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
 	return nil
 }
 
-// observation is what is known at the beginning of a change.
 type observation struct {
 	reconciles histogram
 	closed     float64
 	usage      usage
 }
 
-func (r *rig) observe(ctx context.Context, o *operator) (found observation, _ error) {
+func (t *testbed) observe(ctx context.Context, o *operator) (found observation, _ error) {
 	f, err := o.metrics.read(ctx)
 	if err != nil {
 		return found, err
 	}
 	found.reconciles = f.histogram("controller_runtime_reconcile_time_seconds", "controller", "memcached")
-	if found.closed, err = r.closedPodWatches(ctx); err != nil {
+	if found.closed, err = t.closedPodWatches(ctx); err != nil {
 		return found, err
 	}
 	found.usage, err = usageOf(o.Pid())
 	return found, err
 }
 
-func (b *bench) changeMany(ctx context.Context, r *rig, o *operator, ready *tally, c change) error {
-	p, err := r.watchPhase(ctx, o)
+func (b *bench) changeMany(ctx context.Context, t *testbed, o *operator, ready *counter, c change) error {
+	p, err := t.beginPhase(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer p.end()
-	before, err := r.observe(ctx, o)
+	defer p.versions.stop()
+	before, err := t.observe(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -96,11 +85,11 @@ func (b *bench) changeMany(ctx context.Context, r *rig, o *operator, ready *tall
 	if err := c.do(ctx); err != nil {
 		return err
 	}
-	// Before its first silence, the operator may not have noticed.
-	if _, err := r.silent(ctx, p.mark, o.user); err != nil {
+	// The operator may not have noticed the change before its first quiet period.
+	if _, err := t.waitUntilQuiet(ctx, p.mark, o.user); err != nil {
 		return err
 	}
-	done, err := ready.reach(ctx, 1)
+	done, err := ready.waitFor(ctx, 1)
 	if err != nil {
 		return err
 	}
@@ -109,7 +98,7 @@ func (b *bench) changeMany(ctx context.Context, r *rig, o *operator, ready *tall
 		return err
 	}
 	b.holdMany(requests, c, done.Sub(began))
-	now, err := r.observe(ctx, o)
+	now, err := t.observe(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -117,31 +106,27 @@ func (b *bench) changeMany(ctx context.Context, r *rig, o *operator, ready *tall
 	return nil
 }
 
-// holdMany adds the writes of a change that took so long to the report.
+// holdMany reports the writes of a change that took this long.
 func (b *bench) holdMany(requests []request, c change, took time.Duration) {
-	children, statuses, written, podWatches := 0, 0, 0, 0
+	statuses := countIf(requests, func(r request) bool { return r.isWrite() && r.toStatus() })
+	children := countIf(requests, request.isWrite) - statuses
+	podWatches := countIf(requests, func(r request) bool { return r.resource == "pods" && r.columnOf() == watch })
+	written := 0
 	for _, r := range requests {
-		switch {
-		case r.resource == "pods" && r.columnOf() == watch:
-			podWatches++
-		case !r.isWrite():
-		case r.toStatus():
-			statuses++
+		if r.isWrite() && r.toStatus() {
 			written += r.bytes
-		default:
-			children++
 		}
 	}
 	b.report.add(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
-	b.report.hold(manyNodes, "child writes: "+c.name, "writes", float64(children), threshold{float64(c.children), true})
+	b.report.holdCount(manyNodes, "child writes: "+c.name, "writes", children, c.children)
 	b.report.add(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
-	b.report.hold(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
-		float64(statuses-int(took/progressStatusInterval)), threshold{float64(c.statuses), true})
+	b.report.holdCount(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
+		statuses-int(took/progressStatusInterval), c.statuses)
 	b.report.add(manyNodes, "sent in status writes: "+c.name, "KiB", float64(written)/1024)
 	b.report.add(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
 
-// addObservation adds to the report what has come since the change began.
+// addObservation reports the difference between two observations.
 func (b *bench) addObservation(c change, now, before observation) {
 	const toMilliseconds = 1000
 	reconciles := now.reconciles.since(before.reconciles)
@@ -155,10 +140,9 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.add(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
-// closedPodWatches is how many watches of pods the API server has closed since it started, because what they had to deliver was
-// not taken in time.
-func (r *rig) closedPodWatches(ctx context.Context) (float64, error) {
-	k8s, err := discovery.NewDiscoveryClientForConfig(r.cluster.Config)
+// closedPodWatches is how many watches of pods the API server has closed since it started because their clients were too slow.
+func (t *testbed) closedPodWatches(ctx context.Context) (float64, error) {
+	k8s, err := discovery.NewDiscoveryClientForConfig(t.cluster.Config)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +150,6 @@ func (r *rig) closedPodWatches(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading the metrics of the API server: %w", err)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	f, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	return families(f).sum("apiserver_terminated_watchers_total", "resource", "pods"), err
+	f, err := parseFamilies(bytes.NewReader(text))
+	return f.sum("apiserver_terminated_watchers_total", "resource", "pods"), err
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -16,25 +18,23 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 )
 
-// metricsClient reads the metrics of an operator as Prometheus does, with the token of a service account.
+// metricsClient reads the metrics of an operator like Prometheus, with the token of a service account.
 type metricsClient struct {
 	url, token string
 	http       *http.Client
 }
 
-// families are metrics by name.
 type families map[string]*dto.MetricFamily
 
-func (r *rig) newMetricsClient(ctx context.Context, url string) (*metricsClient, error) {
+func (t *testbed) newMetricsClient(ctx context.Context, url string) (*metricsClient, error) {
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64((6 * time.Hour).Seconds())),
 	}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: scraper}}
-	if err := r.k8s.SubResource("token").Create(ctx, account, token); err != nil {
+	if err := t.k8s.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, fmt.Errorf("getting a token for the metrics: %w", err)
 	}
 	return &metricsClient{url: url, token: token.Status.Token, http: &http.Client{Transport: &http.Transport{
@@ -56,11 +56,15 @@ func (m *metricsClient) read(ctx context.Context) (families, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("reading the metrics: %s", response.Status)
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	return parser.TextToMetricFamilies(response.Body)
+	return parseFamilies(response.Body)
 }
 
-// sum adds the counters of a family that have all of the labels, given as names and values in turn.
+func parseFamilies(text io.Reader) (families, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(text)
+}
+
+// sum adds up the counters of a family that have all of the labels, given as alternating names and values.
 func (f families) sum(name string, labels ...string) float64 {
 	total := 0.0
 	for _, one := range f[name].GetMetric() {
@@ -72,43 +76,31 @@ func (f families) sum(name string, labels ...string) float64 {
 }
 
 func hasLabels(one *dto.Metric, labels []string) bool {
-	for i := 0; i < len(labels); i += 2 {
-		found := false
-		for _, pair := range one.GetLabel() {
-			found = found || pair.GetName() == labels[i] && pair.GetValue() == labels[i+1]
-		}
-		if !found {
+	for label := range slices.Chunk(labels, 2) {
+		if !slices.ContainsFunc(one.GetLabel(), func(pair *dto.LabelPair) bool {
+			return pair.GetName() == label[0] && pair.GetValue() == label[1]
+		}) {
 			return false
 		}
 	}
 	return true
 }
 
-// sentWrites is the number of requests that only writes to objects have, by the client's own count: nothing else patches or
-// deletes, but for events that repeat.
+// sentWrites is the number of patches and deletions by the client's own count. The operator sends no others, except for
+// patches of repeated events.
 func (f families) sentWrites() float64 {
 	const requests = "rest_client_requests_total"
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)
 }
 
-// reconciles is the number of reconciliations of Memcacheds.
 func (f families) reconciles() float64 {
 	return f.sum("controller_runtime_reconcile_total", "controller", "memcached")
 }
 
-// awaitReconciles waits until the operator has reconciled so often since its start.
+// awaitReconciles waits until the operator has finished n reconciliations since its start.
 func (o *operator) awaitReconciles(ctx context.Context, n int) error {
-	done := func(ctx context.Context) (bool, error) {
-		select {
-		case <-o.Done():
-			return false, o.Err()
-		default:
-		}
+	return o.poll(ctx, time.Second, fmt.Sprintf("finish %d reconciliations", n), func(ctx context.Context) (bool, error) {
 		f, err := o.metrics.read(ctx)
-		return err == nil && f.reconciles() >= float64(n), nil // its server may start after it has become ready
-	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Second, startDeadline, true, done); err != nil {
-		return fmt.Errorf("waiting for %d reconciliations of %s: %w", n, o.user, err)
-	}
-	return nil
+		return err == nil && f.reconciles() >= float64(n), nil // the metrics server may start after the operator is ready
+	})
 }

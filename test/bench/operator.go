@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,30 +22,30 @@ import (
 )
 
 const (
-	// operatorGrace is how long the operator may take to end, as in config/manager.
+	// operatorGrace is the termination grace period of the operator, as in config/manager.
 	operatorGrace = 10 * time.Second
-	// startDeadline bounds the start of the operator, its caches included.
+	// startDeadline limits the start of the operator, including its caches.
 	startDeadline = 5 * time.Minute
-	// readyPoll is short: the readiness of the operator cannot be watched.
+	// readyPoll is short because the readiness of the operator cannot be watched.
 	readyPoll = 20 * time.Millisecond
 )
 
-// operator is a replica of the operator as a process of this machine, with a user of its own.
+// operator is a replica of the operator that runs as a process on this machine and has its own user.
 type operator struct {
 	*process.Process
 
 	user    string
 	health  string
 	metrics *metricsClient
-	// asked is whether the benchmark has asked it to end.
-	asked atomic.Bool
+	// stopping is set when the benchmark ends the operator.
+	stopping atomic.Bool
 }
 
-// newOperator starts the operator as config/manager runs it, but for its addresses and more environment. It does not wait.
-// The operator ends with the rig.
-func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator, error) {
-	o := &operator{user: fmt.Sprintf("operator-%d", len(r.operators)+1)}
-	kubeconfig, err := r.cluster.KubeconfigFile(o.user, measured, serviceAccounts)
+// newOperator starts the operator as config/manager runs it, except for its addresses and additional environment variables,
+// and does not wait for it. It ends with the testbed.
+func (t *testbed) newOperator(ctx context.Context, environment ...string) (*operator, error) {
+	o := &operator{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
+	kubeconfig, err := t.cluster.KubeconfigFile(o.user, measured, serviceAccounts)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +58,16 @@ func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator
 		return nil, err
 	}
 	o.health = "http://" + health + "/readyz"
-	if o.metrics, err = r.newMetricsClient(ctx, "https://"+endpoint+"/metrics"); err != nil {
+	if o.metrics, err = t.newMetricsClient(ctx, "https://"+endpoint+"/metrics"); err != nil {
 		return nil, err
 	}
-	args, env, err := invocation()
+	manager, err := managerContainer()
 	if err != nil {
 		return nil, err
+	}
+	env := []string{"HOME=" + t.cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	for _, variable := range manager.Env {
+		env = append(env, variable.Name+"="+variable.Value)
 	}
 	binary, err := filepath.Abs(operatorBinary)
 	if err != nil {
@@ -74,20 +76,20 @@ func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator
 	o.Process, err = process.Start(process.Spec{
 		Name: o.user,
 		Path: binary,
-		Args: append(args, "--leader-election-namespace="+operatorNamespace,
+		Args: append(manager.Args, "--leader-election-namespace="+operatorNamespace,
 			"--health-probe-bind-address="+health, "--metrics-bind-address="+endpoint),
-		Env:     append(append(env, "HOME="+r.cluster.Dir(), "PATH="+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig), environment...),
-		Dir:     r.cluster.Dir(),
-		LogFile: filepath.Join(r.cluster.Dir(), o.user+".log"),
+		Env:     append(env, environment...),
+		Dir:     t.cluster.Dir(),
+		LogFile: filepath.Join(t.cluster.Dir(), o.user+".log"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.operators = append(r.operators, o)
+	t.operators = append(t.operators, o)
 	go func() {
-		if err := o.Err(); !o.asked.Load() {
+		if err := o.Err(); !o.stopping.Load() {
 			select {
-			case r.ended <- err:
+			case t.exited <- err:
 			default:
 			}
 		}
@@ -95,9 +97,9 @@ func (r *rig) newOperator(ctx context.Context, environment ...string) (*operator
 	return o, nil
 }
 
-// startOperator starts the operator and waits until it is ready: its caches are full.
-func (r *rig) startOperator(ctx context.Context, environment ...string) (*operator, error) {
-	o, err := r.newOperator(ctx, environment...)
+// startOperator starts the operator and waits until it is ready: its caches are synced.
+func (t *testbed) startOperator(ctx context.Context, environment ...string) (*operator, error) {
+	o, err := t.newOperator(ctx, environment...)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +107,25 @@ func (r *rig) startOperator(ctx context.Context, environment ...string) (*operat
 	return o, err
 }
 
-// awaitReady returns when the operator said that it is ready.
+// startOperatorFor creates the namespaces of n Memcacheds, counts the Memcacheds that are Ready, and starts the operator.
+func (t *testbed) startOperatorFor(ctx context.Context, n int) (*operator, *counter, error) {
+	if err := t.createNamespaces(ctx, n, true); err != nil {
+		return nil, nil, err
+	}
+	ready, err := t.countObjects(ctx, memcachedList(), isReady)
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := t.startOperator(ctx)
+	if err != nil {
+		ready.stop()
+	}
+	return o, ready, err
+}
+
+// awaitReady returns when the operator reported that it is ready.
 func (o *operator) awaitReady(ctx context.Context) (time.Time, error) {
-	ready := func(ctx context.Context) (bool, error) {
-		select {
-		case <-o.Done():
-			return false, o.Err()
-		default:
-		}
+	err := o.poll(ctx, readyPoll, "be ready", func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.health, http.NoBody)
 		if err != nil {
 			return false, err
@@ -122,27 +135,41 @@ func (o *operator) awaitReady(ctx context.Context) (time.Time, error) {
 			return false, nil //nolint:nilerr // it does not listen yet
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
-	}
-	if err := wait.PollUntilContextTimeout(ctx, readyPoll, startDeadline, true, ready); err != nil {
-		return time.Time{}, fmt.Errorf("waiting for %s to be ready: %w", o.user, err)
-	}
-	return time.Now(), nil
+	})
+	return time.Now(), err
 }
 
-// stop ends the operator as Kubernetes ends a pod.
+// poll waits until the condition is true. It fails when the operator exits or startDeadline has passed.
+func (o *operator) poll(
+	ctx context.Context, interval time.Duration, what string, condition wait.ConditionWithContextFunc,
+) error {
+	err := wait.PollUntilContextTimeout(ctx, interval, startDeadline, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-o.Done():
+			return false, o.Err()
+		default:
+			return condition(ctx)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s to %s: %w", o.user, what, err)
+	}
+	return nil
+}
+
+// stop ends the operator as the kubelet ends a container.
 func (o *operator) stop() error {
-	o.asked.Store(true)
+	o.stopping.Store(true)
 	return o.Stop(operatorGrace)
 }
 
-// signal sends a signal to the operator.
 func (o *operator) signal(signal syscall.Signal) error {
-	o.asked.Store(true)
+	o.stopping.Store(true)
 	return syscall.Kill(o.Pid(), signal)
 }
 
-// manager returns the container of the operator in config/manager.
-func manager() (*corev1.Container, error) {
+// managerContainer returns the container of the operator in config/manager.
+func managerContainer() (*corev1.Container, error) {
 	deployment := &appsv1.Deployment{}
 	if err := readYAML(managerFile, deployment); err != nil {
 		return nil, err
@@ -150,9 +177,9 @@ func manager() (*corev1.Container, error) {
 	return &deployment.Spec.Template.Spec.Containers[0], nil
 }
 
-// memoryLimit is how many MiB of memory the operator may use.
+// memoryLimit is the memory limit of the operator in MiB.
 func memoryLimit() (float64, error) {
-	manager, err := manager()
+	manager, err := managerContainer()
 	if err != nil {
 		return 0, err
 	}
@@ -163,27 +190,18 @@ func memoryLimit() (float64, error) {
 	return limit.AsApproximateFloat64() / mebibyte, nil
 }
 
-// invocation returns the arguments and the environment of the operator in config/manager.
-func invocation() (args, env []string, err error) {
-	manager, err := manager()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, variable := range manager.Env {
-		env = append(env, variable.Name+"="+variable.Value)
-	}
-	return manager.Args, env, nil
-}
-
 // defaultImage is the memcached image in the environment of the operator.
 func defaultImage() (string, error) {
-	_, env, err := invocation()
-	for _, variable := range env {
-		if image, ok := strings.CutPrefix(variable, "RELATED_IMAGE_MEMCACHED="); ok {
-			return image, err
+	manager, err := managerContainer()
+	if err != nil {
+		return "", err
+	}
+	for _, variable := range manager.Env {
+		if variable.Name == "RELATED_IMAGE_MEMCACHED" {
+			return variable.Value, nil
 		}
 	}
-	return "", errors.Join(err, fmt.Errorf("%s names no memcached image", managerFile))
+	return "", fmt.Errorf("%s names no memcached image", managerFile)
 }
 
 func freeAddress() (string, error) {

@@ -16,7 +16,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]metric{converge, throughput}, o.only); diff != "" || o.rounds != 3 {
-		t.Errorf("rounds is %d, not 3, or others are wanted (-want +got):\n%s", o.rounds, diff)
+		t.Errorf("rounds is %d, want 3; metrics (-want +got):\n%s", o.rounds, diff)
 	}
 	for _, args := range [][]string{
 		{"-only", "M11"},
@@ -43,9 +43,9 @@ func TestOptions(t *testing.T) {
 }
 
 func TestOnlyABinaryThatNamesItsCommitIsPublished(t *testing.T) {
-	// There is no binary in the folder of this test.
+	// The directory of this test contains no binary.
 	b := &bench{options: options{updated: "benchmarks.md"}}
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "commit") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got the error %v", err)
 	}
 }

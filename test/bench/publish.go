@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// The markers of the generated part of a Markdown file.
+// The markers enclose the generated part of a Markdown file.
 const (
 	beginMarker = "<!-- begin of the results -->"
 	endMarker   = "<!-- end of the results -->"
 )
 
-// publish prints the report and writes the files that the options name, the documentation only if the report is complete.
+// publish prints the report and writes the files that the options name. It updates the documentation only with a complete
+// report.
 func (b *bench) publish(complete bool) error {
 	b.report.Conditions.Duration = time.Since(b.began).Round(time.Second)
 	failures := []error{b.report.write(b.out)}
@@ -34,7 +35,7 @@ func (b *bench) publish(complete bool) error {
 	return errors.Join(failures...)
 }
 
-// rows are the results as text, below a heading.
+// rows are the results as text, with a heading.
 func (r *report) rows() [][]string {
 	rows := [][]string{{"metric", "what", "value", "must hold", "verdict"}}
 	for _, m := range allMetrics {
@@ -52,7 +53,7 @@ func (r *report) rows() [][]string {
 	return rows
 }
 
-// phaseRows are the requests as text, below a heading.
+// phaseRows are the requests as text, with a heading.
 func (r *report) phaseRows() [][]string {
 	columns := []column{accepted, rejected, get, list, watch, leases, events, others}
 	heading := []string{"metric", "phase", "writes", "rejected", "no-op", "get", "list", "watch", "leases", "events", "others"}
@@ -70,7 +71,7 @@ func (r *report) phaseRows() [][]string {
 	return rows
 }
 
-// number prints three digits, or all before the point.
+// number prints three significant digits, or all digits before the decimal point.
 func number(value float64) string {
 	switch {
 	case value == float64(int64(value)):
@@ -84,7 +85,7 @@ func number(value float64) string {
 	}
 }
 
-// print writes the tables for a terminal.
+// write prints the tables for a terminal.
 func (r *report) write(out io.Writer) error {
 	for _, rows := range [][][]string{r.phaseRows(), r.rows()} {
 		fmt.Fprintln(out)
@@ -117,7 +118,7 @@ func (r *report) markdown() string {
 	return text.String()
 }
 
-// updateFile replaces what is between the markers of a file.
+// updateFile replaces the text between the markers of a file.
 func updateFile(name, content string) error {
 	before, err := os.ReadFile(name)
 	if err != nil {
@@ -127,14 +128,14 @@ func updateFile(name, content string) error {
 	if err != nil {
 		return fmt.Errorf("updating %s: %w", name, err)
 	}
-	return os.WriteFile(name, []byte(after), 0o644) //nolint:gosec // documentation is for everybody
+	return os.WriteFile(name, []byte(after), 0o644) //nolint:gosec // documentation is public
 }
 
 func replaceResults(text, content string) (string, error) {
 	head, rest, found := strings.Cut(text, beginMarker)
 	_, tail, foundToo := strings.Cut(rest, endMarker)
 	if !found || !foundToo {
-		return "", fmt.Errorf("it has no %s followed by %s", beginMarker, endMarker)
+		return "", fmt.Errorf("it does not contain %s followed by %s", beginMarker, endMarker)
 	}
 	return head + beginMarker + "\n" + content + endMarker + tail, nil
 }

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// example has results of every verdict, out of order.
+// example has results with every verdict, not in order.
 func example() report {
 	r := report{Conditions: conditions{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 90 * time.Second, CPUs: 2, Memory: "8 GiB",
@@ -36,6 +36,15 @@ func example() report {
 		Counts: counts{accepted: 8, rejected: 2, get: 3, list: 4, watch: 5, leases: 6, events: 7, others: 9},
 	})
 	return r
+}
+
+// verdicts are the verdicts by name and value.
+func verdicts(results []*result) map[string]verdict {
+	found := map[string]verdict{}
+	for _, one := range results {
+		found[one.Name+" "+number(one.Value)] = one.verdict()
+	}
+	return found
 }
 
 func TestReport(t *testing.T) {
@@ -58,10 +67,10 @@ func TestMissed(t *testing.T) {
 		return names
 	}
 	if diff := cmp.Diff([]string{"ratio", "GETs"}, names(r.missed(false))); diff != "" {
-		t.Errorf("others are missed (-want +got):\n%s", diff)
+		t.Errorf("missed results (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"GETs"}, names(r.missed(true))); diff != "" {
-		t.Errorf("other counts are missed (-want +got):\n%s", diff)
+		t.Errorf("missed counts (-want +got):\n%s", diff)
 	}
 }
 
@@ -81,7 +90,7 @@ func TestPublishKeepsTheDocumentationOfACompleteRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		if updated := string(after) != before; updated != complete {
-			t.Errorf("complete is %t, and updated is %t", complete, updated)
+			t.Errorf("complete is %t, but updated is %t", complete, updated)
 		}
 	}
 }
@@ -93,11 +102,11 @@ func TestReplaceResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "before\n" + beginMarker + "\nnew\n" + endMarker + "\nafter\n"; got != want {
-		t.Errorf("the text is %q, not %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, broken := range []string{"", beginMarker, endMarker, endMarker + beginMarker} {
 		if _, err := replaceResults(broken, "new"); err == nil {
-			t.Errorf("%q has been updated", broken)
+			t.Errorf("%q was updated", broken)
 		}
 	}
 	content, err := os.ReadFile("../../docs/benchmarks.md")
@@ -121,6 +130,6 @@ func golden(t *testing.T, file, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is another (-want +got):\n%s", file, diff)
+		t.Errorf("%s differs (-want +got):\n%s", file, diff)
 	}
 }

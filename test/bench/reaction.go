@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// edits is how many sizes a user changes, one after the other at the pace: the pods that follow need the machine too.
+	// edits is how many sizes a user changes one after the other, with pauses because the pods need the machine too.
 	edits = 100
-	// editedSize is not size.
+	// editedSize differs from size.
 	editedSize = size + 1
-	// slowestReaction is the threshold of the 99th percentile while the operator restarts.
+	// slowestReaction limits the 99th percentile while the operator restarts.
 	slowestReaction = time.Second
 )
 
-// edit changes the sizes of some Memcacheds, one after the other, and returns what followed. The time of a reaction begins
-// when the request of the user reaches the API server, or at the time notBefore if that is later, and ends when the request
-// for the Deployment is answered.
-func (r *rig) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() (time.Time, error)) (
+// edit changes the sizes of some Memcacheds one after the other and returns the reactions. A reaction begins when the user's
+// request reaches the API server, or at the time notBefore if that is later, and ends when the request for the Deployment is
+// answered.
+func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() (time.Time, error)) (
 	reactions []time.Duration, unanswered int, _ error,
 ) {
-	since, err := r.log.mark()
+	since, err := t.log.mark()
 	if err != nil {
 		return nil, 0, err
 	}
 	count := min(edits, large)
 	for i := range count {
-		// Those that are edited are all over the order in which they were created.
-		if err := r.resize(ctx, i*(large/count), newSize); err != nil {
+		// The edited Memcacheds are spread over the order of creation.
+		if err := t.resize(ctx, i*(large/count), newSize); err != nil {
 			return nil, 0, err
 		}
 		if err := pause(ctx, pace); err != nil {
@@ -46,17 +46,17 @@ func (r *rig) edit(ctx context.Context, newSize int32, user string, large int, n
 	if err != nil {
 		return nil, 0, err
 	}
-	if _, err := r.silent(ctx, since, user); err != nil {
+	if _, err := t.waitUntilQuiet(ctx, since, user); err != nil {
 		return nil, 0, err
 	}
-	reactions, unanswered = reactionsIn(r.log.requests[since:], user, began)
+	reactions, unanswered = reactionsIn(t.log.requests[since:], user, began)
 	return reactions, unanswered, nil
 }
 
-// reactionsIn finds for each change of a Memcached the next patch of its Deployment by the user.
+// reactionsIn finds the next patch of the Deployment by the user for each change of a Memcached.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
-	// In the log, the answer to a change may come before the change.
+	// The log may contain the reaction before the change.
 	requests = slices.SortedStableFunc(slices.Values(requests), func(a, b request) int { return a.received.Compare(b.received) })
 	for _, r := range requests {
 		if r.verb != "patch" || r.columnOf() != accepted {
@@ -79,8 +79,8 @@ func reactionsIn(requests []request, user string, notBefore time.Time) (reaction
 }
 
 // reactIdle measures the reactions of an operator that has nothing else to do.
-func (b *bench) reactIdle(ctx context.Context, r *rig, o *operator) error {
-	reactions, unanswered, err := r.edit(ctx, editedSize, o.user, b.options.large, anyTime)
+func (b *bench) reactIdle(ctx context.Context, t *testbed, o *operator) error {
+	reactions, unanswered, err := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
 	if err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (b *bench) reactIdle(ctx context.Context, r *rig, o *operator) error {
 // anyTime lets reactions begin with the requests of the user.
 func anyTime() (time.Time, error) { return time.Time{}, nil }
 
-// reactRestarting measures the reactions of an operator that starts, from when it is ready.
-func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
-	o, err := r.newOperator(ctx)
+// reactRestarting measures the reactions of an operator that starts, from the time when it is ready.
+func (b *bench) reactRestarting(ctx context.Context, t *testbed) error {
+	o, err := t.newOperator(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
 		at, err := o.awaitReady(ctx)
 		ready <- start{at, err}
 	}()
-	reactions, unanswered, err := r.edit(ctx, size, o.user, b.options.large, func() (time.Time, error) {
+	reactions, unanswered, err := t.edit(ctx, size, o.user, b.options.large, func() (time.Time, error) {
 		s := <-ready
 		b.report.add(reaction, fmt.Sprintf("start of the operator with %d resources until it is ready", b.options.large), "s",
 			s.at.Sub(began).Seconds())
@@ -116,7 +116,7 @@ func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
 	if err != nil {
 		return err
 	}
-	if err := o.awaitReconciles(ctx, b.options.large); err != nil { // those that nobody edits have their turn too
+	if err := o.awaitReconciles(ctx, b.options.large); err != nil { // the operator reconciles the unedited Memcacheds too
 		return err
 	}
 	name := "a new size, during a restart"
@@ -127,17 +127,17 @@ func (b *bench) reactRestarting(ctx context.Context, r *rig) error {
 }
 
 // reactRaw measures the reactions of the raw writer.
-func (b *bench) reactRaw(ctx context.Context, r *rig) error {
+func (b *bench) reactRaw(ctx context.Context, t *testbed) error {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := r.startRawWriter(working, b.options.large, apply)
+	w, err := t.startRawWriter(working, b.options.large, apply)
 	if err != nil {
 		return err
 	}
-	if err := settle(ctx, w.known); err != nil {
+	if err := waitUntilStable(ctx, w.known); err != nil {
 		return err
 	}
-	reactions, unanswered, err := r.edit(ctx, editedSize, rawUser, b.options.large, anyTime)
+	reactions, unanswered, err := t.edit(ctx, editedSize, rawUser, b.options.large, anyTime)
 	if err != nil {
 		return errors.Join(err, w.failure())
 	}
@@ -145,14 +145,14 @@ func (b *bench) reactRaw(ctx context.Context, r *rig) error {
 	return w.failure()
 }
 
-// addReactions adds percentiles of the reactions to the report; there must be one for each change.
+// addReactions reports percentiles of the reactions. Every change must have one.
 func (b *bench) addReactions(name string, reactions []time.Duration, unanswered int) {
 	b.report.add(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
 	if name != "a new size, during a restart" {
 		b.report.add(reaction, name+", p99", "ms", milliseconds(percentile(reactions, 99)))
 	}
 	b.report.add(reaction, name+", slowest", "ms", milliseconds(percentile(reactions, 100)))
-	b.report.hold(reaction, name+", without a reaction", "changes", float64(unanswered), threshold{0, true})
+	b.report.holdCount(reaction, name+", without a reaction", "changes", unanswered, 0)
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

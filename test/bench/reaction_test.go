@@ -29,9 +29,9 @@ func TestReactions(t *testing.T) {
 		patch("other", "deployments", "b", 15),
 		patch("operator", "memcacheds/status", "b", 16),
 		patch("operator", "deployments", "b", 18),
-		patch("operator", "deployments", "b", 30), // nobody asked for it
+		patch("operator", "deployments", "b", 30), // no change preceded it
 		patch("operator", "deployments", "a", 98),
-		patch("operator", "deployments", "d", 120), // logged before what it answers
+		patch("operator", "deployments", "d", 120), // logged before the change
 		patch("admin", "memcacheds", "d", 118),
 		patch("admin", "memcacheds", "c", 50),
 		refused,
@@ -39,6 +39,6 @@ func TestReactions(t *testing.T) {
 	reactions, unanswered := reactionsIn(requests, "operator", began)
 	want := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, 4 * time.Millisecond}
 	if diff := cmp.Diff(want, reactions); diff != "" || unanswered != 1 {
-		t.Errorf("unanswered is %d, not 1, or the reactions are others (-want +got):\n%s", unanswered, diff)
+		t.Errorf("unanswered is %d, want 1; reactions (-want +got):\n%s", unanswered, diff)
 	}
 }

@@ -15,75 +15,78 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Thresholds of how much later than its bare children would be available a Memcached is Ready.
+// Limits of how much later a Memcached is Ready than its bare children would be available.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond
 )
 
-// becomeReady measures how long Memcacheds take to be Ready that are created one each half second, so that nothing is
-// saturated, and how long bare children take to be available that are created at the same pace without an operator: half of
-// them before and half after, since a cluster becomes slower the more there is in it.
-func (b *bench) becomeReady(ctx context.Context, r *rig) error {
+// becomeReady measures how long Memcacheds that are created every half second, so that nothing is saturated, take to become
+// Ready, and how long bare children take to become available at the same pace without an operator. Half of the bare children
+// are created before the Memcacheds and half after, because a cluster slows down as it fills.
+func (b *bench) becomeReady(ctx context.Context, t *testbed) error {
 	n := b.options.paced
-	if err := r.createNamespaces(ctx, 2*n, true); err != nil {
+	if err := t.createNamespaces(ctx, 2*n, true); err != nil {
 		return err
 	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	available, err := r.tally(following, &appsv1.DeploymentList{}, isAvailable)
+	available, err := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	if err != nil {
 		return err
 	}
-	ready, err := r.tally(following, memcachedList(), isReady)
+	defer available.stop()
+	ready, err := t.countObjects(ctx, memcachedList(), isReady)
 	if err != nil {
 		return err
 	}
+	defer ready.stop()
 	bare := newStopwatch()
-	if err := b.createBare(ctx, r, bare, n, n+n/2); err != nil {
+	if err := t.createBare(ctx, bare, available, n, n+n/2, n/2); err != nil {
 		return err
 	}
-	if _, err := available.reach(ctx, n/2); err != nil {
-		return fmt.Errorf("waiting for Deployments to be available: %w", err)
-	}
-	o, err := r.startOperator(ctx)
+	o, err := t.startOperator(ctx)
 	if err != nil {
 		return err
 	}
 	ours := newStopwatch()
-	err = onSchedule(ctx, evenly(n, pace), func(i int) error { return ours.create(ctx, r.k8s, memcachedNumber(i)) })
+	err = onSchedule(ctx, evenly(n, pace), func(i int) error { return ours.create(ctx, t.k8s, memcachedNumber(i)) })
 	if err != nil {
 		return err
 	}
-	if _, err := ready.reach(ctx, n); err != nil {
+	if _, err := ready.waitFor(ctx, n); err != nil {
 		return fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
 	}
 	if err := o.stop(); err != nil {
 		return err
 	}
-	if err := b.createBare(ctx, r, bare, n+n/2, 2*n); err != nil {
+	if err := t.createBare(ctx, bare, available, n+n/2, 2*n, 2*n); err != nil {
 		return err
 	}
-	if _, err := available.reach(ctx, 2*n); err != nil {
-		return fmt.Errorf("waiting for Deployments to be available: %w", err)
-	}
-	b.addReadiness(between(ours.began, ready.firsts()), between(ours.began, available.firsts()), between(bare.began, available.firsts()))
+	deployments := available.firstMatches()
+	b.addReadiness(between(ours.began, ready.firstMatches()), between(ours.began, deployments), between(bare.began, deployments))
 	return nil
 }
 
-// createBare creates the children of the Memcacheds from first to before end, one set each half second.
-func (*bench) createBare(ctx context.Context, r *rig, began *stopwatch, first, end int) error {
+// createBare creates the children of the Memcacheds from first to before end, one set every half second, and waits until all
+// Deployments are available, including those of earlier calls.
+func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) error {
 	children, err := childrenOf(end)
 	if err != nil {
 		return err
 	}
-	return onSchedule(ctx, evenly(end-first, pace), func(i int) error {
-		return began.create(ctx, r.k8s, children[first+i]...)
+	err = onSchedule(ctx, evenly(end-first, pace), func(i int) error {
+		return began.create(ctx, t.k8s, children[first+i]...)
 	})
+	if err != nil {
+		return err
+	}
+	if _, err := available.waitFor(ctx, all); err != nil {
+		return fmt.Errorf("waiting for Deployments to be available: %w", err)
+	}
+	return nil
 }
 
-// addReadiness adds to the report how long Memcacheds took to be Ready, their Deployments to be available, and those of the
-// bare children.
+// addReadiness reports how long Memcacheds took to become Ready, and their Deployments and those of the bare children to
+// become available.
 func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	for _, p := range []struct {
 		percent float64
@@ -102,7 +105,7 @@ func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	}
 }
 
-// stopwatch knows when what is measured has begun.
+// stopwatch records when each measurement began.
 type stopwatch struct {
 	mutex sync.Mutex
 	began map[types.NamespacedName]time.Time
@@ -110,7 +113,7 @@ type stopwatch struct {
 
 func newStopwatch() *stopwatch { return &stopwatch{began: map[types.NamespacedName]time.Time{}} }
 
-// create creates objects of one name at once. What is measured begins before the requests are sent.
+// create creates objects of one name concurrently. The measurement begins before the requests are sent.
 func (s *stopwatch) create(ctx context.Context, k8s client.Client, objects ...client.Object) error {
 	s.mutex.Lock()
 	s.began[client.ObjectKeyFromObject(objects[0])] = time.Now()

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReadinessIsJudgedByTheDifference(t *testing.T) {
+func TestReadinessVerdictUsesTheDifference(t *testing.T) {
 	b := &bench{}
 	ms := func(values ...int) []time.Duration {
 		var durations []time.Duration
@@ -20,10 +20,6 @@ func TestReadinessIsJudgedByTheDifference(t *testing.T) {
 		return durations
 	}
 	b.addReadiness(ms(200, 300, 900), ms(150, 160, 170), ms(140, 145, 150))
-	got := map[string]verdict{}
-	for _, one := range b.report.Results {
-		got[one.Name+" "+number(one.Value)] = one.verdict()
-	}
 	want := map[string]verdict{
 		"two resources a second, each until it is Ready, p50 300":          informative,
 		"two resources a second, each until it is Ready, p99 900":          informative,
@@ -34,7 +30,7 @@ func TestReadinessIsJudgedByTheDifference(t *testing.T) {
 		"Ready later than bare children are available, p50 155":            missed,
 		"Ready later than bare children are available, p99 750":            missed,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the verdicts are others (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, verdicts(b.report.Results)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }

@@ -18,20 +18,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// child names an object that belongs to a Memcached.
 type child struct {
 	resource string
 	name     types.NamespacedName
 }
 
-// creation is when an operator has created a child.
+// creation is the creation of a child by an operator.
 type creation struct {
 	child
-	// at is how long after the first Memcached was created its request reached the API server.
+	// at is how long after the creation of the first Memcached the request reached the API server.
 	at time.Duration
 }
 
-// creationsIn finds in the audit log when the children of n Memcacheds were created by a user, in that order.
+// creationsIn finds in the audit log when a user created the children of n Memcacheds, in order of time.
 func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
 	var creations []creation
 	for _, r := range requests {
@@ -47,22 +46,21 @@ func creationsIn(requests []request, user string, began time.Time, n int) ([]cre
 	return creations, nil
 }
 
-// createAtOnce creates sets of children as fast as it can.
-func (r *rig) createAtOnce(ctx context.Context, sets [][]client.Object) error {
+func (t *testbed) createAtOnce(ctx context.Context, sets [][]client.Object) error {
 	return inParallel(len(sets), func(i int) error {
 		var failures []error
 		for _, object := range sets[i] {
-			failures = append(failures, r.k8s.Create(ctx, object))
+			failures = append(failures, t.k8s.Create(ctx, object))
 		}
 		return errors.Join(failures...)
 	})
 }
 
-// replay creates each child when the operator created it.
-func (r *rig) replay(ctx context.Context, sets [][]client.Object, creations []creation) error {
+// replay creates each child at the time at which the operator created it.
+func (t *testbed) replay(ctx context.Context, sets [][]client.Object, creations []creation) error {
 	objects := map[child]client.Object{}
 	for _, object := range slices.Concat(sets...) {
-		kind, err := r.k8s.GroupVersionKindFor(object)
+		kind, err := t.k8s.GroupVersionKindFor(object)
 		if err != nil {
 			return err
 		}
@@ -76,25 +74,26 @@ func (r *rig) replay(ctx context.Context, sets [][]client.Object, creations []cr
 		}
 		times = append(times, c.at)
 	}
-	return onSchedule(ctx, times, func(i int) error { return r.k8s.Create(ctx, objects[creations[i].child]) })
+	return onSchedule(ctx, times, func(i int) error { return t.k8s.Create(ctx, objects[creations[i].child]) })
 }
 
-// bareChildren measures how long the children of n Memcacheds take to be available when no operator creates them.
+// bareChildren measures how long the children of n Memcacheds take to become available when no operator creates them.
 func (b *bench) bareChildren(
-	ctx context.Context, r *rig, n int, create func(context.Context, [][]client.Object) error,
+	ctx context.Context, t *testbed, n int, create func(context.Context, [][]client.Object) error,
 ) (took time.Duration, _ error) {
-	if err := r.createNamespaces(ctx, n, true); err != nil {
+	if err := t.createNamespaces(ctx, n, true); err != nil {
 		return 0, err
 	}
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
-	available, err := r.tally(following, &appsv1.DeploymentList{}, isAvailable)
+	available, err := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.versions(following); err != nil { // as many watches as beside the operator
+	defer available.stop()
+	v, err := t.trackVersions(ctx) // as many watches as in the measurement of the operator
+	if err != nil {
 		return 0, err
 	}
+	defer v.stop()
 	children, err := childrenOf(n)
 	if err != nil {
 		return 0, err
@@ -104,12 +103,12 @@ func (b *bench) bareChildren(
 		return 0, err
 	}
 	created := time.Since(began)
-	done, err := available.reach(ctx, n)
+	done, err := available.waitFor(ctx, n)
 	if err != nil {
 		return 0, fmt.Errorf("waiting for Deployments to be available: %w", err)
 	}
 	took = done.Sub(began)
-	b.say("%d bare sets of children, created in %.1f s, are available after %.1f s", n, created.Seconds(), took.Seconds())
+	b.logf("%d bare sets of children, created in %.1f s, are available after %.1f s", n, created.Seconds(), took.Seconds())
 	return took, nil
 }
 

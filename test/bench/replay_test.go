@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,13 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestCreations finds the three children of one Memcached among everything else.
+// TestCreations finds the three children of one Memcached among other requests.
 func TestCreations(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	name := types.NamespacedName{Namespace: "caches-000", Name: "a"}
 	sent := func(user, resource string, code, ms int) request {
 		return request{
-			user: user, verb: "patch", resource: resource, object: name, code: code, received: began.Add(time.Duration(ms) * time.Millisecond),
+			user: user, verb: "patch", resource: resource, object: name, code: code,
+			received: began.Add(time.Duration(ms) * time.Millisecond),
 		}
 	}
 	requests := []request{
@@ -36,7 +38,7 @@ func TestCreations(t *testing.T) {
 		sent("operator", "services", http.StatusCreated, 3),
 		sent("operator", "poddisruptionbudgets", http.StatusCreated, 5),
 		sent("operator", "services", http.StatusConflict, 6),
-		sent("operator", "deployments", http.StatusOK, 9), // changes it
+		sent("operator", "deployments", http.StatusOK, 9), // an update
 		sent("operator", "events", http.StatusCreated, 10),
 		sent("operator", "memcacheds/status", http.StatusOK, 11),
 	}
@@ -50,14 +52,14 @@ func TestCreations(t *testing.T) {
 		{child{"deployments", name}, 7 * time.Millisecond},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(creation{}, child{})); diff != "" {
-		t.Errorf("the creations are others (-want +got):\n%s", diff)
+		t.Errorf("creations (-want +got):\n%s", diff)
 	}
 	if _, err := creationsIn(requests, "operator", began, 2); err == nil || !strings.Contains(err.Error(), "2 Memcacheds") {
-		t.Errorf("of a child that is missing, the error is %v", err)
+		t.Errorf("with a missing child: got the error %v", err)
 	}
 }
 
-// TestReplay creates the children of two Memcacheds in another order than they are rendered in, at the recorded times.
+// TestReplay creates the children of two Memcacheds at the recorded times, in another order than they are rendered in.
 func TestReplay(t *testing.T) {
 	t.Chdir("../..")
 	sets, err := childrenOf(2)
@@ -87,33 +89,28 @@ func TestReplay(t *testing.T) {
 				return err
 			},
 		}
-		r := &rig{k8s: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(funcs).Build()}
-		if err := r.replay(t.Context(), sets, creations); err != nil {
+		bed := &testbed{k8s: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithInterceptorFuncs(funcs).Build()}
+		if err := bed.replay(t.Context(), sets, creations); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(creations, created, cmp.AllowUnexported(creation{}, child{})); diff != "" {
-			t.Errorf("what was created is another (-recorded +replayed):\n%s", diff)
+			t.Errorf("creations (-recorded +replayed):\n%s", diff)
 		}
-		if err := r.replay(t.Context(), sets[:1], creations); err == nil || !strings.Contains(err.Error(), "no child") {
-			t.Errorf("of a child of nobody, the error is %v", err)
+		if err := bed.replay(t.Context(), sets[:1], creations); err == nil || !strings.Contains(err.Error(), "no child") {
+			t.Errorf("with an unknown child: got the error %v", err)
 		}
 	})
 }
 
-func TestEndToEndIsJudgedByTheReplay(t *testing.T) {
+func TestEndToEndVerdictUsesTheReplay(t *testing.T) {
 	b := &bench{burst: burst{operator: 88 * time.Second, replayed: 80 * time.Second, atOnce: 44 * time.Second}}
 	b.addEndToEnd(1000)
-	got := map[string]verdict{}
-	for _, one := range b.report.Results {
-		if one.Unit == "times" {
-			got[one.Name+" "+number(one.Value)] = one.verdict()
-		}
-	}
+	times := slices.DeleteFunc(b.report.Results, func(one *result) bool { return one.Unit != "times" })
 	want := map[string]verdict{
 		"1000 resources until the last is Ready, ratio 1.10":                                 holds,
 		"1000 resources until the last is Ready, ratio to those created at once (aim 1.4) 2": informative,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the verdicts are others (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, verdicts(times)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // metric is the name of a group of results.
 type metric string
 
-// What is measured; docs/benchmarks.md defines each.
+// docs/benchmarks.md defines the metrics.
 const (
 	converge   metric = "M1"
 	operations metric = "M2"
@@ -30,29 +30,26 @@ var allMetrics = []metric{
 	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, hostility,
 }
 
-// threshold is what a result must hold.
 type threshold struct {
-	// most is the largest value that is good enough.
+	// most is the largest accepted value.
 	most float64
-	// exact says that the value is a count, which does not depend on the speed of the machine.
+	// exact means that the value is a count, which does not depend on the speed of the machine.
 	exact bool
 }
 
-// result is a measured value.
 type result struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
-	// Value is the median of the samples, one for each round; of an exact one the largest.
+	// Value is the median of the samples, one from each round; for an exact result it is the maximum.
 	Value   float64   `json:"value"`
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
-	// AtMost is the threshold; without one the value is for information.
+	// AtMost is the threshold. A value without one is informative.
 	AtMost *float64 `json:"atMost,omitempty"`
-	// Exact says that the value is a count, which does not depend on the speed of the machine.
+	// Exact means that the value is a count, which does not depend on the speed of the machine.
 	Exact bool `json:"exact,omitempty"`
 }
 
-// verdict says whether the value is within its threshold.
 func (r *result) verdict() verdict {
 	switch {
 	case r.AtMost == nil:
@@ -72,12 +69,12 @@ const (
 	missed      verdict = "missed"
 )
 
-// phase are the requests of one client in one part of the benchmark.
+// phase holds the requests of one client in one part of the benchmark.
 type phase struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
 	Counts counts `json:"counts"`
-	// NoOps is how many of the accepted writes changed nothing; negative if that was not counted.
+	// NoOps is how many accepted writes changed nothing; negative if they were not counted.
 	NoOps int `json:"noOps"`
 }
 
@@ -88,7 +85,6 @@ type report struct {
 	Phases     []phase    `json:"phases"`
 }
 
-// conditions are what the results depend on.
 type conditions struct {
 	Time       time.Time     `json:"time"`
 	CPUs       int           `json:"cpus"`
@@ -101,7 +97,7 @@ type conditions struct {
 	Duration   time.Duration `json:"duration"`
 }
 
-// add records a sample of a value for information.
+// add records a sample of an informative value.
 func (r *report) add(m metric, name, unit string, value float64) *result {
 	i := slices.IndexFunc(r.Results, func(one *result) bool { return one.Metric == m && one.Name == name })
 	if i < 0 {
@@ -123,7 +119,12 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// missed returns the results that are not within their thresholds; of counts only, if exact is true.
+// holdCount records a sample of a count that has a threshold.
+func (r *report) holdCount(m metric, name, unit string, value, most int) {
+	r.hold(m, name, unit, float64(value), threshold{float64(most), true})
+}
+
+// missed returns the results that exceed their thresholds; only counts if exact is true.
 func (r *report) missed(exact bool) []*result {
 	var found []*result
 	for _, one := range r.Results {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -24,21 +23,17 @@ import (
 
 const (
 	resyncUser = "operator-resync"
-	// resyncPeriod is how often the caches hand out everything again: in the operator every ten hours. By the first time, the
-	// operator has looked at everything once.
+	// resyncPeriod is how often the caches deliver everything again, which in the operator is every ten hours. Before the
+	// first resync, the operator has reconciled everything once.
 	resyncPeriod = time.Minute
-	// resyncs is how often that is waited for.
+	// resyncs is the number of resyncs that are measured.
 	resyncs = 2
 )
 
-// resync counts what the operator asks for when its caches hand out all n Memcacheds and their children again and again.
-// The operator has no flag for the period, so its controller runs in the process of the benchmark.
-func (b *bench) resync(ctx context.Context, r *rig, n int) error {
-	file, err := r.cluster.KubeconfigFile(resyncUser, measured, serviceAccounts)
-	if err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", file)
+// resync counts the requests of the operator when its caches deliver all n Memcacheds and their children again. The operator
+// has no flag for the period, so its controller runs in the process of the benchmark.
+func (b *bench) resync(ctx context.Context, t *testbed, n int) error {
+	config, err := t.clientConfig(resyncUser)
 	if err != nil {
 		return err
 	}
@@ -49,7 +44,7 @@ func (b *bench) resync(ctx context.Context, r *rig, n int) error {
 	options := controllers.CacheOptions("")
 	options.SyncPeriod = ptr.To(resyncPeriod)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: r.k8s.Scheme(), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: t.k8s.Scheme(), Cache: options, Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		return err
@@ -62,18 +57,18 @@ func (b *bench) resync(ctx context.Context, r *rig, n int) error {
 	if err != nil {
 		return err
 	}
-	since, err := r.log.mark()
+	since, err := t.log.mark()
 	if err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(running) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
 	err = awaitResyncs(running, n)
 	cancel()
-	if err := errors.Join(err, <-ended); err != nil {
+	if err := errors.Join(err, <-stopped); err != nil {
 		return err
 	}
-	requests, err := r.log.since(since, resyncUser)
+	requests, err := t.log.since(since, resyncUser)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// onSchedule calls do with each index at its time from now on, whether or not earlier calls have returned, and returns the first error.
-// The times are sorted.
+// onSchedule calls do with each index at its time from now on, whether or not earlier calls have returned, and returns the
+// first error. The times must be sorted.
 func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error) error {
 	began := time.Now()
 	group, working := errgroup.WithContext(ctx)
@@ -28,7 +28,6 @@ func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error
 	return context.Cause(ctx)
 }
 
-// evenly returns the times of n calls with an interval between them.
 func evenly(n int, interval time.Duration) []time.Duration {
 	times := make([]time.Duration, n)
 	for i := range times {
@@ -37,7 +36,7 @@ func evenly(n int, interval time.Duration) []time.Duration {
 	return times
 }
 
-// between returns how long each of those took that have both begun and ended.
+// between returns the durations of everything that has both begun and ended.
 func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
 	var took []time.Duration
 	for name, end := range ended {

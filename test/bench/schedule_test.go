@@ -33,7 +33,7 @@ func TestOnSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(times, called); diff != "" {
-			t.Errorf("the calls were at other times (-want +got):\n%s", diff)
+			t.Errorf("times of the calls (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -48,7 +48,7 @@ func TestOnScheduleEndsWithTheFirstError(t *testing.T) {
 			return failure
 		})
 		if !errors.Is(err, failure) || calls != 1 || time.Since(began) != time.Second {
-			t.Errorf("after %s and %d calls, the error is %v", time.Since(began), calls, err)
+			t.Errorf("after %s and %d calls: got the error %v", time.Since(began), calls, err)
 		}
 	})
 }
@@ -58,13 +58,13 @@ func TestOnScheduleEndsWithItsContext(t *testing.T) {
 	cancel()
 	err := onSchedule(ctx, []time.Duration{time.Hour}, func(int) error { return nil })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got the error %v", err)
 	}
 }
 
 func TestEvenly(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{0, 500, 1000}, evenly(3, 500)); diff != "" {
-		t.Errorf("the times are others (-want +got):\n%s", diff)
+		t.Errorf("times (-want +got):\n%s", diff)
 	}
 }
 
@@ -75,11 +75,12 @@ func TestBetween(t *testing.T) {
 	ended := map[types.NamespacedName]time.Time{
 		name("a"): at.Add(3 * time.Second), name("b"): at.Add(2 * time.Second), name("other"): at.Add(time.Second),
 	}
-	if diff := cmp.Diff([]time.Duration{time.Second, 3 * time.Second}, slices.Sorted(slices.Values(between(began, ended)))); diff != "" {
-		t.Errorf("between them are other times (-want +got):\n%s", diff)
+	took := slices.Sorted(slices.Values(between(began, ended)))
+	if diff := cmp.Diff([]time.Duration{time.Second, 3 * time.Second}, took); diff != "" {
+		t.Errorf("durations (-want +got):\n%s", diff)
 	}
 	want := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 	if diff := cmp.Diff(want, slices.Sorted(slices.Values(elapsed(at, ended)))); diff != "" {
-		t.Errorf("other times have elapsed (-want +got):\n%s", diff)
+		t.Errorf("elapsed times (-want +got):\n%s", diff)
 	}
 }

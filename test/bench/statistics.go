@@ -19,7 +19,7 @@ func percentile(values []time.Duration, p float64) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// median is the middle one of the values, or the mean of the two in the middle; zero if there are none.
+// median is the middle value, or the mean of the two middle values; zero if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -27,7 +27,7 @@ func TestPercentile(t *testing.T) {
 		{hundred, 99.5, 100},
 	} {
 		if got := percentile(test.values, test.p); got != test.want {
-			t.Errorf("the %g-th percentile of %v is %d, not %d", test.p, test.values, got, test.want)
+			t.Errorf("the %g-th percentile of %v is %d, want %d", test.p, test.values, got, test.want)
 		}
 	}
 	if hundred[0] != 100 {
@@ -46,7 +46,7 @@ func TestMedian(t *testing.T) {
 		{[]float64{4, 1, 3, 2}, 2.5},
 	} {
 		if got := median(test.values); got != test.want {
-			t.Errorf("the median of %v is %g, not %g", test.values, got, test.want)
+			t.Errorf("the median of %v is %g, want %g", test.values, got, test.want)
 		}
 	}
 }

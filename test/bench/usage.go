@@ -12,20 +12,20 @@ import (
 
 const mebibyte = 1 << 20
 
-// usage is what Linux says of a process.
+// usage is what Linux reports about a process.
 type usage struct {
 	// cpu is the processor time of all threads.
 	cpu time.Duration
-	// resident and peak are the memory in use, now and at most, in MiB.
+	// resident and peak are the current and the largest memory in use, in MiB.
 	resident, peak float64
-	// program is how much of it, now, are pages of files, which is the program itself.
+	// program is how much of the current memory are pages of files, such as the program itself.
 	program float64
 }
 
 func usageOf(pid int) (usage, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return usage{}, fmt.Errorf("the usage of processes is read from Linux: %w", err)
+		return usage{}, fmt.Errorf("reading the usage of a process, which takes Linux: %w", err)
 	}
 	stat, err := process.Stat()
 	if err != nil {
@@ -43,7 +43,7 @@ func usageOf(pid int) (usage, error) {
 	}, nil
 }
 
-// memoryOfMachine says how much memory there is; nothing where it cannot be known.
+// memoryOfMachine returns the memory of the machine as text; empty where it is unknown.
 func memoryOfMachine() string {
 	machine, err := procfs.NewDefaultFS()
 	if err != nil {

@@ -6,10 +6,7 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -19,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -36,8 +34,8 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// cluster plays what a cluster does around the operator, in all namespaces: the Deployment controller and the kubelet, as
-// a sequence of the steps that they take for a rollout, and the garbage collector. Names and steps are always the same.
+// cluster simulates the controllers around the operator in all namespaces: the Deployment controller and the kubelet, as the
+// sequence of steps in a rollout, and the garbage collector. Names and steps are deterministic.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -70,7 +68,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 	return stopped, nil
 }
 
-// Reconcile does what there is to do for the objects of one name.
+// Reconcile takes the next steps for the objects of one name.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if err := c.collectGarbage(ctx, request.NamespacedName); err != nil {
 		return reconcile.Result{}, err
@@ -87,9 +85,9 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if deployment.UID == "" || !ownedByMemcached(deployment) {
 		deployment = &appsv1.Deployment{}
 	}
-	err = c.roll(ctx, deployment, pods)
+	err = c.rollOut(ctx, deployment, pods)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a cache that lags: at once, with a backoff
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
 	}
 	return reconcile.Result{}, err
 }
@@ -102,7 +100,7 @@ func ownedByMemcached(object client.Object) bool {
 // collectGarbage deletes the objects whose Memcached is gone.
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
 	mc := &cachev1alpha1.Memcached{}
-	asked := false
+	fetched := false
 	for _, object := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
 		if err := c.client.Get(ctx, name, object); apierrors.IsNotFound(err) {
 			continue
@@ -112,11 +110,11 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 		if !ownedByMemcached(object) {
 			continue
 		}
-		if !asked {
+		if !fetched {
 			if err := client.IgnoreNotFound(c.live.Get(ctx, name, mc)); err != nil {
 				return err
 			}
-			asked = true
+			fetched = true
 		}
 		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != mc.UID {
 			err := client.IgnoreNotFound(c.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
@@ -128,7 +126,7 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 	return nil
 }
 
-// podsOf are the pods of the Deployment of a name, also of one that is gone.
+// podsOf returns the pods of the Deployment with a name, even if it is gone.
 func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
@@ -137,8 +135,9 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }), err
 }
 
-// roll takes the steps of a rollout: the Deployment is seen, its pods are created, they become ready, the others go.
-func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
+// rollOut takes the steps of a rollout: it observes the Deployment, creates its pods, makes them ready, and deletes the
+// others.
+func (c *cluster) rollOut(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
 	var current, others, orphans []corev1.Pod
 	hash := templateHash(d)
 	index, size := 0, int(ptr.Deref(d.Spec.Replicas, 0))
@@ -153,11 +152,11 @@ func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.
 			others = append(others, pod)
 		}
 	}
-	// Those of a Deployment that is gone first: the pods of the present one may have their names.
+	// Pods of a Deployment that is gone go first: the pods of the current one may have their names.
 	if err := c.remove(ctx, orphans); err != nil || d.UID == "" {
 		return err
 	}
-	if err := c.see(ctx, d, hash, current, others); err != nil {
+	if err := c.observe(ctx, d, hash, current, others); err != nil {
 		return err
 	}
 	for i := range size {
@@ -171,7 +170,7 @@ func (c *cluster) roll(ctx context.Context, d *appsv1.Deployment, pods []corev1.
 	return c.report(ctx, d, size, size, size, "NewReplicaSetAvailable")
 }
 
-// remove deletes these pods, and no others of their names.
+// remove deletes these pods, but no others with their names.
 func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
 		err := c.client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID})
@@ -182,8 +181,8 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// see gives a new template its revision and reports how far the rollout is.
-func (c *cluster) see(ctx context.Context, d *appsv1.Deployment, hash string, current, others []corev1.Pod) error {
+// observe gives a new template its revision and reports the progress of the rollout.
+func (c *cluster) observe(ctx context.Context, d *appsv1.Deployment, hash string, current, others []corev1.Pod) error {
 	if d.Annotations["test.example.com/template"] != hash {
 		revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
 		before := d.DeepCopy()
@@ -239,7 +238,7 @@ func newPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
 	}
 }
 
-// report writes the status of a Deployment unless it says that already.
+// report writes the status of a Deployment unless it is up to date.
 func (c *cluster) report(ctx context.Context, d *appsv1.Deployment, replicas, updated, ready int, reason string) error {
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation,
@@ -251,10 +250,8 @@ func (c *cluster) report(ctx context.Context, d *appsv1.Deployment, replicas, up
 			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason,
 		}},
 	}
-	now, err := json.Marshal(status)
-	was, errWas := json.Marshal(d.Status)
-	if err := errors.Join(err, errWas); err != nil || bytes.Equal(now, was) {
-		return err
+	if equality.Semantic.DeepEqual(status, d.Status) {
+		return nil
 	}
 	d.Status = status
 	return c.client.Status().Update(ctx, d)
@@ -270,12 +267,9 @@ func progressOf(d *appsv1.Deployment) string {
 }
 
 func podReady(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
 }
 
 func readyPods(pods []corev1.Pod) int {
@@ -288,13 +282,9 @@ func readyPods(pods []corev1.Pod) int {
 	return ready
 }
 
-// templateHash names the pods of a template.
+// templateHash identifies the pods of a template.
 func templateHash(d *appsv1.Deployment) string {
-	text, err := json.Marshal(d.Spec.Template)
-	if err != nil {
-		panic(err)
-	}
 	hash := fnv.New32a()
-	hash.Write(text)
+	hash.Write(mustMarshal(d.Spec.Template))
 	return strconv.FormatUint(uint64(hash.Sum32()), 36)
 }

@@ -15,44 +15,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// refuse answers in the place of the API server.
+// refuse responds in place of the API server.
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	text, err := json.Marshal(metav1.Status{
+	w.Write(failure(code, reason, message))
+}
+
+// failure is the body of an error response.
+func failure(code int, reason metav1.StatusReason, message string) []byte {
+	return mustMarshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 	})
+}
+
+func mustMarshal(value any) []byte {
+	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}
-	w.Write(text)
+	return text
 }
 
-// fault is one thing that goes wrong, once.
+// fault is one failure that is injected once.
 type fault struct {
 	// what is its name.
 	what string
-	// write, nth and turn say which write it is for; or watch, which resource's watch.
+	// write, nth and step identify a write; or watch identifies the watch of a resource.
 	write     string
-	nth, turn int
+	nth, step int
 	watch     string
 }
 
-// concerns says whether the fault is for a write.
-func (f *fault) concerns(w write) bool {
-	return f.write == w.kind() && f.nth == w.nth && f.turn == w.turn
+// matches reports whether the fault is for a write.
+func (f *fault) matches(w write) bool {
+	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// String is the part of a plan's name after the scenario.
+// String is the part of a plan's name that follows the scenario.
 func (f *fault) String() string {
 	if f.watch != "" {
 		return f.watch + "/" + f.what
 	}
-	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.write), f.turn, f.nth, f.what)
+	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.write), f.step, f.nth, f.what)
 }
 
-// What can happen to a write.
+// Faults of writes.
 const (
 	crashBefore  = "crash-before"
 	crashAfter   = "crash-after"
@@ -66,14 +75,14 @@ const (
 
 var writeFaults = []string{crashBefore, crashAfter, lostResponse, forbidden403, conflict409, retry429, internal500, timeout}
 
-// commits says whether the API server receives the write all the same.
+// commits reports whether the API server receives the write nevertheless.
 func (f *fault) commits() bool { return f.what == crashAfter || f.what == lostResponse }
 
-// answer is what the operator sees of the write.
-func (f *fault) answer(l *listener, w http.ResponseWriter, r *http.Request) {
+// respond sends the operator the response to the write, or none.
+func (f *fault) respond(l *listener, w http.ResponseWriter, r *http.Request) {
 	switch f.what {
 	case crashBefore, crashAfter:
-		l.closed.Store(true) // from this moment on
+		l.closed.Store(true) // before the operator can send another request
 		go l.crash()
 		panic(http.ErrAbortHandler)
 	case lostResponse:
@@ -88,7 +97,7 @@ func (f *fault) answer(l *listener, w http.ResponseWriter, r *http.Request) {
 	case internal500:
 		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: leader changed")
 	case timeout:
-		io.Copy(io.Discard, r.Body) // the server looks for the end of the connection after the end of the body
+		io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		select {                    // until the operator gives up
 		case <-r.Context().Done():
 		case <-l.down:

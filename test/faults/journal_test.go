@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// kinds are what the operator watches, by their resources.
+// kinds are what the operator watches, by resource.
 var kinds = map[string]client.ObjectList{
 	"memcacheds":           &cachev1alpha1.MemcachedList{},
 	"deployments":          &appsv1.DeploymentList{},
@@ -32,10 +33,8 @@ var kinds = map[string]client.ObjectList{
 	"pods":                 &corev1.PodList{},
 }
 
-// resources are the names of kinds, sorted.
 var resources = slices.Sorted(maps.Keys(kinds))
 
-// entry is a change of an object.
 type entry struct {
 	resource string
 	// event is Added, Modified or Deleted.
@@ -45,41 +44,38 @@ type entry struct {
 	object  client.Object
 }
 
-// key is the resource and the name.
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 
-// journal is every change of every object of the kinds, in the order in which the API server made them.
+// journal contains every change of every object of the kinds, in the order in which the API server made them.
 type journal struct {
 	mutex   sync.Mutex
-	changed *sync.Cond
+	changed chan struct{}      // closed and replaced at each change
 	entries map[string][]entry // by namespace
 }
 
 func newJournal() *journal {
-	j := &journal{entries: map[string][]entry{}}
-	j.changed = sync.NewCond(&j.mutex)
-	return j
+	return &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
 }
 
-// follow writes the journal until the context ends.
+// follow records changes until the context ends.
 func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	for resource, list := range kinds {
-		// As of now: an API server that does nothing else has not much to tell.
+		// The watches start now: they need not deliver what exists.
 		list := list.DeepCopyObject().(client.ObjectList)
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("list %s: %w", resource, err)
 		}
 		go func() {
 			for ctx.Err() == nil {
-				j.write(ctx, c, resource, list)
+				j.record(ctx, c, resource, list)
 			}
 		}()
 	}
 	return nil
 }
 
-// write follows one watch to its end. The list holds where the next one has to go on.
-func (j *journal) write(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
+// record consumes one watch to its end. The list holds the version at which the next watch starts.
+func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()
 	options := &client.ListOptions{}
 	options.Raw = options.AsListOptions()
@@ -112,67 +108,50 @@ func (j *journal) add(e entry) {
 	defer j.mutex.Unlock()
 	namespace := e.object.GetNamespace()
 	j.entries[namespace] = append(j.entries[namespace], e)
-	j.changed.Broadcast()
+	close(j.changed)
+	j.changed = make(chan struct{})
 }
 
-// of are the changes in a namespace so far. The watches of the kinds are not equally fast, so they are sorted here.
+// of returns the changes in a namespace so far. It sorts them because the watches are not equally fast.
 func (j *journal) of(namespace string) []entry {
 	j.mutex.Lock()
 	entries := slices.Clone(j.entries[namespace])
 	j.mutex.Unlock()
-	slices.SortStableFunc(entries, func(a, b entry) int {
-		switch {
-		case a.version < b.version:
-			return -1
-		case a.version > b.version:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.version, b.version) })
 	return entries
 }
 
-// forget drops what is known of a namespace.
 func (j *journal) forget(namespace string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	delete(j.entries, namespace)
 }
 
-// await returns when the check has nothing missing, which it is asked after every change in any namespace.
+// await waits until the check reports nothing missing. It calls the check after every change in the namespace.
 func (j *journal) await(ctx context.Context, namespace string, check func(objects) string) error {
-	stop := context.AfterFunc(ctx, func() {
-		j.mutex.Lock()
-		defer j.mutex.Unlock()
-		j.changed.Broadcast()
-	})
-	defer stop()
-	seen := -1
-	missing := ""
+	checked, missing := -1, ""
 	for {
-		entries := j.of(namespace)
-		if len(entries) != seen {
-			seen = len(entries)
-			if missing = check(latest(entries)); missing == "" {
+		j.mutex.Lock()
+		count, changed := len(j.entries[namespace]), j.changed
+		j.mutex.Unlock()
+		if count != checked {
+			checked = count
+			if missing = check(latest(j.of(namespace))); missing == "" {
 				return nil
 			}
 		}
-		if ctx.Err() != nil {
+		select {
+		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
+		case <-changed:
 		}
-		j.mutex.Lock()
-		for len(j.entries[namespace]) == seen && ctx.Err() == nil {
-			j.changed.Wait()
-		}
-		j.mutex.Unlock()
 	}
 }
 
-// objects are those of a namespace that exist, by resource and name.
+// objects are the existing objects of a namespace, by resource and name.
 type objects map[string]client.Object
 
-// latest is what is left after the changes.
+// latest returns the objects that exist after the changes.
 func latest(entries []entry) objects {
 	found := objects{}
 	for _, e := range entries {
@@ -185,13 +164,13 @@ func latest(entries []entry) objects {
 	return found
 }
 
-// get returns an object of the name that every Memcached of the scenarios has; nil if there is none.
+// get returns the object of the resource that has the name of the Memcached; nil if there is none.
 func get[T client.Object](o objects, resource string) T {
 	object, _ := o[resource+"/"+cacheName].(T)
 	return object
 }
 
-// pods are the pods of the Memcached, sorted by name.
+// pods returns the pods of the Memcached, sorted by name.
 func (o objects) pods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, key := range slices.Sorted(maps.Keys(o)) {

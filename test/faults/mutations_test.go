@@ -18,19 +18,19 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// TestMutations expects each test to pass, and to fail with its mutation, which is applied to nothing but what the compiler
-// reads: make test-mutations.
+// TestMutations runs the test of each pattern twice: it must pass, and with the mutation it must fail. Only the compiler sees
+// the mutation: make test-mutations.
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
 			original := read(t, testenv.Path(p.file))
 			if output, err := p.testWith(t, original); err != nil {
-				t.Fatalf("%s fails with the defence: %v\n%s", p.test, err, output)
+				t.Fatalf("%s fails without the mutation: %v\n%s", p.test, err, output)
 			}
 			output, err := p.testWith(t, p.mutate(original))
 			switch {
 			case err == nil:
-				t.Errorf("%s passes without the defence:\n%s", p.test, output)
+				t.Errorf("%s passes with the mutation:\n%s", p.test, output)
 			case !strings.Contains(output, "FAIL") || slices.ContainsFunc([]string{"[build failed]", "[setup failed]", "none of the plans"},
 				func(text string) bool { return strings.Contains(output, text) }):
 				t.Errorf("the mutation does not work: %v\n%s", err, output)
@@ -39,7 +39,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// mutate takes the defence out of the text of the pattern's file.
+// mutate applies the mutation to the text of the pattern's file.
 func (p pattern) mutate(text string) string {
 	text = strings.Replace(text, p.from, p.to, 1)
 	if strings.Contains(p.to, "fmt.") {

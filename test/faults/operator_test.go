@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,12 +27,12 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// patience is how long the operator waits for the answer to a write.
-const patience = 2 * time.Second
+// requestTimeout is how long the operator waits for a response.
+const requestTimeout = 2 * time.Second
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45"}
 
-// operator is one process of the operator, with its real caches, behind the proxy.
+// operator is one process of the operator behind the proxy, with its real caches.
 type operator struct {
 	listener *listener
 	registry *prometheus.Registry
@@ -39,24 +41,24 @@ type operator struct {
 	stopped  chan error
 }
 
-// startOperator starts a process and waits until its caches are filled.
-func startOperator(ctx context.Context, p *proxy, namespaces string, changes ...func(*ctrl.Options)) (*operator, error) {
+// startOperator starts a process and waits until its caches are synced.
+func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...func(*ctrl.Options)) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
 	behindProxy := &rest.Config{Host: o.listener.server.URL, QPS: -1}
-	behindProxy.ContentType = "application/json" // the proxy reads it
+	behindProxy.ContentType = "application/json" // for the proxy
 	options := ctrl.Options{
 		Scheme:     testenv.Scheme(),
 		Cache:      controllers.CacheOptions(namespaces),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			return newImpatientClient(config, options)
+			return newClientWithTimeout(config, options)
 		},
 	}
-	for _, change := range changes {
-		change(&options)
+	for _, f := range modify {
+		f(&options)
 	}
 	var err error
 	o.manager, err = ctrl.NewManager(behindProxy, options)
@@ -70,20 +72,49 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, changes ...
 	}
 	go func() { o.stopped <- o.manager.Start(running) }()
 	if !o.manager.GetCache().WaitForCacheSync(ctx) {
-		return nil, errors.New("the caches of the operator were not filled")
+		return nil, errors.New("the caches of the operator did not sync")
 	}
 	return o, nil
 }
 
-// newImpatientClient gives an answer up after a while.
-func newImpatientClient(config *rest.Config, options client.Options) (client.WithWatch, error) {
-	impatient := *options.HTTPClient
-	impatient.Timeout = patience
-	options.HTTPClient = &impatient
+// startProxiedOperator starts an operator with a proxy of its own.
+func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) (*proxy, *operator) {
+	t.Helper()
+	p, err := newProxy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := startOperator(ctx, p, namespaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, o
+}
+
+// startSharedOperator starts an operator for several namespaces, or for all if there are none, until the test ends.
+func startSharedOperator(t *testing.T, namespaces ...string) *operator {
+	t.Helper()
+	_, o := startProxiedOperator(t.Context(), t, strings.Join(namespaces, ","))
+	t.Cleanup(func() {
+		if err := o.crash(); err != nil {
+			t.Errorf("stop the operator: %v", err)
+		}
+		if count := panics(); count > 0 {
+			t.Errorf("%v reconciliations panicked", count)
+		}
+	})
+	return o
+}
+
+// newClientWithTimeout limits the time of a request.
+func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {
+	httpClient := *options.HTTPClient
+	httpClient.Timeout = requestTimeout
+	options.HTTPClient = &httpClient
 	return client.NewWithWatch(config, options)
 }
 
-// crash ends the process: none of its requests passes any more.
+// crash ends the process. None of its requests reaches the API server afterwards.
 func (o *operator) crash() error {
 	o.listener.close()
 	o.cancel()
@@ -91,25 +122,10 @@ func (o *operator) crash() error {
 	case err := <-o.stopped:
 		return err
 	case <-time.After(30 * time.Second):
-		return errors.New("the operator does not stop")
+		return errors.New("the operator did not stop")
 	}
 }
 
-// reconciles is how many reconciliations had the outcome.
 func (o *operator) reconciles(outcome string) float64 {
-	families, err := o.registry.Gather()
-	if err != nil {
-		return 0
-	}
-	for _, family := range families {
-		if family.GetName() != "memcached_operator_reconciles_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			if metric.GetLabel()[0].GetValue() == outcome {
-				return metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return 0
+	return sumCounters(o.registry, "memcached_operator_reconciles_total", outcome)
 }

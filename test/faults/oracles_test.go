@@ -6,7 +6,6 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// settled says what is missing until the Memcached is Ready for its present spec, and the cluster at rest.
+// settled reports what is missing until the Memcached is Ready for its current spec and nothing changes any more.
 func settled(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil {
@@ -52,7 +51,7 @@ func settled(now objects) string {
 	return ""
 }
 
-// complete says whether the Deployment reports that its present spec is true, with so many nodes.
+// complete reports whether the Deployment has finished its rollout with this number of nodes.
 func complete(d *appsv1.Deployment, size int32) bool {
 	return ptr.Deref(d.Spec.Replicas, 0) == size && d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == size &&
 		d.Status.UpdatedReplicas == size && d.Status.ReadyReplicas == size && progressOf(d) == "NewReplicaSetAvailable"
@@ -61,7 +60,7 @@ func complete(d *appsv1.Deployment, size int32) bool {
 func hasAll(now objects) string {
 	for _, resource := range []string{"services", "poddisruptionbudgets", "deployments"} {
 		if object := now[resource+"/"+cacheName]; object == nil || !ownedByMemcached(object) {
-			return "there is none of our " + resource
+			return "the operator's object is missing in " + resource
 		}
 	}
 	return ""
@@ -96,11 +95,11 @@ func withoutDrift(now objects) string {
 
 const (
 	hashAnnotation = "cache.example.com/applied-hash"
-	// noteAnnotation is that of a user, which makes the operator look again.
+	// noteAnnotation is an annotation of a user, which triggers a reconciliation.
 	noteAnnotation = "note-of-the-user"
 )
 
-// state is what exists at the end, without what differs from one play to another.
+// state returns the existing objects without the fields that differ between runs.
 func state(now objects) map[string]string {
 	texts := map[string]string{}
 	for key, object := range now {
@@ -113,7 +112,7 @@ func state(now objects) map[string]string {
 		object.SetCreationTimestamp(metav1.Time{})
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
-			annotations[hashAnnotation] = "of what was applied, the UID of the owner included"
+			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"
 		}
 		owners := object.GetOwnerReferences()
 		for i := range owners {
@@ -128,18 +127,14 @@ func state(now objects) map[string]string {
 				object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 			}
 		case *corev1.Service:
-			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // that of the foreign one
+			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // it depends on the foreign Service
 		}
-		text, err := json.Marshal(object)
-		if err != nil {
-			panic(err)
-		}
-		texts[key] = string(text)
+		texts[key] = string(mustMarshal(object))
 	}
 	return texts
 }
 
-// changes are what happened to each of the children and pods: created, deleted, and every spec that they had, in order.
+// changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
 func changes(entries []entry) map[string][]string {
 	found := map[string][]string{}
 	specs := map[string]string{}
@@ -173,9 +168,5 @@ func (e entry) spec() string {
 	case *policyv1.PodDisruptionBudget:
 		spec = object.Spec
 	}
-	text, err := json.Marshal(spec)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
+	return string(mustMarshal(spec))
 }

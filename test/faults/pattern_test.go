@@ -14,10 +14,10 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// TestPatterns checks that each pattern names a test that exists, and that its mutation fits the code.
+// TestPatterns checks that each pattern names an existing test and that its mutation fits the code.
 func TestPatterns(t *testing.T) {
 	if len(patterns) != 30 {
-		t.Errorf("there are %d patterns, want 30", len(patterns))
+		t.Errorf("%d patterns, want 30", len(patterns))
 	}
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
@@ -36,13 +36,13 @@ func TestPatterns(t *testing.T) {
 				t.Errorf("there is no %s in %s", function, p.pkg)
 			}
 			if p.spec != "" && !strings.Contains(tests.String(), `"`+p.spec) {
-				t.Errorf("no spec of %s says: %s", p.pkg, p.spec)
+				t.Errorf("there is no spec in %s: %s", p.pkg, p.spec)
 			}
 			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
 				t.Errorf("there is no scenario %s", name)
 			}
 			if count := strings.Count(read(t, testenv.Path(p.file)), p.from); count != 1 {
-				t.Errorf("the text that is to be replaced is %d times in %s, want 1: %s", count, p.file, p.from)
+				t.Errorf("the text to be replaced occurs %d times in %s, want 1: %s", count, p.file, p.from)
 			}
 		})
 	}

@@ -5,14 +5,14 @@
 
 package faults
 
-// pattern is a way in which operators are known to fail, the test that shows that this one does not, and what makes the test
-// fail. Numbers and names are those of the literature: Sieve (OSDI 2022), Acto (SOSP 2023), Mutiny (DSN 2024), and issues of
-// other operators.
+// pattern is a way in which operators are known to fail, the test that shows that this one does not, and a mutation that makes
+// the test fail. The numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and from
+// issues of other operators.
 type pattern struct {
 	name string
-	// pkg and test are a test of this repository: a Go test, or a spec of Ginkgo, or a plan of TestSweep.
+	// pkg and test identify a Go test of this repository; spec selects a Ginkgo spec in it, plan a plan of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are a mutation: the text is replaced, which takes the defence away.
+	// file, from and to are a mutation: replacing the text removes the defense.
 	file, from, to string
 }
 
@@ -23,7 +23,7 @@ const (
 	inFaults      = "./test/faults"
 )
 
-// patterns are checked by TestPatterns; make test-mutations applies each mutation and expects the test to fail.
+// TestPatterns checks the patterns; make test-mutations applies each mutation and expects the test to fail.
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/500",
@@ -46,7 +46,7 @@ var patterns = []pattern{
 		file: "controllers/verify.go", from: " || !missing && !r.needsVerification(mc, plan.Changing()) {", to: " || !missing {",
 	},
 	{
-		name: "5 own write not yet in the cache", pkg: inControllers, test: "TestControllers",
+		name: "5 own write missing from the cache", pkg: inControllers, test: "TestControllers",
 		spec: "writes nothing twice because its cache lags",
 		file: "internal/apply/mutationcache.go", from: "		return w.object.DeepCopyObject().(client.Object), true", to: "		return nil, false",
 	},
@@ -61,28 +61,28 @@ var patterns = []pattern{
 		to: "	missing := false",
 	},
 	{
-		name: "8 server defaults cause endless writes", pkg: inControllers, test: "TestControllers",
+		name: "8 endless writes because of server defaults", pkg: inControllers, test: "TestControllers",
 		spec: "is accepted by the API server, converges, and is a fixed point: the second reconcile writes nothing",
 		file: "internal/apply/diff.go", from: "	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {",
 		to: "	if comparison.IsSame() {",
 	},
 	{
-		name: "9 rendering that differs from time to time", pkg: inMemcached, test: "TestDesiredIsByteStable",
+		name: "9 nondeterministic rendering", pkg: inMemcached, test: "TestDesiredIsByteStable",
 		file: "internal/memcached/names.go", from: "		nameLabel:      \"memcached\",",
 		to: "		nameLabel:      fmt.Sprintf(\"%p\", new(int)),",
 	},
 	{
-		name: "10 unconditional write of the status", pkg: inControllers, test: "TestControllers",
+		name: "10 unconditional status write", pkg: inControllers, test: "TestControllers",
 		spec: "converges with one write to each child and two status writes, and then there are none",
 		file: "controllers/memcached_controller.go", from: "	if !equality.Semantic.DeepEqual(mc.Status, status) {",
 		to: "	if !equality.Semantic.DeepEqual(mc.Status, nil) {",
 	},
 	{
-		name: "11 a status that lies", pkg: inMemcached, test: "TestStatusThroughRollouts",
+		name: "11 wrong status", pkg: inMemcached, test: "TestStatusThroughRollouts",
 		file: "internal/memcached/workload.go", from: "{ return w.GetGeneration() > w.observedGeneration }", to: "{ return false }",
 	},
 	{
-		name: "12 an object of somebody else bears the name", pkg: inControllers, test: "TestControllers",
+		name: "12 name taken by a foreign object", pkg: inControllers, test: "TestControllers",
 		spec: "may be an object of somebody else, which is never touched, and recovers when that goes away",
 		file: "internal/apply/create.go", from: `const absent = "1"`, to: `const absent = ""`,
 	},
@@ -126,28 +126,28 @@ var patterns = []pattern{
 		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
 	},
 	{
-		name: "20 any value in the spec", pkg: inFaults, test: "TestEveryLeaf/values/spec.scheduling.nodeSelector{}=_a_b_c_",
+		name: "20 any value in the spec", pkg: inFaults, test: "TestEveryField/values/spec.scheduling.nodeSelector{}=_a_b_c_",
 		file: "internal/memcached/podproblems.go", from: "func RefusalReason(message string) string {",
 		to: "func RefusalReason(message string) string {\n	if len(message) > 300 {\n		panic(message)\n	}",
 	},
 	{
-		name: "21 deletion in the foreground", pkg: inControllers, test: "TestControllers",
+		name: "21 foreground deletion", pkg: inControllers, test: "TestControllers",
 		spec: "tells the truth while it is deleted in the foreground, and creates nothing",
 		file: "controllers/apply.go", from: "	if mc.DeletionTimestamp != nil {\n		return applyResult{}",
 		to: "	if mc == nil {\n		return applyResult{}",
 	},
 	{
-		name: "22 a namespace that is being deleted", pkg: inControllers, test: "TestControllers",
+		name: "22 terminating namespace", pkg: inControllers, test: "TestControllers",
 		spec: "may be the deletion of the namespace, which is not fought",
 		file: "controllers/errors.go", from: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)",
 		to: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause+\"!\")",
 	},
 	{
-		name: "23 a leader that has lost its lease", pkg: "./internal/fence", test: "TestFence",
+		name: "23 leader without its lease", pkg: "./internal/fence", test: "TestFence",
 		file: "internal/fence/fence.go", from: "	case writes && !r.fence.held():", to: "	case writes && !r.fence.held() && r.next == nil:",
 	},
 	{
-		name: "24 an API server that does not answer", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
+		name: "24 unresponsive API server", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
 		file: "controllers/errors.go", from: "		return true // the network", to: "		return false",
 	},
 	{
@@ -156,27 +156,27 @@ var patterns = []pattern{
 		to: "	if live == nil || live.GetAnnotations()[templateHashAnnotation] != \"\" {",
 	},
 	{
-		name: "26 starvation by a busy neighbour", pkg: inControllers, test: "TestControllers",
+		name: "26 starvation by a noisy neighbor", pkg: inControllers, test: "TestControllers",
 		spec: "delays nobody but those whose namespace has it",
 		file: "controllers/workers.go", from: "		t.timer = f.clock.AfterFunc(slowAfter, t.leave)",
 		to: "		t.timer = f.clock.AfterFunc(time.Hour, t.leave)",
 	},
 	{
-		name: "27 a panic", pkg: inFaults, test: "TestPanic",
+		name: "27 panic", pkg: inFaults, test: "TestPanic",
 		file: "controllers/memcached_controller.go", from: "		RateLimiter:           rateLimiter(),",
 		to: "		RateLimiter:           rateLimiter(),\n		RecoverPanic:          ptr.To(false),",
 	},
 	{
-		name: "28 a resource that always fails", pkg: inControllers, test: "TestWhatFailedComesAfterNewWork",
+		name: "28 permanently failing resource", pkg: inControllers, test: "TestWhatFailedComesAfterNewWork",
 		file: "controllers/workers.go", from: "		opts.Priority = ptr.To(min(ptr.Deref(opts.Priority, 0), failedPriority))\n",
 		to: "		opts.Priority = ptr.To(0)\n",
 	},
 	{
-		name: "29 a leak", pkg: inFaults, test: "TestEndurance",
+		name: "29 leak", pkg: inFaults, test: "TestEndurance",
 		file: "controllers/verify.go", from: "	r.metrics.Forget(name.Namespace, name.Name)\n", to: "",
 	},
 	{
-		name: "30 a lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
+		name: "30 lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
 		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
 		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
 	},

@@ -12,27 +12,27 @@ import (
 	"testing"
 )
 
-// plans counts those that were played: with their fault, or without since the operator does not always make the write.
-type plans struct{ bitten, spared atomic.Int32 }
+// planCounts counts the plans that ran: with the fault injected, or without because the operator did not send the write.
+type planCounts struct{ injected, notReached atomic.Int32 }
 
-// Of the writes of a play, few depend on how busy the machine is.
+// Few of the writes in a run depend on the load of the machine.
 const (
-	fewestPlans       = 600
-	sparedPerThousand = 50
+	fewestPlans           = 600
+	notReachedPerThousand = 50
 )
 
-// judge fails if plans did not bite. A part of the scenarios, as -run selects it, has fewer.
-func (p *plans) judge(t *testing.T, only string) {
-	bitten, spared := p.bitten.Load(), p.spared.Load()
-	t.Logf("%d plans with their faults, and %d without, as the operator does not always make the write", bitten, spared)
+// verify fails if too few plans injected their fault. A selection of scenarios by -run has fewer plans.
+func (p *planCounts) verify(t *testing.T, only string) {
+	injected, notReached := p.injected.Load(), p.notReached.Load()
+	t.Logf("the fault was injected in %d plans and not reached in %d", injected, notReached)
 	selection := flag.Lookup("test.run").Value.String()
 	switch {
 	case t.Failed():
-	case only != "" && bitten+spared == 0:
+	case only != "" && injected+notReached == 0:
 		t.Errorf("FAULT_PLAN is %s, which is none of the plans", only)
-	case only == "" && !strings.Contains(selection, "/") && bitten < fewestPlans:
-		t.Errorf("%d plans are fewer than %d", bitten, fewestPlans)
-	case only == "" && 1000*spared > sparedPerThousand*(bitten+spared):
-		t.Errorf("%d of %d plans had no fault", spared, bitten+spared)
+	case only == "" && !strings.Contains(selection, "/") && injected < fewestPlans:
+		t.Errorf("%d plans are fewer than %d", injected, fewestPlans)
+	case only == "" && 1000*notReached > notReachedPerThousand*(injected+notReached):
+		t.Errorf("the fault was not reached in %d of %d plans", notReached, injected+notReached)
 	}
 }

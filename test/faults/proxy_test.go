@@ -25,12 +25,12 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// write is a request of the operator that is meant to change something. Leases and events are none.
+// write is a request of the operator that tries to change something, except for leases and events.
 type write struct {
 	testenv.Request
-	// nth is which one of its kind it is, from 1, since the last turn of the scenario.
+	// nth counts the writes of its kind from 1 in a step of the scenario.
 	nth  int
-	turn int
+	step int
 }
 
 // kind is the verb and the resource, such as patch memcacheds/status.
@@ -40,52 +40,50 @@ func (w write) kind() string {
 	return request.String()
 }
 
-// proxy stands between the operator and the API server in one plan. It survives the crashes of the operator.
+// proxy stands between the operator and the API server in one plan. It outlives the processes of the operator.
 type proxy struct {
 	target    *url.URL
 	transport http.RoundTripper
 
 	mutex sync.Mutex
-	// fault is what is to happen, nil for nothing. It is armed by begin, and counts from there.
+	// fault is what to inject; nil for nothing. arm sets it and starts the counts.
 	fault *fault
 	armed bool
-	// bitten is closed when the fault has happened.
-	bitten chan struct{}
-	writes []write
-	// turn counts the turns that the scenario has taken.
-	turn int
-	// delivered counts the events of each resource since begin.
+	// injected is closed when the fault has been injected.
+	injected chan struct{}
+	writes   []write
+	// step is the current step of the scenario.
+	step int
+	// delivered counts the events of each resource since the proxy was armed.
 	delivered map[string]int
-	// crash ends the present process of the operator and starts another one.
+	// crash ends the current process of the operator and starts another one.
 	crash func()
-	// snapshots are the lists of before begin, by resource, which a stale API server would still serve.
+	// snapshots are the lists before the proxy was armed, by resource, which a stale API server would still return.
 	snapshots map[string][]byte
-	// late are the resources that are served from the snapshots, until they were; listed are those that were listed so.
-	late, listed sets.Set[string]
+	// stale are the resources that are served from the snapshots until the operator has received them; listed are those that
+	// it has listed.
+	stale, listed sets.Set[string]
 }
 
 func newProxy() (*proxy, error) {
-	target, err := url.Parse(config.Host)
+	target, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("parse the address of the API server: %w", err)
 	}
-	if target.Scheme == "" {
-		target = &url.URL{Scheme: "https", Host: config.Host}
-	}
 	transport, err := sharedTransport()
 	return &proxy{
-		target: target, transport: transport, bitten: make(chan struct{}), delivered: map[string]int{},
-		snapshots: map[string][]byte{}, late: sets.Set[string]{}, listed: sets.Set[string]{}, crash: func() {},
+		target: target, transport: transport, injected: make(chan struct{}), delivered: map[string]int{},
+		snapshots: map[string][]byte{}, stale: sets.Set[string]{}, listed: sets.Set[string]{}, crash: func() {},
 	}, err
 }
 
-// sharedTransport authenticates against the API server.
+// sharedTransport authenticates to the API server.
 var sharedTransport = sync.OnceValues(func() (http.RoundTripper, error) {
 	return rest.TransportFor(rest.CopyConfig(config))
 })
 
-// begin arms the fault: what happens before is not the matter of the scenario.
-func (p *proxy) begin(f *fault) {
+// arm sets the fault. Earlier requests are not part of the scenario.
+func (p *proxy) arm(f *fault) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.fault, p.armed = f, true
@@ -93,48 +91,48 @@ func (p *proxy) begin(f *fault) {
 	clear(p.delivered)
 }
 
-// next begins to count anew: how often the operator has tried what was refused does not matter for what follows.
-func (p *proxy) next() {
+// nextStep starts new counts: how often the operator retried what was refused does not matter for what follows.
+func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.turn++
+	p.step++
 }
 
-// written are the writes since begin.
+// written returns the writes since the proxy was armed.
 func (p *proxy) written() []write {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return slices.Clone(p.writes)
 }
 
-// missed says whether there was an occasion for a fault that has not happened.
-func (p *proxy) missed(f *fault) bool {
+// reachedWithoutFault reports whether the fault applied to a request and was not injected.
+func (p *proxy) reachedWithoutFault(f *fault) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if f.watch != "" {
 		return p.fault != nil && p.delivered[f.watch] > 0
 	}
-	return p.fault != nil && slices.ContainsFunc(p.writes, f.concerns)
+	return p.fault != nil && slices.ContainsFunc(p.writes, f.matches)
 }
 
-// counts are how many events of each resource were delivered since begin.
+// counts returns how many events of each resource were delivered since the proxy was armed.
 func (p *proxy) counts() map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return maps.Clone(p.delivered)
 }
 
-// listener is the proxy as one process of the operator sees it.
+// listener is the proxy for one process of the operator.
 type listener struct {
 	*proxy
 	server *httptest.Server
 	closed atomic.Bool
 	end    sync.Once
-	// down ends what is held back for this process.
+	// down is closed to end the requests of this process.
 	down chan struct{}
 }
 
-// listen opens the proxy for a process.
+// listen starts the proxy for a process.
 func (p *proxy) listen() *listener {
 	l := &listener{proxy: p, down: make(chan struct{})}
 	forward := &httputil.ReverseProxy{
@@ -144,7 +142,7 @@ func (p *proxy) listen() *listener {
 		Transport:      p.transport,
 		FlushInterval:  -1,
 		ModifyResponse: l.filter,
-		ErrorLog:       log.New(io.Discard, "", 0), // streams that are cut are what this is for
+		ErrorLog:       log.New(io.Discard, "", 0), // interrupted streams are the purpose of the proxy
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	l.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +152,7 @@ func (p *proxy) listen() *listener {
 	return l
 }
 
-// close lets no request pass any more, neither to the API server nor back.
+// close stops all requests and responses.
 func (l *listener) close() {
 	l.closed.Store(true)
 	l.end.Do(func() {
@@ -183,56 +181,53 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, forward http.Ha
 	switch {
 	case recorded.Write() && info.Resource != "events" && info.Resource != "leases":
 		l.write(w, r, recorded, forward)
-	case l.servesLate(w, r, info):
+	case l.serveStale(w, r, info):
 	default:
 		forward.ServeHTTP(w, r)
 	}
 }
 
-// write forwards a write unless the fault is for it.
+// write forwards a write unless the fault applies to it.
 func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv.Request, forward http.Handler) {
-	index, strike := l.count(request)
-	answer := httptest.NewRecorder()
-	if strike == nil || strike.commits() {
-		forward.ServeHTTP(answer, r)
+	index, f := l.record(request)
+	response := httptest.NewRecorder()
+	if f == nil || f.commits() {
+		forward.ServeHTTP(response, r)
+		l.setCode(index, response.Code)
 	}
-	if strike == nil {
-		l.note(index, answer.Code)
-		maps.Copy(w.Header(), answer.Header())
-		if l.closed.Load() {
-			panic(http.ErrAbortHandler)
-		}
-		w.WriteHeader(answer.Code)
-		w.Write(answer.Body.Bytes())
+	if f != nil {
+		defer close(l.injected)
+		f.respond(l, w, r)
 		return
 	}
-	defer close(l.bitten)
-	if strike.commits() {
-		l.note(index, answer.Code)
+	maps.Copy(w.Header(), response.Header())
+	if l.closed.Load() {
+		panic(http.ErrAbortHandler)
 	}
-	strike.answer(l, w, r)
+	w.WriteHeader(response.Code)
+	w.Write(response.Body.Bytes())
 }
 
-// count records a write and says what is to happen to it: nil for nothing.
-func (l *listener) count(request testenv.Request) (index int, strike *fault) {
+// record records a write and returns the fault to inject; nil for none.
+func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	recorded := write{Request: request, nth: 1, turn: l.turn}
+	recorded := write{Request: request, nth: 1, step: l.step}
 	for _, w := range l.writes {
-		if w.kind() == recorded.kind() && w.turn == l.turn {
+		if w.kind() == recorded.kind() && w.step == l.step {
 			recorded.nth++
 		}
 	}
 	if l.armed {
 		l.writes = append(l.writes, recorded)
 	}
-	if f := l.fault; f != nil && f.concerns(recorded) {
-		l.fault, strike = nil, f
+	if f := l.fault; f != nil && f.matches(recorded) {
+		l.fault, injected = nil, f
 	}
-	return len(l.writes) - 1, strike
+	return len(l.writes) - 1, injected
 }
 
-func (l *listener) note(index, code int) {
+func (l *listener) setCode(index, code int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if index >= 0 && index < len(l.writes) {

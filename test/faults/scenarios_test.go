@@ -21,127 +21,125 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// scenario is something that users do.
+// scenario is a sequence of actions of users.
 type scenario struct {
 	name string
-	// setup leads to where it begins; nothing fails there.
-	setup func(p *play)
+	// setup creates the initial state. No fault is injected there.
+	setup func(r *scenarioRun)
 	// act is what users do.
-	act func(p *play)
-	// done says what is missing at the end, beyond a Memcached that is Ready.
+	act func(r *scenarioRun)
+	// done reports what is missing at the end, in addition to a Memcached that is Ready.
 	done func(now objects) string
 }
 
 // deletion is the scenario that ends without a Memcached.
 const deletion = "delete"
 
-// scenarios are what the sweep goes through.
 var scenarios = []scenario{
-	{name: "create", act: func(p *play) { p.createCache(2) }},
-	{name: "scale-up", setup: running(1), act: func(p *play) {
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
+	{name: "create", act: func(r *scenarioRun) { r.createCache(2) }},
+	{name: "scale-up", setup: running(1), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
 	}},
-	{name: "scale-down", setup: running(3), act: func(p *play) {
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 1 })
+	{name: "scale-down", setup: running(3), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 1 })
 	}},
-	{name: "image-change", setup: running(2), act: func(p *play) {
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+	{name: "image-change", setup: running(2), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
 	}},
-	{name: "config-change", setup: running(2), act: func(p *play) {
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
+	{name: "config-change", setup: running(2), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 			spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"note": "new"}
 			spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
 		})
 	}},
-	{name: "budget-disabled-and-enabled", setup: running(1), act: func(p *play) {
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = ptr.To(false) })
-		p.await("the budget is gone", func(now objects) string {
+	{name: "budget-disabled-and-enabled", setup: running(1), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		r.await("the budget is gone", func(now objects) string {
 			if get[*policyv1.PodDisruptionBudget](now, "poddisruptionbudgets") != nil {
 				return "it exists"
 			}
 			return ""
 		})
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
 	}, done: hasAll},
-	{name: "child-deleted", setup: running(1), act: func(p *play) {
-		p.remove(&corev1.Service{})
-		p.remove(&policyv1.PodDisruptionBudget{})
-		p.remove(&appsv1.Deployment{})
+	{name: "child-deleted", setup: running(1), act: func(r *scenarioRun) {
+		r.remove(&corev1.Service{})
+		r.remove(&policyv1.PodDisruptionBudget{})
+		r.remove(&appsv1.Deployment{})
 	}, done: hasAll},
-	{name: "child-edited", setup: running(1), act: func(p *play) {
-		change(p, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(int32(60)) })
-		change(p, &corev1.Service{}, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
-		change(p, &policyv1.PodDisruptionBudget{}, func(b *policyv1.PodDisruptionBudget) {
+	{name: "child-edited", setup: running(1), act: func(r *scenarioRun) {
+		change(r.sandbox, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(int32(60)) })
+		change(r.sandbox, &corev1.Service{}, func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+		change(r.sandbox, &policyv1.PodDisruptionBudget{}, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 		})
 	}, done: withoutDrift},
-	{name: "child-label-removed", setup: running(1), act: func(p *play) {
-		change(p, &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Labels, memcached.ManagedByLabel) })
-		change(p, &corev1.Service{}, func(s *corev1.Service) { delete(s.Labels, memcached.ManagedByLabel) })
+	{name: "child-label-removed", setup: running(1), act: func(r *scenarioRun) {
+		change(r.sandbox, &appsv1.Deployment{}, func(d *appsv1.Deployment) { delete(d.Labels, memcached.ManagedByLabel) })
+		change(r.sandbox, &corev1.Service{}, func(s *corev1.Service) { delete(s.Labels, memcached.ManagedByLabel) })
 	}, done: withoutDrift},
-	{name: "pause-and-resume", setup: running(1), act: func(p *play) {
-		p.pause("true")
-		p.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
-		p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 2 })
-		p.awaitReason(cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
-		p.pause("false")
+	{name: "pause-and-resume", setup: running(1), act: func(r *scenarioRun) {
+		r.pause("true")
+		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 2 })
+		r.awaitReason(cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
+		r.pause("false")
 	}},
-	{name: deletion, setup: running(1), act: func(p *play) { p.remove(&cachev1alpha1.Memcached{}) }, done: hasNone},
-	{name: "recreate", setup: running(2), act: func(p *play) {
-		p.remove(&cachev1alpha1.Memcached{})
-		p.createCache(1)
+	{name: deletion, setup: running(1), act: func(r *scenarioRun) { r.remove(&cachev1alpha1.Memcached{}) }, done: hasNone},
+	{name: "recreate", setup: running(2), act: func(r *scenarioRun) {
+		r.remove(&cachev1alpha1.Memcached{})
+		r.createCache(1)
 	}, done: hasAll},
-	{name: "conflict", act: func(p *play) {
-		p.create(&corev1.Service{
+	{name: "conflict", act: func(r *scenarioRun) {
+		r.create(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		})
-		p.createCache(1)
-		p.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConflict)
-		p.proxy.next()
-		p.remove(&corev1.Service{})
+		r.createCache(1)
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConflict)
+		r.proxy.nextStep()
+		r.remove(&corev1.Service{})
 	}, done: hasAll},
-	{name: "quota", act: func(p *play) {
-		quota := p.forbidServices()
-		p.createCache(1)
-		p.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonQuotaExceeded)
-		p.proxy.next()
-		p.must(user.Delete(p.ctx, quota))
+	{name: "quota", act: func(r *scenarioRun) {
+		quota := r.forbidServices()
+		r.createCache(1)
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonQuotaExceeded)
+		r.proxy.nextStep()
+		r.must(user.Delete(r.ctx, quota))
 	}, done: hasAll},
 }
 
-// running leads to a Memcached that is Ready.
-func running(size int32) func(p *play) {
-	return func(p *play) {
-		p.Helper()
-		p.createCache(size)
-		p.await("set up", settled)
+func running(size int32) func(r *scenarioRun) {
+	return func(r *scenarioRun) {
+		r.Helper()
+		r.createCache(size)
+		r.await("set up", settled)
 	}
 }
 
-// forbidServices creates a quota that the API server enforces already.
-func (p *play) forbidServices() *corev1.ResourceQuota {
-	p.Helper()
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: "no-services"}}
-	quota.Spec.Hard = corev1.ResourceList{"count/services": resource.MustParse("1")} // the foreign one
-	p.must(user.Create(p.ctx, quota))
+// forbidServices creates a quota and waits until the API server enforces it.
+func (r *scenarioRun) forbidServices() *corev1.ResourceQuota {
+	r.Helper()
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "no-services"}}
+	quota.Spec.Hard = corev1.ResourceList{"count/services": resource.MustParse("1")} // the foreign Service
+	r.must(user.Create(r.ctx, quota))
 	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
-	p.must(user.Status().Update(p.ctx, quota))
+	r.must(user.Status().Update(r.ctx, quota))
 	for {
 		probe := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, GenerateName: "probe-"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, GenerateName: "probe-"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		}
-		err := user.Create(p.ctx, probe, client.DryRunAll)
-		p.must(p.ctx.Err())
+		err := user.Create(r.ctx, probe, client.DryRunAll)
+		r.must(r.ctx.Err())
 		if err != nil && strings.Contains(err.Error(), "exceeded quota") {
 			return quota
 		}
 	}
 }
 
-// foreigners are objects that look as if they were ours, and are not.
-func foreigners(namespace string) []client.Object {
+// foreignObjects returns objects that look like the operator's own, but are not.
+func foreignObjects(namespace string) []client.Object {
 	metadata := metav1.ObjectMeta{
 		Namespace: namespace, Name: "theirs",
 		Labels: map[string]string{memcached.ManagedByLabel: memcached.ManagedBy, memcached.InstanceLabel: cacheName},

@@ -19,26 +19,26 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// What can happen to a watch.
+// Faults of watches.
 const (
-	// closed ends the stream in the place of the first event.
+	// closed ends the stream instead of delivering the first event.
 	closed = "closed"
-	// expired answers 410 Gone in the place of the first event.
+	// expired responds with 410 Gone instead of the first event.
 	expired = "410"
 	// frozen delivers nothing for a second, then everything.
 	frozen = "frozen"
-	// dropped loses the events of a second and ends with 410 Gone: what has happened meanwhile was never seen.
+	// dropped loses the events of a second and ends with 410 Gone, so that the operator misses them.
 	dropped = "dropped"
-	// stale is what another API server does that lags behind: an operator that starts again is told what was before.
+	// stale makes a restarted operator receive an earlier state, as from an API server that lags behind.
 	stale = "stale"
 )
 
 var watchFaults = []string{closed, expired, frozen, dropped}
 
-// thaw is how long a stream is frozen: longer than the operator waits before it looks at what the others delivered.
-const thaw = time.Second
+// freezeDuration is how long a stream is frozen: longer than the operator waits before it acts on the events of other watches.
+const freezeDuration = time.Second
 
-// watchEvent is as much of an event as is decided on.
+// watchEvent has the fields of an event that the proxy needs.
 type watchEvent struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -46,7 +46,7 @@ type watchEvent struct {
 	} `json:"object"`
 }
 
-// filter puts a stream in the place of the body of a watch. The operator is configured to be answered in JSON.
+// filter replaces the body of a watch by a stream. The operator asks for JSON.
 func (l *listener) filter(response *http.Response) error {
 	info, err := resolver.NewRequestInfo(response.Request)
 	if err != nil || info.Verb != "watch" || response.StatusCode != http.StatusOK {
@@ -54,10 +54,7 @@ func (l *listener) filter(response *http.Response) error {
 	}
 	reader, writer := io.Pipe()
 	body := response.Body
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{reader, closers{reader, body}}
+	response.Body = reader // the goroutine closes the original body when the request ends
 	s := &stream{listener: l, resource: info.Resource, synced: response.Request.URL.Query().Get("sendInitialEvents") != "true"}
 	go func() {
 		err := s.copy(response.Request.Context(), writer, json.NewDecoder(body))
@@ -67,24 +64,14 @@ func (l *listener) filter(response *http.Response) error {
 	return nil
 }
 
-type closers []io.Closer
-
-// Close implements io.Closer.
-func (c closers) Close() error {
-	for _, closer := range c {
-		closer.Close()
-	}
-	return nil
-}
-
-// stream is a watch.
+// stream is a watch through the proxy.
 type stream struct {
 	*listener
 	resource string
-	// synced says that the events are news: a watch may begin with what exists.
+	// synced means that events are changes. A watch may start with the existing objects.
 	synced bool
-	// thawed is when a frozen stream goes on.
-	thawed  <-chan time.Time
+	// resume fires when a frozen stream continues.
+	resume  <-chan time.Time
 	dropped bool
 }
 
@@ -114,8 +101,8 @@ func (s *stream) copy(ctx context.Context, to io.Writer, from *json.Decoder) err
 			return io.EOF
 		case <-s.down:
 			return io.ErrUnexpectedEOF
-		case <-s.thawed:
-			s.thawed = nil
+		case <-s.resume:
+			s.resume = nil
 			if s.dropped {
 				return writeGone(to)
 			}
@@ -128,30 +115,30 @@ func (s *stream) copy(ctx context.Context, to io.Writer, from *json.Decoder) err
 			if !more {
 				return io.EOF
 			}
-			if s.thawed == nil {
+			if s.resume == nil {
 				if done, err := s.pass(to, event); done || err != nil {
 					return err
 				}
 			}
-			if s.thawed != nil {
+			if s.resume != nil {
 				held = append(held, event)
 			}
 		}
 	}
 }
 
-// pass writes an event, or does what the fault says. Done says that the stream has ended.
+// pass writes an event or injects the fault. done means that the stream has ended.
 func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
-	switch s.strike(event) {
+	switch s.nextFault(event) {
 	case closed:
 		return true, io.EOF
 	case expired:
 		return true, writeGone(to)
 	case frozen:
-		s.thawed = time.After(thaw)
+		s.resume = time.After(freezeDuration)
 		return false, nil
 	case dropped:
-		s.thawed, s.dropped = time.After(thaw), true
+		s.resume, s.dropped = time.After(freezeDuration), true
 		return false, nil
 	default:
 		_, err := to.Write(event)
@@ -159,8 +146,8 @@ func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
 	}
 }
 
-// strike counts an event, and says what is to happen to it: nothing if it is empty.
-func (s *stream) strike(text []byte) string {
+// nextFault counts an event and returns the name of the fault to inject; empty for none.
+func (s *stream) nextFault(text []byte) string {
 	var event watchEvent
 	if err := json.Unmarshal(text, &event); err != nil || event.Type == "BOOKMARK" {
 		s.synced = s.synced || event.Object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
@@ -174,57 +161,50 @@ func (s *stream) strike(text []byte) string {
 	s.delivered[s.resource]++
 	if f := s.fault; f != nil && f.watch == s.resource {
 		s.fault = nil
-		close(s.bitten)
+		close(s.injected)
 		return f.what
 	}
 	return ""
 }
 
 func writeGone(to io.Writer) error {
-	gone, err := json.Marshal(metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
-		Message: "too old resource version",
-	})
-	if err != nil {
-		return err
-	}
+	gone := failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 	if _, err := fmt.Fprintf(to, `{"type":"ERROR","object":%s}`+"\n", gone); err != nil {
 		return err
 	}
 	return io.EOF
 }
 
-// remember keeps what an API server that lags would still serve of the resources.
-func (p *proxy) remember(snapshots map[string][]byte) {
+// setSnapshots sets the lists that an API server that lags behind would still return.
+func (p *proxy) setSnapshots(snapshots map[string][]byte) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.snapshots = snapshots
 }
 
-// lag serves the resources from the snapshots to the next process of the operator, until it has received them.
-func (p *proxy) lag(resources ...string) {
+// serveStaleFor serves the resources from the snapshots to the next process of the operator until it has received them.
+func (p *proxy) serveStaleFor(resources ...string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.late = sets.New(resources...)
+	p.stale = sets.New(resources...)
 }
 
-// caughtUp says whether the resources were served.
-func (p *proxy) caughtUp() bool {
+// staleServed reports whether the operator has received the snapshots.
+func (p *proxy) staleServed() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return len(p.late) == 0
+	return len(p.stale) == 0
 }
 
-// servesLate answers a list or a watch as an API server does that lags: before Kubernetes 1.34 a watch does not begin with
-// a consistent list, and a list of the resource version 0 is what that API server happens to know.
-func (l *listener) servesLate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
+// serveStale responds to a list or a watch like an API server that lags behind: before Kubernetes 1.34 a watch does not start
+// with a consistent list, and a list with the resource version 0 returns whatever that API server has.
+func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
-	late, snapshot := l.late.Has(info.Resource), l.snapshots[info.Resource]
+	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]
 	l.mutex.Unlock()
 	query := r.URL.Query()
 	switch {
-	case !late || info.Subresource != "":
+	case !stale || info.Subresource != "":
 		return false
 	case info.Verb == "watch" && query.Get("sendInitialEvents") == "true":
 		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch")
@@ -238,13 +218,13 @@ func (l *listener) servesLate(w http.ResponseWriter, r *http.Request, info *requ
 		return true
 	case info.Verb == "watch":
 		select {
-		case <-time.After(thaw):
+		case <-time.After(freezeDuration):
 		case <-r.Context().Done():
 		case <-l.down:
 		}
 		l.mutex.Lock()
 		if l.listed.Has(info.Resource) {
-			l.late.Delete(info.Resource)
+			l.stale.Delete(info.Resource)
 		}
 		l.mutex.Unlock()
 		return false

@@ -5,21 +5,20 @@
 
 // Package faults tests that the operator reaches the desired state whatever fails on the way, and does nothing else.
 //
-// Between the operator and the API server stands a proxy (proxy_test.go). A scenario (scenarios_test.go) is what users do;
-// it is played once without a fault, which gives the list of the operator's writes and of the kinds whose watches
-// deliver something. The sweep (sweep_test.go) is made from that: one plan for each write and each way in which it can fail,
-// and for each watch and each way in which it can mislead. Every plan plays the scenario again, with its fault, and is
-// judged by what the API server saw (oracles_test.go).
+// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go) is what users do. A
+// reference run without faults records the writes of the operator and the kinds whose watches deliver events. From these the
+// sweep (sweep_test.go) derives its plans: one for each write and each way in which it can fail, and one for each watch and
+// each way in which it can mislead. Each plan runs the scenario again with its fault, and what the API server recorded is
+// verified (verify_test.go, oracles_test.go, status_invariants_test.go).
 //
-// There is an API server and no node: cluster_test.go plays the Deployment controller, the kubelet and the garbage
-// collector.
+// The API server has no nodes: cluster_test.go simulates the Deployment controller, the kubelet and the garbage collector.
 //
-// Beside the sweep stand a campaign over every field of the spec (property_test.go, leaves_test.go), neighbours that take all
-// that they can get (neighbours_test.go), the life of many Memcached resources (endurance_test.go), and the list of the
-// patterns by which operators are known to fail (patterns_test.go), with the test and the mutation that proves it for each.
+// Besides the sweep, the package tests every field of the spec (fields_test.go, field_paths_test.go), contention with other
+// clients and noisy neighbors (contention_test.go), endurance over many Memcacheds (endurance_test.go), and a list of patterns
+// by which operators are known to fail, each with its test and the mutation that the test detects (patterns_test.go).
 //
-// make test-faults runs it all in a short form, make test-endurance the churn for an hour, make test-mutations the proofs.
-// FAULTS_LOG=1 shows what the operator logs.
+// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make
+// test-mutations checks the mutations. FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (
@@ -40,9 +39,9 @@ import (
 
 var (
 	config *rest.Config
-	// user is everybody but the operator. It asks the API server without the proxy.
+	// user is the client of everybody but the operator. It bypasses the proxy.
 	user client.WithWatch
-	// history is what the API server did.
+	// history is what happened in the API server.
 	history *journal
 )
 
@@ -56,7 +55,7 @@ func TestMain(m *testing.M) {
 }
 
 func runSuite(m *testing.M) (code int, err error) {
-	logger := logr.Discard() // what the operator complains of here is hundreds of failures that were made
+	logger := logr.Discard() // hundreds of injected failures
 	if os.Getenv("FAULTS_LOG") != "" {
 		logger = zap.New()
 	}

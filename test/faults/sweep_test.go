@@ -21,21 +21,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// outcome is what a play leaves: what every other play of the scenario is compared with.
+// outcome is the result of a run. That of the reference run is compared with all others.
 type outcome struct {
 	state   map[string]string
 	changes map[string][]string
-	// writes are those of the operator, and watched how many events it was told of each resource.
+	// writes are those of the operator; watched is how many events of each resource it received.
 	writes  []write
 	watched map[string]int
 }
 
-// reference plays a scenario twice without a fault. What differs between the two cannot be compared with anything.
+// reference runs a scenario twice without a fault. Fields that differ between the two cannot be compared with anything.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
-	first, second := s.play(t, nil, nil), s.play(t, nil, nil)
+	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
 	if difference := cmp.Diff(first.state, second.state) + cmp.Diff(first.changes, second.changes); difference != "" {
-		t.Fatalf("two plays without a fault differ:\n%s", difference)
+		t.Fatalf("two runs without a fault differ:\n%s", difference)
 	}
 	if len(second.writes) < len(first.writes) {
 		return second
@@ -43,18 +43,18 @@ func reference(t *testing.T, s scenario) *outcome {
 	return first
 }
 
-// TestSweep plays every scenario with every fault, or only the plan that FAULT_PLAN names.
+// TestSweep runs every scenario with every fault, or only the plan that FAULT_PLAN names.
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
-	var played plans
+	var counts planCounts
 	for _, s := range scenarios {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			reference := reference(t, s)
-			for _, f := range faultsOf(reference) {
+			want := reference(t, s)
+			for _, f := range faultsOf(want) {
 				plan := s.name + "/" + f.String()
 				if only != "" && only != plan {
 					continue
@@ -63,33 +63,32 @@ func TestSweep(t *testing.T) {
 					t.Parallel()
 					t.Cleanup(func() {
 						if t.Failed() {
-							t.Logf("alone: FAULT_PLAN=%s make test-faults TEST_FLAGS='-run TestSweep'", plan)
+							t.Logf("to run only this plan: FAULT_PLAN=%s make test-faults TEST_FLAGS='-run TestSweep'", plan)
 						}
 					})
-					s.attempt(t, f, reference, &played)
+					s.runUntilInjected(t, f, want, &counts)
 				})
 			}
 		})
 	}
-	t.Cleanup(func() { played.judge(t, only) }) // when all of them have ended
+	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
-// attempt plays a scenario with a fault until there was an occasion for it: a write of the status may be spared when two
-// causes for it come close together, and a machine that was busier when the reference was played has given the operator
-// occasion to tell progress.
-func (s scenario) attempt(t *testing.T, f *fault, reference *outcome, played *plans) {
+// runUntilInjected runs a scenario until its fault was injected. The operator may skip a write of the status when two causes
+// for it come close together, and may have reported progress in the reference run because the machine was busier.
+func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
-		if s.play(t, f, reference) != nil || t.Failed() {
-			played.bitten.Add(1)
+		if s.run(t, f, want) != nil || t.Failed() {
+			counts.injected.Add(1)
 			return
 		}
 	}
-	played.spared.Add(1)
+	counts.notReached.Add(1)
 }
 
-// faultsOf is everything that can go wrong: with each write of a play, but for the repetitions of one that is refused, and
-// with each watch that delivered something.
+// faultsOf returns all faults that apply to a run: those of each write, except for retries of a refused write, and those of
+// each watch that delivered events.
 func faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	for _, w := range o.writes {
@@ -97,7 +96,7 @@ func faultsOf(o *outcome) []*fault {
 			continue
 		}
 		for _, what := range writeFaults {
-			faults = append(faults, &fault{what: what, write: w.kind(), nth: w.nth, turn: w.turn})
+			faults = append(faults, &fault{what: what, write: w.kind(), nth: w.nth, step: w.step})
 		}
 	}
 	for _, resource := range resources {
@@ -111,95 +110,95 @@ func faultsOf(o *outcome) []*fault {
 	return append(faults, &fault{what: stale, watch: "all"})
 }
 
-// play plays the scenario with a fault, which may be nil, and judges it. Want is nil for the play that is the reference. It
-// returns nil if there was no occasion for the fault.
-func (s scenario) play(t *testing.T, f *fault, want *outcome) *outcome {
+// run runs the scenario with a fault, which may be nil, and verifies the outcome. want is nil for the reference run. It
+// returns nil if the fault was not reached.
+func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	t.Helper()
-	p := newPlay(t)
-	defer p.end()
+	r := newScenarioRun(t)
+	defer r.end()
 	if s.setup != nil {
-		s.setup(p)
+		s.setup(r)
 	}
-	p.awaitKnown()
-	p.proxy.remember(p.snapshots())
+	r.awaitCacheSync()
+	r.proxy.setSnapshots(r.snapshots())
 	lagging := f != nil && f.what == stale
 	if lagging {
-		p.proxy.begin(nil)
+		r.proxy.arm(nil)
 	} else {
-		p.proxy.begin(f)
+		r.proxy.arm(f)
 	}
-	s.act(p)
-	p.await("converge", s.end(want))
-	watched := p.proxy.counts()
+	s.act(r)
+	r.await("converge", s.converged(want))
+	watched := r.proxy.counts()
 	switch {
 	case lagging:
-		p.startLate(f)
-	case f != nil && !p.happened(f):
-		if p.proxy.missed(f) {
-			p.Error("there was an occasion for the fault, and it did not happen")
+		r.restartWithStaleCache(f)
+	case f != nil && !r.awaitInjection(f):
+		if r.proxy.reachedWithoutFault(f) {
+			r.Error("the fault applied to a request, but was not injected")
 		}
 		return nil
 	}
 	if s.name != deletion {
-		p.look(p.operator) // at what came last
-		p.look(p.operator) // when that look, which is counted before it writes the status, has ended
+		r.triggerReconcile(r.operator) // includes the last events
+		r.triggerReconcile(r.operator) // the first one is counted before it writes the status
 	}
-	p.awaitKnown()
-	p.await("converge after it has looked again", s.end(want))
-	got := p.silence(s)
+	r.awaitCacheSync()
+	r.await("converge after another reconciliation", s.converged(want))
+	got := r.verifyQuiescence(s)
 	got.watched = watched
-	p.judge(got, want)
+	r.verify(got, want)
 	return got
 }
 
-// happened waits until the fault has happened, and a crashed operator has started again.
-func (p *play) happened(f *fault) bool {
-	p.Helper()
+// awaitInjection waits until the fault was injected and a crashed operator has been restarted.
+func (r *scenarioRun) awaitInjection(f *fault) bool {
+	r.Helper()
 	select {
-	case <-p.proxy.bitten:
-	case <-time.After(patience + thaw):
+	case <-r.proxy.injected:
+	case <-time.After(requestTimeout + freezeDuration):
 		return false
 	}
 	if f.what == crashBefore || f.what == crashAfter {
 		select {
-		case err := <-p.crashed:
-			p.must(err)
-		case <-p.ctx.Done():
-			p.Fatal("the operator did not start again")
+		case err := <-r.restarted:
+			r.must(err)
+		case <-r.ctx.Done():
+			r.Fatal("the operator did not restart")
 		}
 	}
 	return true
 }
 
-// startLate starts the operator again, which is told what was before the scenario.
-func (p *play) startLate(f *fault) {
-	p.Helper()
+// restartWithStaleCache restarts the operator, which first receives the state before the scenario.
+func (r *scenarioRun) restartWithStaleCache(f *fault) {
+	r.Helper()
 	late := []string{f.watch}
 	if f.watch == "all" {
 		late = resources
 	}
-	p.proxy.lag(late...)
-	p.restart()
-	p.must(<-p.crashed)
-	p.must(eventually(p.ctx, "the operator was not told what was", p.proxy.caughtUp))
-	p.awaitKnown()
+	r.proxy.serveStaleFor(late...)
+	r.restart()
+	r.must(<-r.restarted)
+	r.must(eventually(r.ctx, "the operator did not receive the stale state", r.proxy.staleServed))
+	r.awaitCacheSync()
 }
 
-// awaitKnown waits until the operator was told of everything.
-func (p *play) awaitKnown() {
-	p.Helper()
-	p.must(eventually(p.ctx, "the operator was not told what is", func() bool { return p.knows(p.operator) }))
+// awaitCacheSync waits until the caches of the operator contain everything.
+func (r *scenarioRun) awaitCacheSync() {
+	r.Helper()
+	r.must(eventually(r.ctx, "the caches of the operator are not current", func() bool { return r.cacheSynced(r.operator) }))
 }
 
-// knows says whether the caches of a process hold what exists.
-func (p *play) knows(o *operator) bool {
-	now := latest(history.of(p.namespace))
+// cacheSynced reports whether the caches of a process match what exists.
+func (r *scenarioRun) cacheSynced(o *operator) bool {
+	now := latest(history.of(r.namespace))
 	for resource, list := range kinds {
 		list := list.DeepCopyObject().(client.ObjectList)
-		if err := o.manager.GetCache().List(p.ctx, list, client.InNamespace(p.namespace)); err != nil {
-			return false // the process has not begun to watch
+		if err := o.manager.GetCache().List(r.ctx, list, client.InNamespace(r.namespace)); err != nil {
+			return false // the process does not watch yet
 		}
-		p.must(meta.EachListItem(list, func(cached runtime.Object) error {
+		r.must(meta.EachListItem(list, func(cached runtime.Object) error {
 			object := cached.(client.Object)
 			if live := now[resource+"/"+object.GetName()]; live == nil || live.GetResourceVersion() != object.GetResourceVersion() {
 				now["stale"] = object
@@ -211,19 +210,19 @@ func (p *play) knows(o *operator) bool {
 	return len(now) == 0
 }
 
-// look makes the operator look again, by something that nobody needs to react to, and waits until it has.
-func (p *play) look(o *operator) {
-	p.Helper()
+// triggerReconcile causes a reconciliation by a change that needs no reaction, and waits for its end.
+func (r *scenarioRun) triggerReconcile(o *operator) {
+	r.Helper()
 	unchanged := o.reconciles("Unchanged")
-	change(p, &corev1.Service{}, func(service *corev1.Service) {
+	change(r.sandbox, &corev1.Service{}, func(service *corev1.Service) {
 		service.Annotations[noteAnnotation] = service.ResourceVersion
 	})
-	p.must(eventually(p.ctx, "the operator did not look at a foreign annotation",
+	r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
 		func() bool { return o.reconciles("Unchanged") > unchanged }))
 }
 
-// end is when the scenario has ended: with the state of the reference, if there is one.
-func (s scenario) end(want *outcome) func(objects) string {
+// converged reports what is missing until the scenario has ended, with the state of the reference run if there is one.
+func (s scenario) converged(want *outcome) func(objects) string {
 	return func(now objects) string {
 		if s.done != nil {
 			if missing := s.done(now); missing != "" {
@@ -242,36 +241,37 @@ func (s scenario) end(want *outcome) func(objects) string {
 	}
 }
 
-// silence makes the operator look again, and a new process after that. Neither may write anything.
-func (p *play) silence(s scenario) *outcome {
-	p.Helper()
-	got := &outcome{writes: p.proxy.written()}
-	got.state = state(latest(history.of(p.namespace)))
+// verifyQuiescence reconciles again, in the same process and in a new one. Neither may write anything.
+func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
+	r.Helper()
+	got := &outcome{writes: r.proxy.written()}
+	got.state = state(latest(history.of(r.namespace)))
 	if s.name != deletion {
-		p.look(p.operator)
+		r.triggerReconcile(r.operator)
 	}
-	p.restart()
-	p.must(<-p.crashed)
+	r.restart()
+	r.must(<-r.restarted)
 	if s.name != deletion {
-		p.must(eventually(p.ctx, "the new process found no work done", func() bool { return p.operator.reconciles("Unchanged") > 0 }))
-		p.look(p.operator)
+		r.must(eventually(r.ctx, "the new process did not find everything up to date",
+			func() bool { return r.operator.reconciles("Unchanged") > 0 }))
+		r.triggerReconcile(r.operator)
 	}
-	if writes := p.proxy.written(); len(writes) > len(got.writes) {
-		p.Errorf("the operator wrote after it had converged: %v", writes[len(got.writes):])
+	if writes := r.proxy.written(); len(writes) > len(got.writes) {
+		r.Errorf("the operator wrote after it had converged: %v", writes[len(got.writes):])
 	}
-	got.changes = changes(history.of(p.namespace))
+	got.changes = changes(history.of(r.namespace))
 	return got
 }
 
-// eventually waits for what only counters tell; otherwise is the error.
-func eventually(ctx context.Context, otherwise string, check func() bool) error {
+// eventually waits for a condition that only counters show. The error is failure.
+func eventually(ctx context.Context, failure string, check func() bool) error {
 	for !check() {
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", otherwise, context.Cause(ctx))
+			return fmt.Errorf("%s: %w", failure, context.Cause(ctx))
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond): // counters send no events
+		case <-time.After(10 * time.Millisecond): // counters cannot be watched
 		}
 	}
 	return nil

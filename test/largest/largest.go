@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package largest makes the largest Memcached that the API server accepts, for tests and benchmarks of what a hostile author
-// of many of them can do.
+// Package largest creates the largest Memcached that the API server accepts, for tests and benchmarks of what a malicious user
+// can do with many of them.
 package largest
 
 import (
@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The bounds of Kubernetes: the key and the value of a label, a name, and the annotations of an object.
+// Limits of Kubernetes: the key and the value of a label, a name, and the annotations of an object.
 const (
 	keyLength         = 317
 	valueLength       = 63
@@ -25,7 +25,7 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// The bounds of the API. Each text of the scheduling counts extra bytes beside its own: it needs them in memory.
+// Limits of the API. Each string in the scheduling counts for extra bytes, because it needs memory in addition to its content.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -38,8 +38,8 @@ const (
 	exceptions            = 8
 )
 
-// Memcached returns a Memcached whose spec is as large as the API server accepts in each of its fields, and so are its
-// annotations. Its children are valid too. Its labels, finalizers and owner references have no bound but that of a request.
+// Memcached returns a Memcached whose annotations and every field of whose spec are as large as the API server accepts. Its
+// children are valid too. Labels, finalizers and owner references are limited only by the size of a request.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +48,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 			Annotations: map[string]string{"a": text("", annotationsLength-1)},
 		},
 		Spec: cachev1alpha1.MemcachedSpec{
-			Size:             0, // no pods: they are not what is measured
+			Size:             0, // pods are not measured
 			Image:            image(),
 			ImagePullSecrets: secrets(),
 			Resources:        cachev1alpha1.MemcachedResources{Limits: resources(), Requests: resources()},
@@ -70,10 +70,10 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	}
 }
 
-// text is as long as it says and starts as it says.
+// text returns a string of a length that has a prefix.
 func text(start string, length int) string { return start + strings.Repeat("a", length-len(start)) }
 
-// key is the longest key of a label; each number makes another one.
+// key returns one of the longest keys of a label.
 func key(number int) string {
 	return text(fmt.Sprintf("k%d-", number), nameLength) + "/" + text("", keyLength-nameLength-1)
 }
@@ -101,7 +101,7 @@ func resources() corev1.ResourceList {
 	}
 }
 
-// nodeSelector has 10 of the largest pairs and one that fills what is left.
+// nodeSelector has 10 of the largest pairs and one that fills the rest.
 func nodeSelector() map[string]string {
 	selector := map[string]string{}
 	for i := range 10 {
@@ -123,7 +123,7 @@ func tolerated() []cachev1alpha1.Toleration {
 	return all
 }
 
-// values are so many of the largest ones.
+// values returns this number of the largest values.
 func values(count int) []string {
 	all := make([]string, count)
 	for i := range all {
@@ -143,7 +143,7 @@ func nodeAffinity() *cachev1alpha1.NodeAffinity {
 	}}
 }
 
-// pods has 8 of the largest pairs and an expression. Left is the length of one more key, which fills up.
+// pods has 8 of the largest pairs and an expression. left is the length of one more key, which fills the rest.
 func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 	selector = &cachev1alpha1.LabelSelector{
 		MatchLabels: map[string]cachev1alpha1.LabelValue{},

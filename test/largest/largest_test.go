@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/test/largest"
 )
 
-// excess is one byte, or one element, more than the API server accepts.
+// excess is one byte or one element more than the API server accepts.
 type excess struct {
 	message string
 	add     func(spec *cachev1alpha1.MemcachedSpec)
@@ -85,14 +85,14 @@ func excesses() map[string]excess {
 		}},
 		"annotations of the Service": {"spec.service: Invalid value: " + metadata, func(s *spec) { s.Service.Annotations["b"] += "a" }},
 		"labels of the Service":      {"spec.service: Invalid value: " + metadata, func(s *spec) { s.Service.Labels["a"] = "" }},
-		// Bytes count, not characters.
+		// The limit counts bytes, not characters.
 		"annotations in another script": {metadata, func(s *spec) {
 			s.PodMetadata.Annotations["b"] = "é" + s.PodMetadata.Annotations["b"][1:]
 		}},
 	}
 }
 
-// The bounds hold to the byte, and below them the children are accepted as well.
+// TestTheAPIAcceptsExactlyTheLargest checks that the limits are exact to the byte and that the children are accepted too.
 func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	g := NewWithT(t)
 	c := start(t)
@@ -117,7 +117,7 @@ func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	})
 }
 
-// This is what docs/operations/security.md promises.
+// docs/operations/security.md documents this limit.
 func TestASpecHasAtMost74000Bytes(t *testing.T) {
 	text, err := json.Marshal(largest.Memcached("shop", "cache").Spec)
 	if err != nil {

@@ -4,7 +4,6 @@
 package policy_test
 
 import (
-	"context"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -21,16 +20,16 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// attempt is a request that changes nothing, whatever the answer: a dry run.
+// attempt is a request that changes nothing: a dry run.
 type attempt func(t *testing.T, c client.Client) error
 
-// The Memcached resources of the user: one has its children, the other has none yet.
+// The Memcacheds of the user: one has children, the other has none yet.
 const (
 	existing = "cache"
 	fresh    = "fresh"
 )
 
-// createMemcacheds creates both of them, and the children of one.
+// createMemcacheds creates both Memcacheds, and the children of one.
 func (i *installation) createMemcacheds(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -44,7 +43,7 @@ func (i *installation) createMemcacheds(t *testing.T) {
 	}
 }
 
-// childrenOf returns what the operator makes of a Memcached.
+// childrenOf returns the children that the operator renders for a Memcached.
 func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	t.Helper()
 	g := NewWithT(t)
@@ -58,7 +57,7 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	return children
 }
 
-// createChild creates a child of the Memcached that has none, changed.
+// createChild creates a modified child of the Memcached that has none.
 func createChild[T client.Object](change func(T)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -68,24 +67,19 @@ func createChild[T client.Object](change func(T)) attempt {
 				return c.Create(t.Context(), child, client.DryRunAll)
 			}
 		}
-		panic("the operator makes no such child")
+		panic("the operator renders no such child")
 	}
 }
 
-// updateChild changes a child of the Memcached that has its children.
+// updateChild changes a child of the Memcached that has children.
 func updateChild[T client.Object](child T, change func(T)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
-		return updated(t.Context(), c, child.DeepCopyObject().(T), existing, change)
+		child := child.DeepCopyObject().(T)
+		child.SetNamespace(shop)
+		child.SetName(existing)
+		return update(child, change)(t, c)
 	}
-}
-
-func updated[T client.Object](ctx context.Context, c client.Client, object T, name string, change func(T)) error {
-	if err := c.Get(ctx, client.ObjectKey{Namespace: shop, Name: name}, object); err != nil {
-		return err
-	}
-	change(object)
-	return c.Update(ctx, object, client.DryRunAll)
 }
 
 func createDeployment(change func(*appsv1.Deployment)) attempt { return createChild(change) }
@@ -108,7 +102,6 @@ func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
 
 func createPolicy(change func(*networkingv1.NetworkPolicy)) attempt { return createChild(change) }
 
-// create creates an object of its own.
 func create(object client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -116,7 +109,6 @@ func create(object client.Object) attempt {
 	}
 }
 
-// update changes an object that is there.
 func update[T client.Object](object T, change func(T)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -129,7 +121,6 @@ func update[T client.Object](object T, change func(T)) attempt {
 	}
 }
 
-// remove deletes an object that is there.
 func remove(object client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -137,10 +128,9 @@ func remove(object client.Object) attempt {
 	}
 }
 
-// named is the metadata of what is the user's.
+// named returns the metadata of an object of the user.
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
 
-// subresource creates a subresource of an object that is there.
 func subresource(name string, object, body client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()

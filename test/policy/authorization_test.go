@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right is something that the operator may or may not do: a verb on a resource, somewhere.
+// right is a verb on a resource in a namespace.
 type right struct {
 	verb, group, resource, subresource, namespace string
 }
 
-// beyond are rights that the operator has in no namespace; several of them would make it an administrator of the cluster.
-var beyond = []right{
+// forbidden are rights that the operator has in no namespace. Several of them would make it a cluster administrator.
+var forbidden = []right{
 	{"get", "", "secrets", "", shop},
 	{"list", "", "secrets", "", ""},
 	{"watch", "", "secrets", "", operatorNamespace},
@@ -86,23 +86,23 @@ var beyond = []right{
 	{"*", "*", "*", "", ""},
 }
 
-// Without any policy, the roles of the operator grant none of this.
+// Even without policies, the roles of the operator grant none of these rights.
 func TestRolesGrantNothingBeyond(t *testing.T) {
 	i := install(t)
-	for _, right := range beyond {
+	for _, right := range forbidden {
 		if i.may(t, right) {
 			t.Errorf("the operator may %+v", right)
 		}
 	}
 	for _, right := range []right{{"create", "apps", "deployments", "", shop}, {"update", "coordination.k8s.io", "leases", "", operatorNamespace}} {
 		if !i.may(t, right) {
-			t.Errorf("the operator may not %+v, so that nothing is proven by the others", right)
+			t.Errorf("the operator may not %+v, so the other results prove nothing", right)
 		}
 	}
-	t.Logf("%d rights", len(beyond))
+	t.Logf("%d rights", len(forbidden))
 }
 
-// may asks the API server's authorizer, as kubectl auth can-i does.
+// may queries the API server's authorizer, like kubectl auth can-i.
 func (i *installation) may(t *testing.T, right right) bool {
 	t.Helper()
 	operator := i.asOperator().Impersonate
@@ -118,7 +118,7 @@ func (i *installation) may(t *testing.T, right right) bool {
 	return review.Status.Allowed
 }
 
-// What the authorizer says is what the API server does.
+// The API server enforces what the authorizer reports.
 func TestRefusedByRoles(t *testing.T) {
 	i := install(t)
 	i.createForeignObjects(t)
@@ -136,7 +136,7 @@ func TestRefusedByRoles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			err := attempt(t, i.operator)
-			g.Expect(refused(err)).To(BeTrue(), "the answer is %v", err)
+			g.Expect(refused(err)).To(BeTrue(), "got %v", err)
 			g.Expect(err).NotTo(MatchError(ContainSubstring("ValidatingAdmissionPolicy")))
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// Each proof that docs/operations/security.md names exists, by file and by name.
+// TestDocumentedProofsExist checks each file and name that docs/operations/security.md mentions.
 func TestDocumentedProofsExist(t *testing.T) {
 	text, err := os.ReadFile(testenv.Path("docs", "operations", "security.md"))
 	if err != nil {
@@ -20,7 +20,7 @@ func TestDocumentedProofsExist(t *testing.T) {
 	}
 	proofs := regexp.MustCompile("`([a-z0-9_/]+_test\\.go)`, `([^`]+)`").FindAllStringSubmatch(string(text), -1)
 	if len(proofs) < 15 {
-		t.Errorf("only %d proofs are named", len(proofs))
+		t.Errorf("the document mentions only %d proofs", len(proofs))
 	}
 	for _, proof := range proofs {
 		file, name := proof[1], proof[2]

@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// escalation is an attempt that a policy refuses, and with which words.
+// escalation is an attempt, the policy that refuses it, and the text of the refusal.
 type escalation struct {
 	name, policy, message string
 	attempt               attempt
 }
 
-// The account is an administrator of the cluster here, so that no role refuses anything: without the policies every attempt
-// is permitted, with them none is.
+// The service account is a cluster administrator here, so that no role refuses anything: without the policies every attempt is
+// permitted, with them none is.
 func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)
@@ -36,29 +36,29 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	for _, escalation := range corpus {
 		t.Run("without the policies/"+escalation.name, func(t *testing.T) {
 			if err := escalation.attempt(t, i.operator); err != nil {
-				t.Errorf("not permitted, so that no policy is proven by it: %v", err)
+				t.Errorf("refused without the policies, so the attempt proves nothing: %v", err)
 			}
 		})
 	}
-	i.guard(t)
+	i.installPolicies(t)
 	for _, escalation := range corpus {
 		t.Run("with the policies/"+escalation.name, func(t *testing.T) {
 			err := escalation.attempt(t, i.operator)
 			g := NewWithT(t)
-			g.Expect(refused(err)).To(BeTrue(), "the answer is %v", err)
+			g.Expect(refused(err)).To(BeTrue(), "got %v", err)
 			g.Expect(err).To(MatchError(And(
 				ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-"+escalation.policy+"'"),
 				ContainSubstring(escalation.message),
 			)))
 		})
 	}
-	t.Run("an image is refused to everybody, for a container that runs first too", func(t *testing.T) {
+	t.Run("an image is refused for everybody, also in an init container", func(t *testing.T) {
 		attempt := updateDeployment(ofPod(func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{{Name: "first", Image: "registry.example.com/miner:1"}}
 		}))
 		NewWithT(t).Expect(attempt(t, i.admin)).To(MatchError(ContainSubstring("registry.example.com/miner:1 is not in the ConfigMap")))
 	})
-	t.Run("what a deletion has orphaned may be adopted, and given to nobody else", func(t *testing.T) {
+	t.Run("an orphaned child may be adopted, but not given to another owner", func(t *testing.T) {
 		g := NewWithT(t)
 		service := &corev1.Service{ObjectMeta: named(existing)}
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(service), service)).To(Succeed())
@@ -75,14 +75,14 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		service.OwnerReferences = owners
 		g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
 	})
-	t.Run("an installer may allow the classes of the system", func(t *testing.T) {
+	t.Run("an administrator may allow the system's priority classes", func(t *testing.T) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}
 		g := NewWithT(t)
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(account), account)).To(Succeed())
 		account.Annotations = map[string]string{"cache.example.com/allow-system-priority-classes": "true"}
 		g.Expect(i.admin.Update(t.Context(), account)).To(Succeed())
 		attempt := updateDeployment(ofPod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-cluster-critical" }))
-		g.Eventually(t.Context(), func() error { return attempt(t, i.operator) }, patience).Should(Succeed())
+		g.Eventually(t.Context(), func() error { return attempt(t, i.operator) }, timeout).Should(Succeed())
 	})
 	for name, attempt := range harmless() {
 		t.Run("harmless/"+name, func(t *testing.T) {
@@ -94,13 +94,13 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	t.Logf("%d attempts", len(corpus))
 }
 
-// A rule without an attempt could be wrong, or go, and nobody would notice.
+// Without an attempt, a rule could be wrong or missing unnoticed.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
 	corpus, rules := escalations(), 0
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		for _, rule := range policy.Spec.Validations {
 			if rule.MessageExpression != "" {
-				continue // its words are those of the request, which the corpus knows
+				continue // the message depends on the request; the corpus covers it
 			}
 			rules++
 			if !slices.ContainsFunc(corpus, func(e escalation) bool {
@@ -116,7 +116,7 @@ func TestEveryRuleHasAnEscalation(t *testing.T) {
 	}
 }
 
-// createForeignObjects creates what is the user's own, and no business of the operator.
+// createForeignObjects creates objects of the user that do not belong to the operator.
 func (i *installation) createForeignObjects(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -152,7 +152,7 @@ func newPod() *corev1.Pod {
 	}
 }
 
-// harmless is what resembles an escalation and must be permitted.
+// harmless are permitted requests that resemble an escalation.
 func harmless() map[string]attempt {
 	return map[string]attempt{
 		"create the Deployment": createDeployment(func(*appsv1.Deployment) {}),

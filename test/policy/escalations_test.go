@@ -23,7 +23,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// escalations are all of the attempts.
+// escalations returns all attempts.
 func escalations() []escalation {
 	var all []escalation
 	for _, pod := range podEscalations() {
@@ -38,7 +38,7 @@ func escalations() []escalation {
 	return append(all, otherEscalations()...)
 }
 
-// ownershipEscalations are about what is no child of a Memcached, or would be none.
+// ownershipEscalations concern objects that are not children of a Memcached, or would not be.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
@@ -48,9 +48,9 @@ func ownershipEscalations() []escalation {
 	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"
 	others := map[string]string{"app": "website"}
 	return []escalation{
-		{"create a Deployment of nobody", "children", none, createDeployment(func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
-		{"create a Service of nobody", "children", none, createService(func(s *corev1.Service) { s.OwnerReferences = nil })},
-		{"create a budget of nobody", "children", none, createBudget(func(b *policyv1.PodDisruptionBudget) { b.OwnerReferences = nil })},
+		{"create a Deployment without an owner", "children", none, createDeployment(func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
+		{"create a Service without an owner", "children", none, createService(func(s *corev1.Service) { s.OwnerReferences = nil })},
+		{"create a budget without an owner", "children", none, createBudget(func(b *policyv1.PodDisruptionBudget) { b.OwnerReferences = nil })},
 		{"create a Deployment that a Memcached does not control", "children", none, createDeployment(func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].Controller = ptr.To(false)
 		})},
@@ -147,12 +147,12 @@ func serviceEscalations() []escalation {
 	}
 }
 
-// childEscalations are children that a Memcached could have, and none has.
+// childEscalations concern children that no Memcached has.
 func childEscalations() []escalation {
 	const label, namespace = "metadata.labels: the operator adds no label that others select by", "metadata.namespace: the operator writes nothing in"
 	var all []escalation
 	for _, system := range []string{"kube-system", "kube-public", "kube-node-lease"} {
-		// The controller is one that does not exist: until the garbage collector finds out, the pods run.
+		// The owner does not exist: the pods run until the garbage collector notices.
 		all = append(all, escalation{"run pods in " + system, "children", namespace, createDeployment(func(d *appsv1.Deployment) {
 			d.Namespace, d.OwnerReferences[0].UID = system, "faked"
 		})})
@@ -172,7 +172,7 @@ func childEscalations() []escalation {
 	)
 }
 
-// foreignEscalations are writes of what the operator never writes.
+// foreignEscalations write objects that the operator never writes.
 func foreignEscalations() []escalation {
 	const must = "the operator must not "
 	binding := &rbacv1.ClusterRoleBinding{
@@ -214,7 +214,7 @@ func foreignEscalations() []escalation {
 	}
 }
 
-// otherEscalations are writes to resources that the operator writes, where or as it never does.
+// otherEscalations write resources of the operator in other places or ways than the operator does.
 func otherEscalations() []escalation {
 	const own = "in its own namespace only"
 	lease := func(namespace, name string) client.Object {

@@ -5,6 +5,8 @@ package policy_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,14 +16,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// labelled is a Memcached whose pods join whatever selects the label.
+// labelled returns a Memcached whose pods match any selector of the label.
 func labelled(key string) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: named("labelled")}
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{key: "payments"}
 	return mc
 }
 
-// Whoever writes a Memcached, an administrator too, gives pods and Services the labels and annotations of the list alone.
+// Everybody, including administrators, can give pods and Services only labels and annotations that are on the list.
 func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
@@ -29,7 +31,7 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"app": "payments"}
 	})
 	i.grantEverything(t)
-	i.guard(t)
+	i.installPolicies(t)
 	type metadata = cachev1alpha1.Metadata
 	for name, c := range map[string]struct {
 		key    string
@@ -54,39 +56,44 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 			c.change(mc)
 			g := NewWithT(t)
 			g.Expect(i.admin.Create(t.Context(), mc, client.DryRunAll)).To(refusal)
-			g.Expect(updated(t.Context(), i.admin, &cachev1alpha1.Memcached{}, fresh, c.change)).To(refusal)
+			g.Expect(update(&cachev1alpha1.Memcached{ObjectMeta: named(fresh)}, c.change)(t, i.admin)).To(refusal)
 		})
 	}
-	t.Run("of the list", func(t *testing.T) {
+	t.Run("keys on the list", func(t *testing.T) {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: named("new")}
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "payments", "app.kubernetes.io/part-of": "payments"}
 		NewWithT(t).Expect(i.admin.Create(t.Context(), mc, client.DryRunAll)).To(Succeed())
 	})
-	t.Run("what was there before stays", func(t *testing.T) {
+	t.Run("existing keys stay", func(t *testing.T) {
 		resize := func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 }
-		NewWithT(t).Expect(updated(t.Context(), i.admin, &cachev1alpha1.Memcached{}, existing, resize)).To(Succeed())
+		NewWithT(t).Expect(update(&cachev1alpha1.Memcached{ObjectMeta: named(existing)}, resize)(t, i.admin)).To(Succeed())
 	})
 }
 
-// allowMetadata adds the keys of Memcached resources to the list, and waits until each is permitted.
+// allowMetadata adds the keys of Memcacheds to the list and waits until each Memcached is permitted.
 func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcached) {
+	t.Helper()
+	var keys []string
+	for _, mc := range all {
+		for _, metadata := range []cachev1alpha1.Metadata{mc.Spec.PodMetadata, mc.Spec.Service.Metadata} {
+			keys = slices.AppendSeq(slices.AppendSeq(keys, maps.Keys(metadata.Labels)), maps.Keys(metadata.Annotations))
+		}
+	}
+	i.addToList(t, "metadata", keys...)
+	for _, mc := range all {
+		NewWithT(t).Eventually(t.Context(), func() error { return create(mc)(t, i.admin) }, timeout).Should(Succeed())
+	}
+}
+
+// addToList adds entries to the ConfigMap that lists allowed metadata or images.
+func (i *installation) addToList(t *testing.T, what string, entries ...string) {
 	t.Helper()
 	g := NewWithT(t)
 	list := &corev1.ConfigMap{}
-	g.Expect(i.admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-allowed-metadata"}, list)).To(Succeed())
-	add := func(key string) { list.Data[fmt.Sprintf("mine-%d", len(list.Data))] = key }
-	for _, mc := range all {
-		for _, metadata := range []cachev1alpha1.Metadata{mc.Spec.PodMetadata, mc.Spec.Service.Metadata} {
-			for key := range metadata.Labels {
-				add(key)
-			}
-			for key := range metadata.Annotations {
-				add(key)
-			}
-		}
+	key := client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-allowed-" + what}
+	g.Expect(i.admin.Get(t.Context(), key, list)).To(Succeed())
+	for _, entry := range entries {
+		list.Data[fmt.Sprintf("mine-%d", len(list.Data))] = entry
 	}
 	g.Expect(i.admin.Update(t.Context(), list)).To(Succeed())
-	for _, mc := range all {
-		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), mc.DeepCopy(), client.DryRunAll) }, patience).Should(Succeed())
-	}
 }

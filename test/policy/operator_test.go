@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
@@ -34,22 +36,22 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// The operator has its own roles here and the policies above it, and is refused nothing: neither for the samples nor for the
-// golden files, which use every field of the API, neither when they are created nor later.
+// The operator runs with its own roles and under the policies, and none of its requests is refused: neither for the samples
+// nor for the golden files, which use every field of the API, neither on creation nor later.
 func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
 	i.grantNothingMore(t)
 	g := NewWithT(t)
-	all := goldens(t)
+	all := goldenMemcacheds(t)
 	i.allowImages(t, all)
 	i.allowMetadata(t, all)
-	answers := i.start(t)
+	responses := i.start(t)
 	for _, mc := range all {
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
 	for _, mc := range all {
-		g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
+		g.Eventually(i.deployed(t, mc), timeout).Should(Equal(mc.Spec.Size), mc.Name)
 	}
 	for _, mc := range all {
 		i.change(t, mc, func(mc *cachev1alpha1.Memcached) {
@@ -58,8 +60,8 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 			mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(false)}
 			mc.Spec.NetworkPolicy.Enabled = !mc.Spec.NetworkPolicy.Enabled
 		})
-		g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
-		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, patience).Should(BeTrue(), mc.Name)
+		g.Eventually(i.deployed(t, mc), timeout).Should(Equal(mc.Spec.Size), mc.Name)
+		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, timeout).Should(BeTrue(), mc.Name)
 		i.healsDrift(t, mc)
 	}
 	for _, mc := range all {
@@ -68,12 +70,13 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 		g.Expect(degraded.Status).To(Equal(metav1.ConditionFalse), "%s: %s", mc.Name, degraded.Message)
 		g.Expect(i.admin.Delete(t.Context(), mc)).To(Succeed())
 	}
-	g.Expect(answers.refusals()).To(BeEmpty())
-	g.Expect(answers.count()).To(BeNumerically(">", 7*len(all)), "writes that were permitted")
+	permitted, refused := responses.read()
+	g.Expect(refused).To(BeEmpty())
+	g.Expect(permitted).To(BeNumerically(">", 7*len(all)), "permitted writes")
 }
 
-// An image that is not on the list is refused, which the Memcached tells; a list that names it is enough.
-func TestForeignImageIsToldAndRecovers(t *testing.T) {
+// The Memcached reports that an image which is not on the list is refused; adding the image to the list is enough.
+func TestForeignImageIsReportedAndRecovers(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
 	i.grantNothingMore(t)
@@ -88,47 +91,39 @@ func TestForeignImageIsToldAndRecovers(t *testing.T) {
 			return degraded.Reason + ": " + degraded.Message
 		}
 		return ""
-	}, patience).Should(And(HavePrefix("AdmissionDenied"), ContainSubstring(mc.Spec.Image+" is not in the ConfigMap")))
+	}, timeout).Should(And(HavePrefix("AdmissionDenied"), ContainSubstring(mc.Spec.Image+" is not in the ConfigMap")))
 	i.allowImages(t, []*cachev1alpha1.Memcached{mc})
-	// The operator tries again within a minute, and at once when the user changes something.
+	// The operator retries within a minute, and at once when the user changes something.
 	i.change(t, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-	g.Eventually(i.deployed(t, mc), patience).Should(Equal(int32(2)))
+	g.Eventually(i.deployed(t, mc), timeout).Should(Equal(int32(2)))
 }
 
-// grantNothingMore installs the policies; it needs the administrator's role for the probes alone, and takes it away.
+// grantNothingMore installs the policies. Their probes need the administrator's role, which it then removes.
 func (i *installation) grantNothingMore(t *testing.T) {
 	t.Helper()
 	binding := i.grantEverything(t)
-	i.guard(t)
+	i.installPolicies(t)
 	g := NewWithT(t)
 	g.Expect(i.admin.Delete(t.Context(), binding)).To(Succeed())
-	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, patience).
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, timeout).
 		Should(Satisfy(apierrors.IsForbidden))
 }
 
-// allowImages adds the images of Memcached resources to the list, and waits until each is permitted.
+// allowImages adds the images of Memcacheds to the list and waits until each is permitted.
 func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
-	g := NewWithT(t)
-	list := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-allowed-images"}
-	g.Expect(i.admin.Get(t.Context(), key, list)).To(Succeed())
-	for n, mc := range all {
-		if mc.Spec.Image != "" {
-			list.Data[fmt.Sprintf("mine-%d", n)] = strings.SplitN(mc.Spec.Image, "@", 2)[0]
-		}
-	}
-	g.Expect(i.admin.Update(t.Context(), list)).To(Succeed())
+	all = slices.DeleteFunc(slices.Clone(all), func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" })
 	for _, mc := range all {
-		if mc.Spec.Image != "" {
-			probe := updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = mc.Spec.Image })
-			g.Eventually(t.Context(), func() error { return probe(t, i.admin) }, patience).Should(Succeed())
-		}
+		i.addToList(t, "images", strings.SplitN(mc.Spec.Image, "@", 2)[0])
+	}
+	for _, mc := range all {
+		probe := updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = mc.Spec.Image })
+		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.admin) }, timeout).Should(Succeed())
 	}
 }
 
-// goldens are the Memcached resources of the golden files and the samples.
-func goldens(t *testing.T) []*cachev1alpha1.Memcached {
+// goldenMemcacheds returns the Memcacheds of the golden files and the samples.
+func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 	t.Helper()
 	g := NewWithT(t)
 	inputs, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
@@ -147,17 +142,17 @@ func goldens(t *testing.T) []*cachev1alpha1.Memcached {
 	return all
 }
 
-// start starts the operator, with its own permissions, and records what it is answered.
-func (i *installation) start(t *testing.T) *answers {
+// start starts the operator with its own permissions and records the responses to its requests.
+func (i *installation) start(t *testing.T) *responses {
 	t.Helper()
 	g := NewWithT(t)
-	recorded := &answers{}
+	recorded := &responses{}
 	config := i.asOperator()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next: next, answers: recorded} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next: next, responses: recorded} })
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "memcached-operator.cache.example.com", LeaderElectionNamespace: operatorNamespace,
-		Controller: controllerOptions,
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // several tests start a manager
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
@@ -173,40 +168,34 @@ func (i *installation) start(t *testing.T) *answers {
 	return recorded
 }
 
-// answers are those that the operator got to its writes.
-type answers struct {
+// responses records the responses to the operator's requests.
+type responses struct {
 	mutex     sync.Mutex
 	permitted int
 	refused   []string
 }
 
-func (a *answers) count() int {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.permitted
-}
-
-func (a *answers) refusals() []string {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	return a.refused
+func (r *responses) read() (permitted int, refused []string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.permitted, r.refused
 }
 
 type recorder struct {
-	next    http.RoundTripper
-	answers *answers
+	next      http.RoundTripper
+	responses *responses
 }
 
 func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
-	r.answers.mutex.Lock()
-	defer r.answers.mutex.Unlock()
+	r.responses.mutex.Lock()
+	defer r.responses.mutex.Unlock()
 	switch {
 	case err != nil:
 	case response.StatusCode == http.StatusForbidden:
-		r.answers.refused = append(r.answers.refused, request.Method+" "+request.URL.Path)
+		r.responses.refused = append(r.responses.refused, request.Method+" "+request.URL.Path)
 	case request.Method != http.MethodGet && response.StatusCode < http.StatusBadRequest:
-		r.answers.permitted++
+		r.responses.permitted++
 	}
 	return response, err
 }

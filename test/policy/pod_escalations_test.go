@@ -15,18 +15,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// podEscalation is what a pod template of the operator must not hold.
+// podEscalation is something that the pod template must not contain.
 type podEscalation struct {
 	name, policy, message string
 	change                func(*appsv1.Deployment)
 }
 
-// ofPod changes the pods.
 func ofPod(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) }
 }
 
-// ofContainer changes the container.
 func ofContainer(change func(*corev1.Container)) func(*appsv1.Deployment) {
 	return ofPod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
@@ -39,16 +37,15 @@ var (
 	foreignImage = ofContainer(func(c *corev1.Container) { c.Image = "registry.example.com/miner:1" })
 )
 
-// volume adds a volume of a kind.
 func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 	return ofPod(func(p *corev1.PodSpec) {
 		p.Volumes = append(p.Volumes, corev1.Volume{Name: "more", VolumeSource: source})
 	})
 }
 
-// podEscalations are tried when a Deployment is created and when it is changed.
+// podEscalations are attempted when a Deployment is created and when it is updated.
 func podEscalations() []podEscalation {
-	return slices.Concat(identityEscalations(), hostEscalations(), neighbourEscalations(), containerEscalations(), privilegeEscalations(), imageEscalations())
+	return slices.Concat(identityEscalations(), hostEscalations(), neighborEscalations(), containerEscalations(), privilegeEscalations(), imageEscalations())
 }
 
 func identityEscalations() []podEscalation {
@@ -117,8 +114,8 @@ func hostEscalations() []podEscalation {
 	}
 }
 
-// neighbourEscalations take something from the pods of others.
-func neighbourEscalations() []podEscalation {
+// neighborEscalations affect the pods of others.
+func neighborEscalations() []podEscalation {
 	const terms, classes = "affinity: no term may have namespaces or a namespaceSelector", "priorityClassName: must not be a class of the system"
 	const labels, amounts = "template.metadata.labels: must not have k8s-app or a label of Kubernetes", "resources: must be cpu, memory and ephemeral-storage"
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}}
@@ -178,7 +175,7 @@ func containerEscalations() []podEscalation {
 			more.Name, more.Ports, more.LivenessProbe, more.ReadinessProbe, more.StartupProbe = "more", nil, nil, nil, nil
 			p.Containers = append(p.Containers, *more)
 		})},
-		{"a container that runs first", "containers", one, ofPod(func(p *corev1.PodSpec) {
+		{"an init container", "containers", one, ofPod(func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{{Name: "first", Image: "docker.io/library/memcached"}}
 		})},
 		{"another program", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = []string{"sh"} })},

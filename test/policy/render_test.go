@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// Whatever namespace and prefix a user chooses, the policies hold the account that the operator then has: a binding that
-// names another would guard nobody, and nothing would tell.
+// The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
+// account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	own := []string{"children", "containers", "pods", "services", "writes"}
 	all := []string{"children", "containers", "images", "metadata", "pods", "services", "writes"}
@@ -84,8 +84,8 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured, wanted []
 	g.Expect(known).To(ConsistOf(wanted))
 }
 
-// A field that is misspelt would be absent for ever, and what is asked of it never refused. The API server lets that pass,
-// as its types are known at run time only; this is the check whose warnings it writes into the status of a policy.
+// A misspelled field would always be absent, and its rule would refuse nothing. The API server accepts it, because it knows
+// the types only at run time; this check produces the warnings in a policy's status.
 func TestExpressionsFitTheTypes(t *testing.T) {
 	i := install(t)
 	g := NewWithT(t)
@@ -97,7 +97,8 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	checked := 0
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		g.Expect(checker.Check(policy)).To(BeEmpty(), policy.Name)
-		// With a mistake the check has something to say, but for the policy of all resources, which have no type in common.
+		// With an error, the check must report something, except for the policy of all resources, which have no type in
+		// common.
 		if strings.HasSuffix(policy.Name, "-writes") {
 			continue
 		}
@@ -108,7 +109,6 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	g.Expect(checked).To(Equal(6))
 }
 
-// policies are those among what was rendered.
 func policies(t *testing.T, objects []*unstructured.Unstructured) []*admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	var all []*admissionregistrationv1.ValidatingAdmissionPolicy

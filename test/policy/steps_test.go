@@ -10,17 +10,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Managers of several tests have controllers of the same name.
-var controllerOptions = controllerconfig.Controller{SkipNameValidation: ptr.To(true)}
-
-// deployed returns what reads the size of the Deployment of a Memcached, -1 if there is none.
+// deployed returns a function that reads the size of the Deployment of a Memcached; -1 if there is none.
 func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
 	return func() int32 {
 		deployment := &appsv1.Deployment{}
@@ -31,7 +26,6 @@ func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func(
 	}
 }
 
-// gone says whether the child of a Memcached is not there.
 func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child client.Object) bool {
 	t.Helper()
 	return apierrors.IsNotFound(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), child))
@@ -47,7 +41,7 @@ func (i *installation) change(t *testing.T, mc *cachev1alpha1.Memcached, change 
 	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
 }
 
-// healsDrift changes and deletes children behind the operator's back, and waits until all is as before.
+// healsDrift changes and deletes children behind the operator's back and waits until everything is restored.
 func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	g := NewWithT(t)
@@ -59,6 +53,6 @@ func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	g.Eventually(t.Context(), func() string {
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
 		return service.Spec.Selector["app.kubernetes.io/instance"]
-	}, patience).Should(Equal(mc.Name))
-	g.Eventually(i.deployed(t, mc), patience).Should(Equal(mc.Spec.Size), mc.Name)
+	}, timeout).Should(Equal(mc.Name))
+	g.Eventually(i.deployed(t, mc), timeout).Should(Equal(mc.Spec.Size), mc.Name)
 }

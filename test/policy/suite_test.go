@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy_test proves what the service account of the operator can do at most: with the policies of
-// config/components whatever roles it has, and with its roles whatever policies there are. It also proves
-// that the operator works under both.
+// Package policy_test proves the limits of the operator's service account: the policies of config/components hold whatever
+// roles it has, and the roles hold whatever policies exist. It also proves that the operator works under both.
 package policy_test
 
 import (
@@ -37,24 +36,24 @@ const (
 	account           = "memcached-operator-controller-manager"
 	// shop is the namespace of a user.
 	shop = "shop"
-	// patience is how long a test waits for what comes soon on a machine that has nothing else to do.
-	patience = "60s"
+	// timeout exceeds the time that operations need on a loaded machine.
+	timeout = "60s"
 )
 
-// installation is an API server with the operator's manifests in it, and without the operator.
+// installation is an API server with the operator's manifests, but without the operator.
 type installation struct {
 	config   *rest.Config
 	admin    client.Client
 	operator client.Client
 }
 
-// install starts an API server and installs config/default without the Deployment and without the policies.
+// install starts an API server and installs config/default without the Deployment and the policies.
 func install(t *testing.T) *installation {
 	t.Helper()
 	g := NewWithT(t)
 	ctrl.SetLogger(logr.Discard())
 	environment := &envtest.Environment{Scheme: testenv.Scheme()}
-	// As on OpenShift: who sets blockOwnerDeletion must be permitted to update the finalizers of the owner.
+	// As on OpenShift: setting blockOwnerDeletion requires the permission to update the finalizers of the owner.
 	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	config, err := environment.Start()
 	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
@@ -72,7 +71,7 @@ func install(t *testing.T) *installation {
 	return i
 }
 
-// asOperator is the configuration of the service account of the operator, as its token would give it.
+// asOperator returns the configuration of the operator's service account, equivalent to its token.
 func (i *installation) asOperator() *rest.Config {
 	config := rest.CopyConfig(i.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -82,7 +81,8 @@ func (i *installation) asOperator() *rest.Config {
 	return config
 }
 
-// apply applies what was rendered but the Deployment of the operator, and waits until the CustomResourceDefinition is served.
+// apply applies rendered objects, except for the Deployment of the operator, and waits until the CustomResourceDefinition is
+// served.
 func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
@@ -95,10 +95,10 @@ func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured)
 	}
 	g.Eventually(t.Context(), func() error {
 		return i.admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
-	}, patience).Should(Succeed())
+	}, timeout).Should(Succeed())
 }
 
-// grantEverything makes the operator an administrator of the cluster, so that nothing but policies can refuse what it does.
+// grantEverything makes the operator a cluster administrator, so that only policies can refuse its requests.
 func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -108,12 +108,12 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	}
 	g := NewWithT(t)
 	g.Expect(i.admin.Create(t.Context(), binding)).To(Succeed())
-	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, patience).Should(Succeed())
+	g.Eventually(t.Context(), func() error { return i.operator.List(t.Context(), &corev1.SecretList{}) }, timeout).Should(Succeed())
 	return binding
 }
 
-// guard installs all components and waits until each of their policies refuses something.
-func (i *installation) guard(t *testing.T) {
+// installPolicies installs all components and waits until each of their policies refuses something.
+func (i *installation) installPolicies(t *testing.T) {
 	t.Helper()
 	i.apply(t, render(t, overlay{base: "default", all: true}))
 	for policy, probe := range map[string]attempt{
@@ -124,21 +124,21 @@ func (i *installation) guard(t *testing.T) {
 		"containers": createDeployment(privileged),
 		"images":     createDeployment(foreignImage),
 	} {
-		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, patience).
+		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, timeout).
 			Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-" + policy + "'")))
 	}
-	NewWithT(t).Eventually(t.Context(), func() error { return create(labelled("app"))(t, i.admin) }, patience).
+	NewWithT(t).Eventually(t.Context(), func() error { return create(labelled("app"))(t, i.admin) }, timeout).
 		Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-metadata'")))
 }
 
-// overlay is one of the kustomizations of config, or one over it if it has a namespace and a prefix of its own.
+// overlay is a kustomization of config, or an overlay on it if it has a namespace and a prefix.
 type overlay struct {
 	base              string
 	all               bool
 	namespace, prefix string
 }
 
-// render renders a copy of config, with all components uncommented as a user would if all is set.
+// render renders a copy of config. If all is set, it uncomments all components as a user would.
 func render(t *testing.T, o overlay) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -163,7 +163,7 @@ func render(t *testing.T, o overlay) []*unstructured.Unstructured {
 	return build(t, mine)
 }
 
-// build renders a kustomization, namespaces and definitions first.
+// build renders a kustomization, with namespaces and definitions first.
 func build(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
 	g := NewWithT(t)
@@ -180,5 +180,5 @@ func build(t *testing.T, dir string) []*unstructured.Unstructured {
 	return objects
 }
 
-// refused says whether an answer is a refusal, by a role or by a policy, and not another error.
+// refused reports whether a role or a policy refused the request.
 func refused(err error) bool { return apierrors.IsForbidden(err) }

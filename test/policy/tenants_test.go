@@ -20,7 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// The manifest that docs/operations/security.md offers for the namespace of a tenant refuses what it says, and nothing else.
+// The manifest that docs/operations/security.md offers for the namespace of a tenant refuses what it documents, and nothing
+// else.
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)
@@ -46,7 +47,7 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 	})
 }
 
-// No quota counts tolerations, so the same manifest has a policy for them.
+// Quotas cannot limit tolerations, so the manifest has a policy for them.
 func TestTenantsStayOffTheControlPlane(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)
@@ -60,13 +61,13 @@ func TestTenantsStayOffTheControlPlane(t *testing.T) {
 		{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists},
 		{Operator: corev1.TolerationOpExists},
 	} {
-		g.Eventually(t.Context(), func() error { return with(toleration)(t, i.admin) }, patience).
+		g.Eventually(t.Context(), func() error { return with(toleration)(t, i.admin) }, timeout).
 			Should(MatchError(ContainSubstring("spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/")))
 	}
 	g.Expect(with(cachev1alpha1.Toleration{Key: "dedicated", Value: "cache"})(t, i.admin)).To(Succeed())
 }
 
-// excessivePods are what each quota refuses.
+// excessivePods returns pods that each quota refuses.
 func excessivePods() map[string][]func(*corev1.PodSpec) {
 	class := func(name string) func(*corev1.PodSpec) {
 		return func(pod *corev1.PodSpec) { pod.PriorityClassName = name }
@@ -91,7 +92,7 @@ func excessivePods() map[string][]func(*corev1.PodSpec) {
 	}
 }
 
-// applyTenants applies the manifest, and fills in the status of the quotas: there is no controller manager that would.
+// applyTenants applies the manifest and sets the status of the quotas, because there is no controller manager.
 func (i *installation) applyTenants(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -116,15 +117,15 @@ func (i *installation) applyTenants(t *testing.T) {
 		}
 		g.Expect(i.admin.Status().Update(t.Context(), &quota)).To(Succeed())
 	}
-	for quota, changes := range excessivePods() { // until the API server has seen it
+	for quota, changes := range excessivePods() { // until the API server enforces it
 		pod := tenantsPod()
 		changes[0](&pod.Spec)
-		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }, patience).
+		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }, timeout).
 			Should(MatchError(ContainSubstring("exceeded quota: " + quota)))
 	}
 }
 
-// tenantsPod has the resources that the quota asks for.
+// tenantsPod returns a pod with the resources that the quota requires.
 func tenantsPod() *corev1.Pod {
 	pod := newPod()
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}

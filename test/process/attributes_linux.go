@@ -5,7 +5,7 @@ package process
 
 import "syscall"
 
-// attributes let the kernel end the child when its parent is gone.
+// attributes makes the kernel kill the child when its parent exits.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

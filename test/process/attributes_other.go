@@ -7,7 +7,7 @@ package process
 
 import "syscall"
 
-// attributes cannot tie the child to its parent here: it outlives a parent that is killed and could not stop it.
+// attributes cannot tie the child to its parent here: the child outlives a parent that is killed and cannot stop it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

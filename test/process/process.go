@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes that never outlive what started them: each writes its output to a file, is ended
-// by Stop, and on Linux ends with its parent even when the parent is killed.
+// Package process runs child processes that never outlive their parent: each writes its output to a file, Stop ends it, and on
+// Linux it ends with its parent even if the parent is killed.
 package process
 
 import (
@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// tailLines is how much of its log a process shows when it ends too early.
+// tailLines is how many lines of its log a process shows when it exits unexpectedly.
 const tailLines = 20
 
-// Spec says what to run.
+// Spec describes a process.
 type Spec struct {
-	// Name is what messages call the process.
+	// Name identifies the process in messages.
 	Name string
 	// Path is the executable file.
 	Path string
-	// Args are its arguments, without the name of the command.
+	// Args are the arguments, without the name of the command.
 	Args []string
-	// Env is its whole environment: nothing is inherited.
+	// Env is the whole environment: nothing is inherited.
 	Env []string
-	// Dir is its working directory.
+	// Dir is the working directory.
 	Dir string
-	// LogFile receives everything that it prints.
+	// LogFile receives all output.
 	LogFile string
 }
 
@@ -42,7 +42,7 @@ type Process struct {
 	done chan struct{}
 }
 
-// Start runs what the spec says, in a process group of its own: a Ctrl-C in the terminal is for the parent to act on.
+// Start starts a process in its own process group, so that only the parent handles Ctrl-C in a terminal.
 func Start(spec Spec) (*Process, error) {
 	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -54,13 +54,13 @@ func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec, cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// Linux ends the child with the thread that started it, so that thread must live as long as the child.
+		// Linux kills the child when the thread that started it ends, so that thread must live as long as the child.
 		runtime.LockOSThread()
 		defer func() { _ = log.Close() }()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // Err tells from the state how the process has ended
+			_ = cmd.Wait() // Err reads the state
 			close(p.done)
 		}
 	}()
@@ -70,16 +70,16 @@ func Start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// Name is what messages call the process.
+// Name identifies the process in messages.
 func (p *Process) Name() string { return p.spec.Name }
 
-// Pid is the process id.
+// Pid is the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says that and how the process has ended, with the tail of its log. It waits for the end of the process.
+// Err waits for the end of the process and reports how it ended, with the tail of its log.
 func (p *Process) Err() error {
 	<-p.done
 	status := p.cmd.ProcessState
@@ -90,8 +90,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log:\n%s", p.spec.Name, status, tail)
 }
 
-// Stop asks the process to end and kills it when it has not done so within the grace period. It returns when the process
-// is gone; an error says that it had to be killed. A process that has ended already is fine.
+// Stop asks the process to end and kills it after the grace period. It returns when the process has ended; the error reports
+// that it was killed. Stopping a process that has already ended is not an error.
 func (p *Process) Stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.spec.Name, err)
@@ -108,7 +108,7 @@ func (p *Process) Stop(grace time.Duration) error {
 	return fmt.Errorf("%s did not end within %s and was killed", p.spec.Name, grace)
 }
 
-// Tail returns the last lines that the process printed.
+// Tail returns the last lines of the log.
 func (p *Process) Tail(lines int) string {
 	log, err := os.ReadFile(p.spec.LogFile)
 	if err != nil {

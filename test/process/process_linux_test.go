@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// parentVariable makes the test binary a parent that starts a child and waits to be killed.
+// parentVariable turns the test binary into a parent that starts a child and waits to be killed.
 const parentVariable = "PROCESS_TEST_PARENT"
 
 func TestChildEndsWithKilledParent(t *testing.T) {
@@ -23,7 +23,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 		select {}
 	}
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildEndsWithKilledParent$")
-	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // it cannot remove its own folders
+	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // it cannot remove its own directories
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 	}
 }
 
-// running says whether a process exists and has not just been left for its new parent to collect.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")

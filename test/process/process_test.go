@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/test/process"
 )
 
-// start runs a shell command that its test stops, unless it ends by itself.
+// start runs a shell command. The test stops it unless it ends by itself.
 func start(t *testing.T, command string) *process.Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,12 +26,12 @@ func start(t *testing.T, command string) *process.Process {
 	return p
 }
 
-// waitFor returns when the process has printed the word.
+// waitFor waits until the process has printed the word.
 func waitFor(t *testing.T, p *process.Process, word string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.Tail(1), word); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it has not printed %q", word)
+			t.Fatalf("it did not print %q", word)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestErrShowsStatusAndLog(t *testing.T) {
 	}
 }
 
-func TestErrOfSilence(t *testing.T) {
+func TestErrWithoutOutput(t *testing.T) {
 	if err := start(t, "exit 0").Err().Error(); !strings.Contains(err, "(exit status 0) and printed nothing") {
 		t.Errorf("got %q", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// loopback is where the API server listens. Nothing else listens anywhere.
+// loopback is the address of the API server. Nothing else listens on TCP.
 const loopback = "127.0.0.1"
 
 // Files in the directory of a cluster that several components share.
@@ -24,10 +24,10 @@ const (
 	auditLogFile          = "audit.log"
 )
 
-// The components never wait for their own client: a benchmark must measure the operator.
+// The components are never throttled by their own client: a benchmark must measure the operator.
 const clientQPS, clientBurst = "--kube-api-qps=1000", "--kube-api-burst=2000"
 
-// FreePort returns a TCP port of the loopback interface that nothing listens on.
+// FreePort returns an unused TCP port of the loopback interface.
 func FreePort() (int, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(loopback)})
 	if err != nil {
@@ -40,11 +40,11 @@ func FreePort() (int, error) {
 	return address.Port, listener.Close()
 }
 
-// etcdURL is a socket in the cluster's directory, which nobody else can enter: etcd asks nobody who he is.
+// etcdURL is a socket in the cluster's directory, which other users cannot enter: etcd does not authenticate clients.
 func etcdURL(dir string) string { return "unix://" + filepath.Join(dir, "etcd.sock") }
 
 func etcdArgs(dir string) []string {
-	// A single member still listens for peers, here on a socket in its working directory.
+	// Even a single member listens for peers, here on a socket in its working directory.
 	const peer = "unix://etcd-peer.sock"
 	return []string{
 		"--name=etcd",
@@ -55,18 +55,18 @@ func etcdArgs(dir string) []string {
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=etcd=" + peer,
 		"--log-level=warn",
-		// Nothing of it is kept.
+		// The data is temporary.
 		"--unsafe-no-fsync",
 	}
 }
 
-// apiServerArgs leave admission at its defaults, ServiceAccount and PodSecurity among them, as a real cluster has it.
+// apiServerArgs keeps the default admission plugins, including ServiceAccount and PodSecurity, as in a real cluster.
 func apiServerArgs(dir string, port int) []string {
 	return []string{
 		"--etcd-servers=" + etcdURL(dir),
 		"--bind-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", port),
-		// Without these two it looks for a network interface to announce in the kubernetes Service, which nothing uses.
+		// Without these two it looks for a network interface to announce in the kubernetes Service, which is unused.
 		"--advertise-address=" + loopback,
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + filepath.Join(dir, serverCertificateFile),
@@ -80,7 +80,7 @@ func apiServerArgs(dir string, port int) []string {
 	}
 }
 
-// auditArgs have the API server write to a single file, however large it becomes.
+// auditArgs makes the API server write a single file, however large.
 func auditArgs(dir string) []string {
 	return []string{
 		"--audit-policy-file=" + filepath.Join(dir, auditPolicyFile),
@@ -97,15 +97,15 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// Nobody has such plugins, but run by root it would make the folder on the machine.
+		// No such plugins exist, but as root the component would create the directory on the machine.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
-		// As many workers as large clusters give it: the defaults of 5 let Deployments queue when many start at once.
+		// Large clusters use as many workers. With the default of 5, Deployments queue when many start at once.
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20", "--concurrent-gc-syncs=20",
 		clientQPS, clientBurst,
 	}
 }
 
-func schedulerArgs(kubeconfig string) []string {
+func schedulerArgs(_, kubeconfig string) []string {
 	return []string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", clientQPS, clientBurst}
 }
 

@@ -4,10 +4,10 @@
 // Package simulated runs a Kubernetes cluster on this machine without root, containers or a network: a real etcd,
 // kube-apiserver, kube-controller-manager and kube-scheduler, with nodes and pods simulated by kwok. Objects behave as in
 // any cluster (admission, garbage collection, Deployments, scheduling, disruption budgets, endpoints), but no container
-// runs: a scheduled pod is simply said to be Ready.
+// runs: a scheduled pod is simply marked Ready.
 //
-// Only the API server listens on a TCP port, of the loopback interface. A cluster keeps its files in one temporary
-// directory and ends with Stop.
+// Only the API server listens on a TCP port, on the loopback interface. A cluster keeps its files in a temporary directory,
+// which Stop removes.
 package simulated
 
 import (
@@ -29,36 +29,36 @@ import (
 // stopGrace is how long each component may take to end before it is killed.
 const stopGrace = 10 * time.Second
 
-// tailLines is how much of each log is shown after a wait that was in vain.
+// tailLines is how many lines of each log a failed wait shows.
 const tailLines = 5
 
-// The group that Kubernetes binds to all permissions, and the user that it binds to those of a scheduler.
+// The group to which Kubernetes grants all permissions, and the user to which it grants those of a scheduler.
 const (
 	mastersGroup  = "system:masters"
 	schedulerUser = "system:kube-scheduler"
 )
 
-// fileNameOf makes a file name of a user's name. A colon would separate two files in KUBECONFIG.
+// fileNameOf turns the name of a user into a file name. A colon would separate two files in KUBECONFIG.
 var fileNameOf = strings.NewReplacer("/", "-", ":", "-")
 
-// Options say what kind of cluster to start.
+// Options describe the cluster to start.
 type Options struct {
 	// BinaryDir holds the commands that hack/binaries.sh builds.
 	BinaryDir string
 	// Nodes is the number of simulated nodes.
 	Nodes int
-	// Prepare, unless nil, is called when the API server is ready and nothing else has started. It is the time to install
-	// CRDs: the garbage collector learns of a kind at its start, but of a later one only after half a minute or more.
+	// Prepare, if set, is called when the API server is ready and nothing else has started. CRDs belong here: the garbage
+	// collector discovers their kinds when it starts, but later ones only after half a minute or more.
 	Prepare func(ctx context.Context, config *rest.Config) error
-	// APIServerOnly leaves out everything but etcd and the API server: objects stay as clients write them.
+	// APIServerOnly starts only etcd and the API server: objects stay as clients write them.
 	APIServerOnly bool
-	// AuditPolicy, unless empty, selects the requests that the API server writes to the file AuditLog.
+	// AuditPolicy, if set, selects the requests that the API server writes to the file AuditLog.
 	AuditPolicy []byte
 }
 
 // Cluster is a running simulated cluster.
 type Cluster struct {
-	// Config reaches the cluster as its administrator, without a client-side rate limit.
+	// Config is the configuration of the cluster's administrator, without a client-side rate limit.
 	Config *rest.Config
 
 	dir        string
@@ -69,8 +69,8 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster and returns when it works: its nodes, if it has any, are Ready and pods can be created. When a step fails, or
-// the context ends before, nothing is left behind and the error shows the end of the log of the component that failed.
+// Start starts a cluster and returns when it is usable: its nodes, if any, are Ready and pods can be created. If a step fails
+// or the context ends first, everything is removed and the error shows the end of the failed component's log.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")
 	if err != nil {
@@ -87,7 +87,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start runs the steps in the order of their dependence; a component that ends meanwhile ends the wait for it.
+// start runs the steps in the order of their dependencies. A component that exits meanwhile ends the wait for it.
 func (c *Cluster) start(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,23 +115,23 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 	return c.startNodes(ctx, opts.Nodes)
 }
 
-// Dir is the temporary directory of the cluster, for files that are to go with it.
+// Dir is the temporary directory of the cluster. Files in it are removed with the cluster.
 func (c *Cluster) Dir() string { return c.dir }
 
-// AuditLog is the file to which the API server writes an audit event in each line, before it answers the request.
+// AuditLog is the file to which the API server writes one audit event per line, before it responds to the request.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.dir, auditLogFile) }
 
-// Failed receives an error when a component ends by itself. It shows the end of the component's log.
+// Failed receives an error when a component exits unexpectedly. The error shows the end of the component's log.
 func (c *Cluster) Failed() <-chan error { return c.failed }
 
-// KubeconfigFile writes a kubeconfig file for a user, who has the permissions that the cluster's RBAC gives to that name
-// and to the groups, and returns its path. The file goes with the cluster.
+// KubeconfigFile writes a kubeconfig file for a user and returns its path. The user has the permissions that RBAC in the
+// cluster gives to the name and the groups. The file is removed with the cluster.
 func (c *Cluster) KubeconfigFile(user string, groups ...string) (string, error) {
 	path := filepath.Join(c.dir, fileNameOf.Replace(user)+".kubeconfig")
 	return path, c.ca.WriteKubeconfig(path, c.Config.Host, user, groups...)
 }
 
-// Stop ends every component, the last started first, and removes the cluster's directory. It may be called once.
+// Stop ends all components, the last started first, and removes the cluster's directory. It may be called once.
 func (c *Cluster) Stop() error {
 	close(c.stopping)
 	var failures []error
@@ -141,7 +141,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(append(failures, os.RemoveAll(c.dir))...)
 }
 
-// run starts a component and reports when it ends too early.
+// run starts a component and reports when it exits unexpectedly.
 func (c *Cluster) run(name string, args []string) error {
 	path, err := filepath.Abs(filepath.Join(c.binaries, name))
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Cluster) run(name string, args []string) error {
 		Name: name,
 		Path: path,
 		Args: args,
-		// A home of its own: kwok would read the user's configuration.
+		// A separate home: kwok would read the user's configuration.
 		Env:     []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")},
 		Dir:     c.dir,
 		LogFile: filepath.Join(c.dir, name+".log"),
@@ -170,7 +170,7 @@ func (c *Cluster) run(name string, args []string) error {
 	return nil
 }
 
-// tails shows what each component printed last, for a failure that none of them is known to have caused.
+// tails shows what each component printed last, for a failure whose cause is unknown.
 func (c *Cluster) tails() string {
 	var tails strings.Builder
 	for _, component := range c.components {

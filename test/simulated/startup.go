@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// startDeadline bounds each of the two waits of a start: for the API server and for the nodes.
+// startDeadline limits each of the two waits of a start: for the API server and for the nodes.
 const startDeadline = 2 * time.Minute
 
 //go:embed kwok.yaml
@@ -72,7 +73,7 @@ func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error 
 	return c.waitForAPIServer(ctx)
 }
 
-// writePKI writes the files that the control plane reads; their names are the file constants of controlplane.go.
+// writePKI writes the files that the control plane reads. Their names are the file constants of controlplane.go.
 func writePKI(dir string, ca *credentials.Authority) error {
 	server, err := ca.Server("kube-apiserver", "localhost", "kubernetes.default.svc", loopback)
 	if err != nil {
@@ -95,7 +96,7 @@ func writePKI(dir string, ca *credentials.Authority) error {
 	return nil
 }
 
-// waitForAPIServer polls, since there is nothing to watch yet.
+// waitForAPIServer polls because nothing can be watched yet.
 func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	clientset, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {
@@ -110,40 +111,33 @@ func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts what needs the API server. None of them is waited for: startNodes waits for what they do.
+// startControllers starts the clients of the API server. It does not wait: startNodes waits for their effects.
 func (c *Cluster) startControllers() error {
 	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
 		return err
 	}
-	manager, err := c.KubeconfigFile("kube-controller-manager", mastersGroup)
-	if err != nil {
-		return err
-	}
-	scheduler, err := c.KubeconfigFile(schedulerUser)
-	if err != nil {
-		return err
-	}
-	kwok, err := c.KubeconfigFile("kwok", mastersGroup)
-	if err != nil {
-		return err
-	}
 	for _, component := range []struct {
-		name string
-		args []string
+		name, user string
+		groups     []string
+		args       func(dir, kubeconfig string) []string
 	}{
-		{"kube-controller-manager", controllerManagerArgs(c.dir, manager)},
-		{"kube-scheduler", schedulerArgs(scheduler)},
-		{"kwok", kwokArgs(c.dir, kwok)},
+		{"kube-controller-manager", "kube-controller-manager", []string{mastersGroup}, controllerManagerArgs},
+		{"kube-scheduler", schedulerUser, nil, schedulerArgs},
+		{"kwok", "kwok", []string{mastersGroup}, kwokArgs},
 	} {
-		if err := c.run(component.name, component.args); err != nil {
+		kubeconfig, err := c.KubeconfigFile(component.user, component.groups...)
+		if err != nil {
+			return err
+		}
+		if err := c.run(component.name, component.args(c.dir, kubeconfig)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// startNodes creates the nodes and waits until pods can run on them: they are Ready and untainted, and the default
-// service account exists, without which admission refuses every pod.
+// startNodes creates the nodes and waits until pods can run on them: the nodes are Ready and untainted, and the default
+// service account exists, without which admission refuses pods.
 func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	k8s, err := client.NewWithWatch(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -193,15 +187,12 @@ func missingNodes(ctx context.Context, k8s client.Client, count int) (string, er
 }
 
 func isReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
 }
 
-// reasonOf prefers the reason why the context ended, such as a component's failure, to the error that this caused.
+// reasonOf prefers the cause of the end of the context, such as the failure of a component, to the resulting error.
 func reasonOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

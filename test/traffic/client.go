@@ -5,6 +5,7 @@ package traffic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,21 +17,22 @@ import (
 	"time"
 
 	"github.com/bradfitz/gomemcache/memcache"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
-	// connectionsPerServer is how many requests a client has under way at each server.
+	// connectionsPerServer is how many concurrent requests a client sends to each server.
 	connectionsPerServer = 4
-	// keysPerRead is how many keys a client asks for in one request.
+	// keysPerRead is how many keys a client reads in one request.
 	keysPerRead = 100
-	// patience is how long a client waits for a connection or an answer.
-	patience = time.Second
+	// timeout limits the wait for a connection or a response.
+	timeout = time.Second
 )
 
-// DialFunc connects to an address, as the DialContext method of net.Dialer does.
+// DialFunc connects to an address, like the DialContext method of net.Dialer.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// orDefault returns the function, or that of net.Dialer where it is nil.
+// orDefault returns the function, or that of net.Dialer if it is nil.
 func (d DialFunc) orDefault() DialFunc {
 	if d == nil {
 		return (&net.Dialer{}).DialContext
@@ -38,17 +40,17 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: through a ring, over connections that it keeps. Its calls end with
-// their context, or when the answer that they wait for is a second late. They may be made concurrently.
+// Client reads and writes keys as an application does: with a ring and persistent connections. Its calls end with their
+// context, or when a response takes longer than a second. It is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client
 }
 
-// NewClient returns a client of the servers of a ring. It connects when it needs to.
+// NewClient returns a client of the servers of a ring. It connects on demand.
 func NewClient(ring *Ring, dial DialFunc) *Client {
 	cache := memcache.NewFromSelector(ring)
-	cache.Timeout = patience
+	cache.Timeout = timeout
 	cache.MaxIdleConns = connectionsPerServer
 	cache.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial.orDefault()(ctx, network, address)
@@ -63,21 +65,21 @@ func NewClient(ring *Ring, dial DialFunc) *Client {
 // Close closes the connections.
 func (c *Client) Close() error { return c.cache.Close() }
 
-// Key returns the key with a number: "key-000001" is the first that clients write and read.
+// Key returns the key with a number: "key-000001" is the first key that clients write and read.
 func Key(number int) string { return fmt.Sprintf("key-%06d", number) }
 
-// valueOf returns the value of a key: the key and a slash, over and over, cut to a size in bytes.
+// valueOf returns the value of a key: the key and a slash, repeated and cut to a size in bytes.
 func valueOf(key string, size int) []byte {
 	unit := []byte(key + "/")
 	return bytes.Repeat(unit, size/len(unit)+1)[:size]
 }
 
-// Write sets the first keys to values of valueSize bytes that can be told from any other. It tries all keys; the error has
-// a line for each server that did not store all of its share.
+// Write sets the first keys to unique values of valueSize bytes. It tries all keys; the error has a line for each server that
+// did not store all of its keys.
 func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	return c.spread(ctx, keys, 1, func(keys []string) error {
 		for _, key := range keys {
-			// The flags keep the size, so that a reader can tell a value that was cut short.
+			// The flags store the size, so that a reader detects a truncated value.
 			item := &memcache.Item{Key: key, Value: valueOf(key, valueSize), Flags: uint32(valueSize)} //nolint:gosec // <= 1 GiB
 			if err := c.cache.Set(item); err != nil {
 				return err
@@ -87,20 +89,19 @@ func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	})
 }
 
-// Hits says what became of the keys that a client read.
+// Hits is the result of reading keys.
 type Hits struct {
-	// Keys is how many were asked for. Those that are not counted below are misses that a server answered.
+	// Keys is how many keys were requested. Those not counted below are misses that a server reported.
 	Keys int
-	// Hits had the value that was written for them.
+	// Hits had the value that was written.
 	Hits int
-	// Wrong had another value. They are no hits.
+	// Wrong had another value. They do not count as hits.
 	Wrong int
-	// Errors got no answer, because their server cannot be reached or the connection broke. For an application they are
-	// misses.
+	// Errors got no response, because the server is unreachable or the connection broke. To an application they are misses.
 	Errors int
 }
 
-// Ratio returns how many of the keys were hits, from 0 to 1.
+// Ratio returns the share of hits, from 0 to 1.
 func (h Hits) Ratio() float64 {
 	if h.Keys == 0 {
 		return 0
@@ -108,8 +109,8 @@ func (h Hits) Ratio() float64 {
 	return float64(h.Hits) / float64(h.Keys)
 }
 
-// Read gets the first keys. A server that does not answer makes misses of its keys, not an error: that is only returned
-// when the context ends, and then what was not read counts among the errors.
+// Read gets the first keys. A server that does not respond causes misses, not an error. Read returns an error only if the
+// context ends; keys that were not read then count as Errors.
 func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	var hits, wrong, misses atomic.Int64
 	_ = c.spread(ctx, keys, keysPerRead, func(keys []string) error {
@@ -131,7 +132,7 @@ func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	return result, context.Cause(ctx)
 }
 
-// spread calls do with all keys, in batches that one server owns, several at a time. It returns the errors.
+// spread calls do with all keys, in batches that belong to one server, several at a time. It returns the errors.
 func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
 	shares := make([][]string, len(c.ring.servers))
 	for number := range keys {
@@ -152,43 +153,35 @@ func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []str
 	return errors.Join(failures...)
 }
 
-// visit calls do with the batches of one server and returns the first error. It goes on after an error of one connection,
-// but not when the server cannot be reached: to try that again for each key would take a second each time.
+// visit calls do with the batches of one server and returns the first error. It continues after the error of one connection,
+// but not if the server is unreachable: retrying for each key would take a second each time.
 func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	var (
-		next    atomic.Int64
-		failure error
-		once    sync.Once
-		workers sync.WaitGroup
-	)
-	for range connectionsPerServer {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(batches) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := do(batches[i]); err != nil {
-					once.Do(func() { failure = err })
-					if unreachable(err) {
-						giveUp(err)
-					}
-				}
+	var group errgroup.Group
+	group.SetLimit(connectionsPerServer)
+	for _, batch := range batches {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // the cause is returned below
 			}
+			err := do(batch)
+			if unreachable(err) {
+				giveUp(err)
+			}
+			return err
 		})
 	}
-	workers.Wait()
-	if failure == nil {
-		failure = context.Cause(ctx)
-	}
-	return failure
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-// dialError says that there is no connection.
+// dialError means that there is no connection.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// unreachable says whether an error means that there is no server, rather than that a connection broke.
+// unreachable reports whether an error means that the server is unreachable, not that a connection broke.
 func unreachable(err error) bool {
 	var dialing *dialError
 	return errors.As(err, &dialing) || errors.Is(err, os.ErrDeadlineExceeded)

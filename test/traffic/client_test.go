@@ -22,7 +22,7 @@ const (
 	valueSize = 100
 )
 
-// cache is three fake servers and a client of them.
+// cache has three fake servers and a client of them.
 type cache struct {
 	*traffic.Client
 	ring  *traffic.Ring
@@ -136,8 +136,8 @@ func TestWritePutsEachKeyAtItsOwner(t *testing.T) {
 	}
 }
 
-// TestWriteTellsServers has an error that names the servers that failed, and the other keys stored.
-func TestWriteTellsServers(t *testing.T) {
+// TestWriteReportsServers checks that the error names the servers that failed and that the other keys were stored.
+func TestWriteReportsServers(t *testing.T) {
 	c := newCache(t)
 	c.fakes["cache-1"].stop()
 	c.fakes["cache-2"].refuse = func(key string, _ int) string {
@@ -153,7 +153,7 @@ func TestWriteTellsServers(t *testing.T) {
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "server cache-1 at "+c.fakes["cache-1"].address+": ") ||
 		!strings.HasPrefix(lines[1], "server cache-2 at ") || !strings.Contains(lines[1], "SERVER_ERROR out of memory") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got the error %v", err)
 	}
 	for name, least := range map[string]int{"cache-0": c.owned("cache-0"), "cache-2": c.owned("cache-2") * 8 / 10} {
 		if got := len(c.fakes[name].items); got < least {
@@ -162,8 +162,8 @@ func TestWriteTellsServers(t *testing.T) {
 	}
 }
 
-// TestBrokenConnections has a server that hangs up, as it does when it restarts. No more is lost than what was asked for
-// on a connection that was idle before.
+// TestBrokenConnections closes the connections of a server, as a restart does. Only requests on connections that were idle
+// before may fail.
 func TestBrokenConnections(t *testing.T) {
 	c := newCache(t)
 	c.write(t)
@@ -194,15 +194,11 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestSilentServer has a server that takes a second of patience, not one for each request.
-func TestSilentServer(t *testing.T) {
+// TestUnresponsiveServer checks that an unresponsive server costs one timeout, not one for each request.
+func TestUnresponsiveServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := ring(t, "silent")
-		c := traffic.NewClient(r, func(context.Context, string, string) (net.Conn, error) {
-			here, there := net.Pipe()
-			t.Cleanup(func() { there.Close() })
-			return here, nil
-		})
+		r := ring(t, "unresponsive")
+		c := traffic.NewClient(r, pipeTo(func(net.Conn) {}))
 		start := time.Now()
 		hits, err := c.Read(t.Context(), fewKeys)
 		if diff := cmp.Diff(traffic.Hits{Keys: fewKeys, Errors: fewKeys}, hits); diff != "" || err != nil {
@@ -217,7 +213,7 @@ func TestSilentServer(t *testing.T) {
 func TestRatio(t *testing.T) {
 	for want, hits := range map[float64]traffic.Hits{0: {}, 0.75: {Keys: 4, Hits: 3}, 1: {Keys: 4, Hits: 4}} {
 		if got := hits.Ratio(); got != want {
-			t.Errorf("%+v: %g, not %g", hits, got, want)
+			t.Errorf("%+v: got %g, want %g", hits, got, want)
 		}
 	}
 }

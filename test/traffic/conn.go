@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// crlf ends each line of the text protocol, and each value.
+// crlf ends each line and each value of the text protocol.
 const crlf = "\r\n"
 
-// Conn is one connection to a memcached that speaks the text protocol. It is for one goroutine at a time, and closed by
-// the first error.
+// Conn is a connection to a memcached in the text protocol. It is not safe for concurrent use. The first error closes it.
 type Conn struct {
 	conn    net.Conn
 	replies *bufio.Reader
 	address string
 }
 
-// Connect returns a connection to the memcached at an address. memcached accepts a connection too many as well, and
-// refuses its first command: ERROR Too many open connections.
+// Connect returns a connection to the memcached at an address. If there are too many, memcached accepts it and refuses its
+// first command: ERROR Too many open connections.
 func Connect(ctx context.Context, dial DialFunc, address string) (*Conn, error) {
 	conn, err := dial.orDefault()(ctx, "tcp", address)
 	if err != nil {
@@ -36,8 +35,8 @@ func Connect(ctx context.Context, dial DialFunc, address string) (*Conn, error) 
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Command sends a command and returns its reply, which must be one line. That the line is ERROR or CLIENT_ERROR makes it no
-// error. A value follows its command after "\r\n": "set k 0 0 5\r\nhello".
+// Command sends a command and returns its reply, which must be one line. ERROR and CLIENT_ERROR are replies, not errors. A
+// value follows its command after "\r\n": "set k 0 0 5\r\nhello".
 func (c *Conn) Command(ctx context.Context, command string) (reply string, err error) {
 	err = c.within(ctx, command, func() error {
 		reply, err = c.ask([]byte(command + crlf))
@@ -46,8 +45,8 @@ func (c *Conn) Command(ctx context.Context, command string) (reply string, err e
 	return reply, err
 }
 
-// Stats returns what the stats command says of a topic, such as settings or items, or of the server when there is none. It
-// is an error when memcached refuses.
+// Stats returns the statistics of a topic, such as settings or items, or of the server if there is none. It fails if memcached
+// refuses.
 func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
 	command := strings.Join(append([]string{"stats"}, topic...), " ")
 	stats := map[string]string{}
@@ -69,8 +68,8 @@ func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, e
 	return stats, nil
 }
 
-// Get asks for all keys in one request. It returns how many of them memcached has, and the last line of the reply: END, or
-// why memcached refuses.
+// Get reads all keys in one request. It returns how many of them memcached has, and the last line of the reply: END, or the
+// reason of a refusal.
 func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
 	err = c.within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
 		line, err := c.ask([]byte("gets " + strings.Join(keys, " ") + crlf))
@@ -94,18 +93,17 @@ func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, 
 	return hits, last, err
 }
 
-// within runs a conversation that ends with the context. Its error names the address and the command, which is why the
-// conversation takes place.
-func (c *Conn) within(ctx context.Context, command string, conversation func() error) error {
-	// The deadline of an earlier context that ended after the last reply may still be in force.
+// within runs an exchange that ends with the context. Its error names the address and the command.
+func (c *Conn) within(ctx context.Context, command string, exchange func() error) error {
+	// The deadline of an earlier context that ended after its reply may still apply.
 	err := c.conn.SetDeadline(time.Time{})
 	if err == nil {
 		expired := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(expired)
-			_ = c.conn.SetDeadline(time.Unix(1, 0)) // else the connection is closed, which ends the conversation as well
+			_ = c.conn.SetDeadline(time.Unix(1, 0)) // it fails only for a closed connection
 		})
-		err = conversation()
+		err = exchange()
 		if !stop() {
 			<-expired
 		}
@@ -116,7 +114,7 @@ func (c *Conn) within(ctx context.Context, command string, conversation func() e
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	_ = c.conn.Close() // the error is what there is to say
+	_ = c.conn.Close() // the caller gets the error above
 	command, _, _ = strings.Cut(command, crlf)
 	return fmt.Errorf("%s: %s: %w", c.address, command, err)
 }
@@ -124,7 +122,7 @@ func (c *Conn) within(ctx context.Context, command string, conversation func() e
 // ask sends a request and returns the first line of the reply.
 func (c *Conn) ask(request []byte) (string, error) {
 	_, broken := c.conn.Write(request)
-	// memcached says why before it hangs up on somebody, so there may be a line to read when nothing can be written.
+	// memcached reports the reason before it closes a connection, so there may be a line to read after a failed write.
 	line, err := c.line()
 	if err != nil && broken != nil {
 		err = broken
@@ -132,7 +130,7 @@ func (c *Conn) ask(request []byte) (string, error) {
 	return line, err
 }
 
-// line reads the next line of a reply, without its end. No line is longer than the buffer of the reader.
+// line reads the next line of a reply without its end. No line is longer than the reader's buffer.
 func (c *Conn) line() (string, error) {
 	line, err := c.replies.ReadSlice('\n')
 	return strings.TrimSuffix(string(line), crlf), err

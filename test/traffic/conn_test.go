@@ -38,12 +38,12 @@ func TestCommand(t *testing.T) {
 		{"nonsense", "ERROR"},
 		{"mn", "MN"},
 	} {
-		// A context that ends when there is a reply is of no consequence for the next command.
+		// A context that ends after the reply must not affect the next command.
 		ctx, cancel := context.WithCancel(t.Context())
 		reply, err := conn.Command(ctx, test.command)
 		cancel()
 		if reply != test.reply || err != nil {
-			t.Errorf("%s: %q, not %q: %v", test.command, reply, test.reply, err)
+			t.Errorf("%s: got %q, want %q: %v", test.command, reply, test.reply, err)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestGet(t *testing.T) {
 	} {
 		hits, last, err := conn.Get(t.Context(), strings.Fields(test.keys)...)
 		if hits != test.hits || last != test.last || err != nil {
-			t.Errorf("%s: %d hits and %q, not %d and %q: %v", test.keys, hits, last, test.hits, test.last, err)
+			t.Errorf("%s: got %d hits and %q, want %d and %q: %v", test.keys, hits, last, test.hits, test.last, err)
 		}
 	}
 	for reply, want := range map[string]string{
@@ -77,29 +77,34 @@ func TestGet(t *testing.T) {
 		"VALUE a 0 5 1\r\nhell":    "gets of 1 keys: EOF",
 		"VALUE a 0 1 1\r\nh\r\nEN": "gets of 1 keys: EOF",
 	} {
-		if _, _, err := answering(t, reply).Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, not %s", reply, err, want)
+		if _, _, err := respondingOnce(t, reply).Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", reply, err, want)
 		}
 	}
 }
 
-// answering connects to a server that gives one reply and hangs up.
-func answering(t *testing.T, reply string) *traffic.Conn {
+// respondingOnce connects to a server that sends one reply and closes the connection.
+func respondingOnce(t *testing.T, reply string) *traffic.Conn {
 	t.Helper()
-	conn, err := traffic.Connect(t.Context(), func(context.Context, string, string) (net.Conn, error) {
-		here, there := net.Pipe()
-		go func() {
-			defer there.Close()
-			if _, err := bufio.NewReader(there).ReadString('\n'); err == nil {
-				io.WriteString(there, reply)
-			}
-		}()
-		return here, nil
-	}, "answering:11211")
+	conn, err := traffic.Connect(t.Context(), pipeTo(func(conn net.Conn) {
+		defer conn.Close()
+		if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+			io.WriteString(conn, reply)
+		}
+	}), "server:11211")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return conn
+}
+
+// pipeTo connects to a server without a network.
+func pipeTo(serve func(conn net.Conn)) traffic.DialFunc {
+	return func(context.Context, string, string) (net.Conn, error) {
+		here, there := net.Pipe()
+		go serve(there)
+		return here, nil
+	}
 }
 
 func TestStats(t *testing.T) {
@@ -122,7 +127,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("stats %v (-want +got):\n%s", test.topic, diff)
 		}
 		if text := errorText(err); text != test.err {
-			t.Errorf("stats %v: %s, not %s", test.topic, text, test.err)
+			t.Errorf("stats %v: got %s, want %s", test.topic, text, test.err)
 		}
 	}
 }
@@ -159,14 +164,11 @@ func TestErrorsOfConnections(t *testing.T) {
 	}
 }
 
-// TestContextEndsConversation has a server that takes requests and never replies.
-func TestContextEndsConversation(t *testing.T) {
+// TestContextEndsExchange has a server that never replies.
+func TestContextEndsExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn, err := traffic.Connect(t.Context(), func(context.Context, string, string) (net.Conn, error) {
-			here, there := net.Pipe()
-			go io.Copy(io.Discard, there)
-			return here, nil
-		}, "silent:11211")
+		serve := func(conn net.Conn) { io.Copy(io.Discard, conn) }
+		conn, err := traffic.Connect(t.Context(), pipeTo(serve), "unresponsive:11211")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,11 +176,11 @@ func TestContextEndsConversation(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, tooLate)
 		defer cancel()
 		_, err = conn.Stats(ctx, "items")
-		if !errors.Is(err, tooLate) || errorText(err) != "silent:11211: stats items: it took too long" {
+		if !errors.Is(err, tooLate) || errorText(err) != "unresponsive:11211: stats items: it took too long" {
 			t.Errorf("got %v", err)
 		}
 		if _, err := conn.Command(t.Context(), "mn"); err == nil {
-			t.Error("a connection that is out of step is still in use")
+			t.Error("a connection with a pending reply is still in use")
 		}
 	})
 }
@@ -202,7 +204,7 @@ func TestAnswersUDP(t *testing.T) {
 	go answer(answering, func(request string) string {
 		return strings.Replace(request, "version", "VERSION 1.6.45", 1)
 	})
-	go answer(other, func(string) string { return "who is there?" })
+	go answer(other, func(string) string { return "something else" })
 	closed.Close()
 	for name, test := range map[string]struct {
 		conn    net.PacketConn
@@ -210,10 +212,10 @@ func TestAnswersUDP(t *testing.T) {
 		answers bool
 		err     string
 	}{
-		"memcached answers":   {answering, time.Minute, true, ""},
-		"the port is closed":  {closed, time.Minute, false, ""},
-		"the port is silent":  {silent, 50 * time.Millisecond, false, ""},
-		"another one answers": {other, time.Minute, false, `: UDP: "who is there?" answers no request of memcached`},
+		"memcached answers":       {answering, time.Minute, true, ""},
+		"the port is closed":      {closed, time.Minute, false, ""},
+		"the port is silent":      {silent, 50 * time.Millisecond, false, ""},
+		"another program answers": {other, time.Minute, false, `: UDP: "something else" is no reply of memcached`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
@@ -225,6 +227,6 @@ func TestAnswersUDP(t *testing.T) {
 		})
 	}
 	if _, err := traffic.AnswersUDP(t.Context(), "127.0.0.1:1"); err == nil {
-		t.Error("it waits without a deadline")
+		t.Error("it accepts a context without a deadline")
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"testing"
 )
 
-// fake is a memcached that has what the tests need of the text protocol. Its fields are guarded by the lock once it runs.
+// fake is a memcached with the part of the text protocol that the tests need. The lock guards its fields once it runs.
 type fake struct {
 	memory, itemMax int // as -m and -I, in bytes of values
 	maxConns        int // as -c, but of clients; 0 is any number
-	maxKeys         int // in one request, for which read_buf_mem_limit is enough; 0 is any number
+	maxKeys         int // in one request, as limited by read_buf_mem_limit; 0 is any number
 	// refuse returns the reply to a set that fails.
 	refuse func(key string, size int) string
 
@@ -27,7 +27,7 @@ type fake struct {
 	listener net.Listener
 
 	lock      sync.Mutex
-	conns     map[net.Conn]int // how many items it set and asked for
+	conns     map[net.Conn]int // how many items it set and read
 	most      int              // connections open at a time
 	items     map[string]item
 	order     []string // keys by age
@@ -35,7 +35,7 @@ type fake struct {
 	evictions int
 	sets      int
 	largest   int
-	contents  uint32 // a sum over all keys and sizes, in any order
+	contents  uint32 // a checksum of all keys and sizes, in any order
 }
 
 type item struct {
@@ -67,13 +67,12 @@ func (f *fake) start(t *testing.T) *fake {
 	return f
 }
 
-// stop makes the server one that cannot be reached.
+// stop makes the server unreachable.
 func (f *fake) stop() {
 	f.listener.Close()
 	f.hangUp()
 }
 
-// hangUp closes the connections.
 func (f *fake) hangUp() {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -173,7 +172,7 @@ func (f *fake) stats(out io.Writer, topic string) {
 	}
 }
 
-// store reads a value and returns the reply if it is refused.
+// store reads a value and returns the reply if the value is refused.
 func (f *fake) store(conn net.Conn, in io.Reader, key, flags, size string) (string, error) {
 	length, err := strconv.Atoi(size)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestFill(t *testing.T) {
 	used := map[int]bool{}
 	server.refuse = func(_ string, size int) string {
 		used[size] = true
-		// The connections are all open, and this is one of the values of which half is sent at first.
+		// All connections are open, and this value is sent in two parts.
 		if size == 1000 {
 			for _, requests := range server.conns {
 				if requests == 0 {
@@ -56,8 +56,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestFillRepeats has the same items for the same seed.
-func TestFillRepeats(t *testing.T) {
+// TestFillIsRepeatable sends the same items for the same seed.
+func TestFillIsRepeatable(t *testing.T) {
 	fill := func(seed uint64) (contents uint32, bytes int64) {
 		server := newFake().start(t)
 		report, err := traffic.Filler{Address: server.address, Connections: 3, Factor: 1, Seed: seed}.Fill(t.Context())
@@ -101,8 +101,8 @@ func TestFillFails(t *testing.T) {
 		filler traffic.Filler
 		err    string
 	}{
-		"no connections":      {false, newFake().start(t), traffic.Filler{Factor: 1}, "takes connections and a factor"},
-		"no factor":           {false, newFake().start(t), traffic.Filler{Connections: 1}, "takes connections and a factor"},
+		"no connections":      {false, newFake().start(t), traffic.Filler{Factor: 1}, "requires connections and a factor"},
+		"no factor":           {false, newFake().start(t), traffic.Filler{Connections: 1}, "requires connections and a factor"},
 		"too many":            {false, newFake().start(t), traffic.Filler{Connections: connections + 1, Factor: 1}, `is "ERROR Too many open`},
 		"no server":           {false, stopped, traffic.Filler{Connections: 1, Factor: 1}, "connection 1 of 1: "},
 		"context":             {true, newFake().start(t), traffic.Filler{Connections: 1, Factor: 1}, "the test is over"},

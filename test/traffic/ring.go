@@ -17,32 +17,32 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// A server has 160 points on a ring: four of each of its 40 digests.
+// Each server has 160 points on a ring: four for each of 40 digests.
 const digestsPerServer, pointsPerDigest = 40, 4
 
-// Server is one node as an application knows it.
+// Server is a node as an application knows it.
 type Server struct {
-	// Name decides which keys the server owns, and nothing else. Where libmemcached is to agree, it is the host, with
-	// :port behind it unless that is 11211.
+	// Name determines which keys the server owns, and nothing else. To agree with libmemcached, it must be the host, followed
+	// by :port unless that is 11211.
 	Name string
-	// Address is the host:port that is dialed. It is resolved at each new connection.
+	// Address is the host:port to dial. It is resolved for each new connection.
 	Address string
 }
 
-// Ring says which server owns a key. It is the ketama ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal
-// weights), which most clients have:
+// Ring maps each key to the server that owns it. It is the ketama ring of libmemcached
+// (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
 //
 //   - The points of a server are the MD5 digests of "NAME-0" to "NAME-39", each cut into four little-endian uint32.
 //   - The hash of a key is the first little-endian uint32 of its MD5 digest.
 //   - The owner of a key has the first point that is not below its hash, or the lowest point of all.
 //
-// The order in which the servers are given does not matter. A ring never changes: other members are another ring.
+// The order of the servers does not matter. A ring is immutable: other members form another ring.
 type Ring struct {
 	servers []Server // by name
 	points  []point  // by hash
 }
 
-// point is where the part of the ring that belongs to a server ends.
+// point is the end of a range of hashes that belongs to a server.
 type point struct {
 	hash   uint32
 	server int // index of Ring.servers
@@ -50,23 +50,24 @@ type point struct {
 
 var _ memcache.ServerSelector = &Ring{}
 
-// NewRing returns the ring of at least one server. No two may have the same name.
+// NewRing returns the ring of at least one server. Names must be unique.
 func NewRing(servers ...Server) (*Ring, error) {
 	if len(servers) == 0 {
-		return nil, errors.New("a ring has at least one server")
+		return nil, errors.New("a ring needs at least one server")
 	}
 	ring := &Ring{servers: slices.Clone(servers)}
 	slices.SortFunc(ring.servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
 	for i, server := range ring.servers {
 		switch {
 		case server.Name == "" || server.Address == "":
-			return nil, fmt.Errorf("a server has a name and an address, not %q and %q", server.Name, server.Address)
+			return nil, fmt.Errorf("a server needs a name and an address, got %q and %q", server.Name, server.Address)
 		case i > 0 && server.Name == ring.servers[i-1].Name:
 			return nil, fmt.Errorf("two servers are named %s", server.Name)
 		}
 		ring.points = append(ring.points, pointsOf(server.Name, i)...)
 	}
-	// The server that is first by name gets a point that two have, so that the order of the list is of no consequence.
+	// If two servers have the same point, it belongs to the one whose name comes first, so that the order of the list does not
+	// matter.
 	slices.SortStableFunc(ring.points, func(a, b point) int { return cmp.Compare(a.hash, b.hash) })
 	return ring, nil
 }
@@ -106,12 +107,12 @@ func (r *Ring) Each(visit func(net.Addr) error) error {
 	return nil
 }
 
-// tcpAddress is a host:port. It is no *net.TCPAddr for two reasons: the client of package memcache groups keys by address
-// with ==, and a host name must be resolved when it is dialed, since a pod that comes back may have another IP address.
+// tcpAddress is a host:port. It is not a *net.TCPAddr for two reasons: the client in package memcache groups keys by comparing
+// addresses with ==, and a host name must be resolved when it is dialed, because a recreated pod may have another IP address.
 type tcpAddress string
 
 // Network returns the network to dial.
 func (tcpAddress) Network() string { return "tcp" }
 
-// String returns what to dial. Package memcache keeps idle connections by it.
+// String returns the address to dial. Package memcache uses it as the key of idle connections.
 func (a tcpAddress) String() string { return string(a) }

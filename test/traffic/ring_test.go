@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// ring returns the ring of servers that have these names, with addresses that say nothing.
+// ring returns a ring of servers with these names and arbitrary addresses.
 func ring(t *testing.T, names ...string) *traffic.Ring {
 	t.Helper()
 	var servers []traffic.Server
@@ -30,8 +30,8 @@ func ring(t *testing.T, names ...string) *traffic.Ring {
 
 const manyKeys = 30000
 
-// stay returns which part of the keys has the same owner on two rings.
-func stay(a, b *traffic.Ring) float64 {
+// unmoved returns the share of keys that have the same owner on two rings.
+func unmoved(a, b *traffic.Ring) float64 {
 	same := 0
 	for number := range manyKeys {
 		key := traffic.Key(number + 1)
@@ -42,8 +42,8 @@ func stay(a, b *traffic.Ring) float64 {
 	return float64(same) / manyKeys
 }
 
-// TestOwnerIsLibmemcacheds has owners that libmemcached 1.1.4 names with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED.
-func TestOwnerIsLibmemcacheds(t *testing.T) {
+// TestOwnerMatchesLibmemcached expects the owners that libmemcached 1.1.4 returns with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED.
+func TestOwnerMatchesLibmemcached(t *testing.T) {
 	pods := []string{"cache-0", "cache-1", "cache-2"}
 	hosts := []string{"10.0.0.1", "10.0.0.2", "10.0.0.3:11212"}
 	for _, test := range []struct {
@@ -55,7 +55,7 @@ func TestOwnerIsLibmemcacheds(t *testing.T) {
 		{pods, "key-000003", "cache-1"},
 		{pods, "user:42", "cache-0"},
 		{pods, "session/9f8e", "cache-1"},
-		// Its hash is beyond the last point, which is of cache-0. The lowest is of cache-1.
+		// Its hash is beyond the last point, which belongs to cache-0. The first point belongs to cache-1.
 		{pods, "wrap-815", "cache-1"},
 		{hosts, "key-000001", "10.0.0.3:11212"},
 		{hosts, "key-000002", "10.0.0.3:11212"},
@@ -64,7 +64,7 @@ func TestOwnerIsLibmemcacheds(t *testing.T) {
 		{[]string{"alone"}, "key-000001", "alone"},
 	} {
 		if got := ring(t, test.names...).Owner(test.key).Name; got != test.owner {
-			t.Errorf("%s of %v owns %s, not %s", got, test.names, test.key, test.owner)
+			t.Errorf("%s of %v owns %s, want %s", got, test.names, test.key, test.owner)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestChanges(t *testing.T) {
 		before, after []string
 		least, most   float64
 	}{
-		// What is measured with real servers is 0.765, 0.684, 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
+		// Measurements with real servers gave 0.765, 0.684, 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
 		"one more":          {three, four, 0.71, 0.79},
 		"one less":          {four, three, 0.71, 0.79},
 		"the last is gone":  {three, three[:2], 0.61, 0.71},
@@ -85,14 +85,14 @@ func TestChanges(t *testing.T) {
 		"another order":     {three, []string{"cache-2", "cache-0", "cache-1"}, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := stay(ring(t, test.before...), ring(t, test.after...)); got < test.least || got > test.most {
-				t.Errorf("%.3f of the keys stay, not %.2f to %.2f", got, test.least, test.most)
+			if got := unmoved(ring(t, test.before...), ring(t, test.after...)); got < test.least || got > test.most {
+				t.Errorf("%.3f of the keys keep their owner, want %.2f to %.2f", got, test.least, test.most)
 			}
 		})
 	}
 }
 
-func TestServersOwnMuchTheSame(t *testing.T) {
+func TestServersOwnSimilarShares(t *testing.T) {
 	r := ring(t, "cache-0", "cache-1", "cache-2", "cache-3", "cache-4")
 	owned := map[string]int{}
 	for number := range manyKeys {
@@ -108,16 +108,16 @@ func TestServersOwnMuchTheSame(t *testing.T) {
 	}
 }
 
-// TestAddress has the name decide on the owner, and the address on what is dialed.
+// TestAddress checks that the name determines the owner, and the address what is dialed.
 func TestAddress(t *testing.T) {
 	servers := []traffic.Server{{Name: "b", Address: "b.example:11211"}, {Name: "a", Address: "[2001:db8::1]:11211"}}
 	r, err := traffic.NewRing(servers...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers[0].Address = "changed" // the ring is not
-	if got := stay(r, ring(t, "a", "b")); got != 1 {
-		t.Errorf("%.3f of the keys stay when the addresses change", got)
+	servers[0].Address = "changed" // must not affect the ring
+	if got := unmoved(r, ring(t, "a", "b")); got != 1 {
+		t.Errorf("%.3f of the keys keep their owner when the addresses change", got)
 	}
 	first, err := r.PickServer("key-000001")
 	if err != nil {
@@ -145,10 +145,10 @@ func TestAddress(t *testing.T) {
 
 func TestNewRingRefuses(t *testing.T) {
 	for want, servers := range map[string][]traffic.Server{
-		"a ring has at least one server":                         nil,
-		`a server has a name and an address, not "" and "a:1"`:   {{Address: "a:1"}},
-		`a server has a name and an address, not "cache" and ""`: {{Name: "cache"}},
-		"two servers are named cache":                            {{Name: "cache", Address: "a:1"}, {Name: "cache", Address: "b:1"}},
+		"a ring needs at least one server":                         nil,
+		`a server needs a name and an address, got "" and "a:1"`:   {{Address: "a:1"}},
+		`a server needs a name and an address, got "cache" and ""`: {{Name: "cache"}},
+		"two servers are named cache":                              {{Name: "cache", Address: "a:1"}, {Name: "cache", Address: "b:1"}},
 	} {
 		if _, err := traffic.NewRing(servers...); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

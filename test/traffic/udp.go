@@ -13,16 +13,16 @@ import (
 	"syscall"
 )
 
-// udpVersion is the version command with the header that memcached wants before it in a datagram: the ID of the request,
-// its number in a sequence, the length of the sequence, and nothing, each as a big-endian uint16.
+// udpVersion is the version command with the header of a datagram: the request ID, the sequence number, the number of
+// datagrams, and zero, each as a big-endian uint16.
 const udpVersion = "\x12\x34\x00\x00\x00\x01\x00\x00version\r\n"
 
-// AnswersUDP says whether memcached answers on the UDP port of an address. It does not when the port is refused, or when
-// nothing comes back until the deadline of the context, which must have one. A datagram that is lost is silence as well.
+// AnswersUDP reports whether memcached responds on the UDP port of an address. It does not if the port is closed, or if no
+// response arrives before the deadline of the context, which is required. A lost datagram counts as no response.
 func AnswersUDP(ctx context.Context, address string) (bool, error) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
-		return false, errors.New("to wait for silence takes a context with a deadline")
+		return false, errors.New("the context must have a deadline")
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", address)
 	if err != nil {
@@ -50,7 +50,7 @@ func AnswersUDP(ctx context.Context, address string) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("%s: UDP: %w", address, err)
 	case !strings.HasPrefix(string(reply[:size]), udpVersion[:id]):
-		return false, fmt.Errorf("%s: UDP: %q answers no request of memcached", address, reply[:size])
+		return false, fmt.Errorf("%s: UDP: %q is no reply of memcached", address, reply[:size])
 	}
 	return true, nil
 }

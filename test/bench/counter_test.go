@@ -14,19 +14,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestMedians makes two of three Memcacheds ready, one of them for a second time later.
+// TestMedians makes two of three Memcacheds ready, and one of them again later.
 func TestMedians(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		ready := newTally(func(object client.Object) bool { return object.GetGeneration() == 1 })
-		see := func(i int, holds bool, after time.Duration) {
+		ready := newCounter(func(object client.Object) bool { return object.GetGeneration() == 1 })
+		see := func(i int, matches bool, after time.Duration) {
 			time.Sleep(time.Until(began.Add(after)))
 			mc := memcachedNumber(i)
 			mc.UID = types.UID(mc.Name)
-			if holds {
+			if matches {
 				mc.Generation = 1
 			}
-			ready.see(watchapi.Modified, mc)
+			ready.handle(watchapi.Modified, mc)
 		}
 		see(0, false, time.Second)
 		see(0, true, 2*time.Second)
@@ -38,13 +38,13 @@ func TestMedians(t *testing.T) {
 			client.ObjectKeyFromObject(memcachedNumber(0)): began.Add(2 * time.Second),
 			client.ObjectKeyFromObject(memcachedNumber(1)): began.Add(5 * time.Second),
 		}
-		if diff := cmp.Diff(want, ready.firsts()); diff != "" {
-			t.Errorf("they were ready at other times (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, ready.firstMatches()); diff != "" {
+			t.Errorf("times of the first match (-want +got):\n%s", diff)
 		}
 		b := &bench{}
-		b.addMedians(2, began, ready, newTally(isAvailable))
+		b.addMedians(2, began, ready, newCounter(isAvailable))
 		if got := b.report.Results[0].Value; got != 2 {
-			t.Errorf("half of them are ready after %g s, not 2 s", got)
+			t.Errorf("half of them are ready after %g s, want 2 s", got)
 		}
 	})
 }

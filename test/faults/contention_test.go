@@ -8,7 +8,6 @@ package faults
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,24 +23,24 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestConflictStorm scales a Memcached while somebody else writes to it and to its Deployment all the time.
+// TestConflictStorm scales a Memcached while another client constantly writes to it and to its Deployment.
 func TestConflictStorm(t *testing.T) {
-	p := newPlay(t)
-	defer p.end()
-	running(1)(p)
-	p.proxy.begin(nil)
-	calm := p.storm()
-	p.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
-	p.await("scale in the storm", func(now objects) string {
+	r := newScenarioRun(t)
+	defer r.end()
+	running(1)(r)
+	r.proxy.arm(nil)
+	stop := r.storm()
+	r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
+	r.await("scale in the storm", func(now objects) string {
 		if d := get[*appsv1.Deployment](now, "deployments"); ptr.Deref(d.Spec.Replicas, 0) != 3 {
 			return "the Deployment is not scaled"
 		}
 		return ""
 	})
-	calm()
-	p.await("converge after the storm", settled)
+	stop()
+	r.await("converge after the storm", settled)
 	scaled := 0
-	for _, w := range p.proxy.written() {
+	for _, w := range r.proxy.written() {
 		if w.Code == http.StatusConflict {
 			t.Errorf("%s was refused for a conflict", w)
 		}
@@ -54,9 +53,9 @@ func TestConflictStorm(t *testing.T) {
 	}
 }
 
-// storm annotates the Memcached and its Deployment fifty times a second, until it is calm.
-func (p *play) storm() (calm func()) {
-	ctx, cancel := context.WithCancel(p.ctx)
+// storm annotates the Memcached and its Deployment fifty times a second until it is stopped.
+func (s *sandbox) storm() (stop func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	patch := client.RawPatch(client.Merge.Type(), nil)
 	go func() {
@@ -65,10 +64,10 @@ func (p *play) storm() (calm func()) {
 			now := <-tick.C
 			patch = client.RawPatch(client.Merge.Type(), []byte(`{"metadata": {"annotations": {"storm": "`+now.String()+`"}}}`))
 			for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
-				object.SetNamespace(p.namespace)
+				object.SetNamespace(s.namespace)
 				object.SetName(cacheName)
 				if err := user.Patch(ctx, object, patch); err != nil && ctx.Err() == nil {
-					p.Errorf("the storm: %v", err)
+					s.Errorf("the storm: %v", err)
 				}
 			}
 		}
@@ -79,92 +78,82 @@ func (p *play) storm() (calm func()) {
 	}
 }
 
-// TestBusyNeighbours creates a Memcached beside as many as the operator has workers, all of which are refused and one of
-// which is written to all the time.
-func TestBusyNeighbours(t *testing.T) {
-	var places []*play
+// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. All of these are refused and
+// constantly written to.
+func TestNoisyNeighbors(t *testing.T) {
+	var sandboxes []*sandbox
 	var names []string
 	for range 9 {
-		place := newPlace(t).in(t)
-		places, names = append(places, place), append(names, place.namespace)
+		s := newSandbox(t.Context(), t).forTest(t)
+		sandboxes, names = append(sandboxes, s), append(names, s.namespace)
 	}
-	proxy, err := newProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := startOperator(t.Context(), proxy, strings.Join(names, ","))
-	if err != nil {
-		t.Fatal(err)
-	}
-	good, bad := places[0], places[1:]
-	for _, place := range bad {
+	startSharedOperator(t, names...)
+	quiet, noisy := sandboxes[0], sandboxes[1:]
+	for _, s := range noisy {
 		mc := &cachev1alpha1.Memcached{Spec: cachev1alpha1.MemcachedSpec{Size: 1}}
 		mc.Name = cacheName
 		mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
-		place.create(mc)
+		s.create(mc)
 	}
-	for _, place := range bad {
-		place.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonInvalidSpec)
+	for _, s := range noisy {
+		s.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonInvalidSpec)
 	}
-	busy := make(chan struct{})
-	var neighbours sync.WaitGroup
-	for _, place := range bad {
-		neighbours.Go(func() {
+	done := make(chan struct{})
+	var neighbors sync.WaitGroup
+	for _, s := range noisy {
+		neighbors.Go(func() {
 			size := int32(0)
 			for tick := time.NewTicker(20 * time.Millisecond); ; size = 1 - size {
 				select {
-				case <-busy:
+				case <-done:
 					return
 				case <-tick.C:
 				}
 				mc := &cachev1alpha1.Memcached{}
-				mc.Namespace, mc.Name = place.namespace, cacheName
+				mc.Namespace, mc.Name = s.namespace, cacheName
 				patch := client.RawPatch(client.Merge.Type(), []byte(`{"spec": {"size": `+string('1'+size)+`}}`))
-				if err := user.Patch(place.ctx, mc, patch); err != nil && place.ctx.Err() == nil {
-					t.Errorf("the neighbour: %v", err)
+				if err := user.Patch(s.ctx, mc, patch); err != nil && s.ctx.Err() == nil {
+					t.Errorf("the neighbor: %v", err)
 				}
 			}
 		})
 	}
-	good.createCache(1)
-	good.await("converge beside busy neighbours", settled)
-	close(busy)
-	neighbours.Wait()
-	for _, place := range places {
-		place.removeAll()
-	}
-	if err := o.crash(); err != nil {
-		t.Error(err)
+	quiet.createCache(1)
+	quiet.await("converge beside noisy neighbors", settled)
+	close(done)
+	neighbors.Wait()
+	for _, s := range sandboxes {
+		s.removeAll()
 	}
 }
 
-// TestPanic lets the operator panic in the middle of two reconciliations.
+// TestPanic makes the operator panic in the middle of two reconciliations.
 func TestPanic(t *testing.T) {
-	p := newPlay(t)
-	defer p.end()
-	p.must(p.operator.crash())
+	r := newScenarioRun(t)
+	defer r.end()
+	r.must(r.operator.crash())
 	var left atomic.Int32
 	left.Store(2)
 	var err error
-	p.operator, err = startOperator(p.ctx, p.proxy, p.namespace, func(options *ctrl.Options) {
+	r.operator, err = startOperator(r.ctx, r.proxy, r.namespace, func(options *ctrl.Options) {
 		options.NewClient = func(config *rest.Config, options client.Options) (client.Client, error) {
-			c, err := newImpatientClient(config, options)
+			c, err := newClientWithTimeout(config, options)
 			return interceptor.NewClient(c, interceptor.Funcs{Patch: func(
 				ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
 			) error {
 				if _, ok := object.(*appsv1.Deployment); ok && left.Add(-1) >= 0 {
-					panic("a mistake of a developer")
+					panic("a programming error")
 				}
 				return c.Patch(ctx, object, patch, opts...)
 			}}), err
 		}
 	})
-	p.must(err)
+	r.must(err)
 	before := panics()
-	p.createCache(1)
-	p.await("converge after panics", settled)
+	r.createCache(1)
+	r.await("converge after panics", settled)
 	if count := panics() - before; count != 2 {
-		t.Errorf("%v panics were counted, want 2", count)
+		t.Errorf("counted %v panics, want 2", count)
 	}
 	expectedPanics += 2
 }

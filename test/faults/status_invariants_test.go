@@ -27,14 +27,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// lies are the statuses that said too early that all is well, that told a rollout which there was not, or that went back.
-func lies(entries []entry) []string {
+// statusViolations returns the violations of the invariants of the status: Ready is never reported too early, a rollout only
+// if there is one, and observedGeneration never decreases.
+func statusViolations(entries []entry) []string {
 	var found []string
 	var deployment *appsv1.Deployment
 	var before *cachev1alpha1.Memcached
 	var rolled templates
-	// truth says whether there was a moment at which it was all there, since the present generations of both exist.
-	truth := false
+	// completed means that since the current generations of both objects exist, everything was complete at some moment.
+	completed := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName {
 			continue
@@ -42,72 +43,72 @@ func lies(entries []entry) []string {
 		switch object := e.object.(type) {
 		case *appsv1.Deployment:
 			if deployment == nil || deployment.UID != object.UID || deployment.Generation != object.Generation {
-				truth = false
+				completed = false
 			}
 			deployment = object
 			rolled.add(object)
 			if e.event == watch.Deleted {
-				deployment = nil // nobody can know of it at once: the operator does when it has created the next one
+				deployment = nil // the operator learns of it with a delay, at the latest when it creates the next one
 			}
 		case *cachev1alpha1.Memcached:
 			if before == nil || before.UID != object.UID {
-				before, truth = nil, false
+				before, completed = nil, false
 			}
 			if before != nil && before.Generation != object.Generation {
-				truth = false
+				completed = false
 			}
-			truth = truth || holds(object, deployment)
-			found = append(found, told(before, object, truth)...)
-			found = append(found, rolled.told(before, object)...)
+			completed = completed || satisfied(object, deployment)
+			found = append(found, violations(before, object, completed)...)
+			found = append(found, rolled.violations(before, object)...)
 			before = object
 		}
 		if before != nil {
-			truth = truth || holds(before, deployment)
+			completed = completed || satisfied(before, deployment)
 		}
 	}
 	return found
 }
 
-// templates are what the cluster has seen of the Deployment of a Memcached.
+// templates are what the cluster has observed of the Deployment of a Memcached.
 type templates struct {
-	// of is its UID, last its present template, and changed says that it had another one before.
-	of      types.UID
+	// uid is that of the Deployment, last its current template, and changed means that it had another one before.
+	uid     types.UID
 	last    string
 	changed bool
-	// seen says that the cluster has seen a generation with the present template.
-	seen bool
+	// observed means that the cluster has observed a generation with the current template.
+	observed bool
 }
 
-// add is told of each version of the Deployment.
+// add adds a version of the Deployment.
 func (t *templates) add(d *appsv1.Deployment) {
 	template := templateHash(d)
-	if t.of != d.UID {
-		*t = templates{of: d.UID, last: template}
+	if t.uid != d.UID {
+		*t = templates{uid: d.UID, last: template}
 	}
 	t.changed = t.changed || t.last != template
-	t.seen = t.seen && t.last == template || d.Status.ObservedGeneration == d.Generation
+	t.observed = t.observed && t.last == template || d.Status.ObservedGeneration == d.Generation
 	t.last = template
 }
 
-// told judges what a new status says of updated nodes and of a rollout.
-func (t *templates) told(before, mc *cachev1alpha1.Memcached) []string {
+// violations checks what a new status says of updated nodes and of a rollout.
+func (t *templates) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
 	}
 	var found []string
-	if mc.Status.UpdatedReplicas > 0 && !t.seen {
-		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated, to a template that is not seen",
+	if mc.Status.UpdatedReplicas > 0 && !t.observed {
+		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated to a template that was not observed",
 			mc.ResourceVersion, mc.Status.UpdatedReplicas))
 	}
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
 	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && memcached.RollingOut(mc) {
-		found = append(found, fmt.Sprintf("resource version %s: a rollout of the only template that there was", mc.ResourceVersion))
+		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}
 	return found
 }
 
-// holds says whether the Deployment is that of the Memcached's spec, and complete.
-func holds(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
+// satisfied reports whether the Deployment is complete and matches the Memcached's spec.
+func satisfied(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
 	if d == nil || metav1.GetControllerOfNoCopy(d) == nil || metav1.GetControllerOfNoCopy(d).UID != mc.UID {
 		return false
 	}
@@ -117,38 +118,36 @@ func holds(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
 		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
 }
 
-// told judges one status.
-func told(before, mc *cachev1alpha1.Memcached, truth bool) []string {
+func violations(before, mc *cachev1alpha1.Memcached, completed bool) []string {
 	var found []string
-	say := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		found = append(found, fmt.Sprintf("resource version %s: ", mc.ResourceVersion)+fmt.Sprintf(format, args...))
 	}
 	status := mc.Status
 	if status.ObservedGeneration > mc.Generation {
-		say("generation %d is observed, %d exists", status.ObservedGeneration, mc.Generation)
+		report("observedGeneration is %d, generation %d", status.ObservedGeneration, mc.Generation)
 	}
 	if before != nil && status.ObservedGeneration < before.Status.ObservedGeneration {
-		say("generation %d is observed, after %d was", status.ObservedGeneration, before.Status.ObservedGeneration)
+		report("observedGeneration is %d, after %d", status.ObservedGeneration, before.Status.ObservedGeneration)
 	}
 	for _, condition := range status.Conditions {
 		if condition.ObservedGeneration != status.ObservedGeneration {
-			say("%s is of generation %d", condition.Type, condition.ObservedGeneration)
+			report("the observedGeneration of %s is %d", condition.Type, condition.ObservedGeneration)
 		}
 	}
 	ready := meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionReady)
 	wasReady := before != nil && meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady) &&
 		before.Status.ObservedGeneration == status.ObservedGeneration
-	if ready && !wasReady && status.ObservedGeneration == mc.Generation && !truth {
-		say("Ready is True, and never was for generation %d", mc.Generation)
+	if ready && !wasReady && status.ObservedGeneration == mc.Generation && !completed {
+		report("Ready is True, but generation %d was never complete", mc.Generation)
 	}
 	if ready && len(status.Nodes) != int(status.Replicas) {
-		say("Ready is True with %d nodes of %d", len(status.Nodes), status.Replicas)
+		report("Ready is True with %d nodes of %d", len(status.Nodes), status.Replicas)
 	}
 	return found
 }
 
-// story is a history to be read.
-func story(entries []entry) string {
+func formatHistory(entries []entry) string {
 	var text strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&text, "%d %s %s", e.version, e.event, e.key())
@@ -162,8 +161,8 @@ func story(entries []entry) string {
 	return text.String()
 }
 
-// TestLies shows the judge histories: which of them have a lie, and which have none.
-func TestLies(t *testing.T) {
+// TestStatusInvariants checks histories with and without violations.
+func TestStatusInvariants(t *testing.T) {
 	t.Parallel()
 	begun, done := deploymentEntry("1", 1, 0), deploymentEntry("1", 1, 1)
 	edited := deploymentEntry("1", 2, 1)
@@ -182,20 +181,20 @@ func TestLies(t *testing.T) {
 	gone := done
 	gone.event = watch.Deleted
 	unready, ready := statusEntry(1, 1, 0), statusEntry(1, 1, 1)
-	const early = "resource version %d: Ready is True, and never was for generation %d"
+	const early = "resource version %d: Ready is True, but generation %d was never complete"
 	for name, test := range map[string]struct {
 		history []entry
 		want    []string
 	}{
-		"ready when it is":     {[]entry{unready, begun, done, ready}, nil},
-		"ready before it is":   {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
-		"ready after it was":   {[]entry{unready, done, begun, ready}, nil},
+		"ready when complete":  {[]entry{unready, begun, done, ready}, nil},
+		"ready too early":      {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
+		"ready after complete": {[]entry{unready, done, begun, ready}, nil},
 		"ready without a node": {[]entry{unready, done, statusEntry(1, 1, 2)}, []string{"resource version 3: Ready is True with 1 nodes of 2"}},
-		"of a former generation": {
+		"observedGeneration decreases": {
 			[]entry{unready, done, ready, statusEntry(2, 1, 1), statusEntry(2, 2, 0), statusEntry(2, 1, 0)},
-			[]string{"resource version 6: generation 1 is observed, after 2 was"},
+			[]string{"resource version 6: observedGeneration is 1, after 2"},
 		},
-		"of a generation to come": {[]entry{statusEntry(1, 2, 0)}, []string{"resource version 1: generation 2 is observed, 1 exists"}},
+		"observedGeneration is too high": {[]entry{statusEntry(1, 2, 0)}, []string{"resource version 1: observedGeneration is 2, generation 1"}},
 		"ready for the former generation's Deployment": {
 			[]entry{unready, done, ready, statusEntry(2, 1, 1), deploymentEntry("1", 2, 0), statusEntry(2, 2, 1)},
 			[]string{fmt.Sprintf(early, 6, 2)},
@@ -204,15 +203,15 @@ func TestLies(t *testing.T) {
 		"ready when the next Deployment has not begun": {
 			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},
 		},
-		"rolling out what is edited": {[]entry{unready, done, ready, unseen, rolling}, nil},
-		"rolling out what is not edited": {
-			[]entry{unready, done, ready, rolling}, []string{"resource version 4: a rollout of the only template that there was"},
+		"rolling out an edited template": {[]entry{unready, done, ready, unseen, rolling}, nil},
+		"rolling out an unchanged template": {
+			[]entry{unready, done, ready, rolling}, []string{"resource version 4: a rollout is reported, but there was only one template"},
 		},
-		"updated when it is seen": {[]entry{unready, done, unseen, edited, updated}, nil},
-		"updated before it is seen": {
-			[]entry{unready, done, unseen, updated}, []string{"resource version 4: 1 nodes are updated, to a template that is not seen"},
+		"updated after the template was observed": {[]entry{unready, done, unseen, edited, updated}, nil},
+		"updated before the template was observed": {
+			[]entry{unready, done, unseen, updated}, []string{"resource version 4: 1 nodes are updated to a template that was not observed"},
 		},
-		"ready when there has been no Deployment": {[]entry{unready, ready}, []string{fmt.Sprintf(early, 2, 1)}},
+		"ready without a Deployment": {[]entry{unready, ready}, []string{fmt.Sprintf(early, 2, 1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,14 +220,14 @@ func TestLies(t *testing.T) {
 				e.object.SetResourceVersion(strconv.Itoa(i + 1))
 				test.history[i] = e
 			}
-			if difference := cmp.Diff(test.want, lies(test.history)); difference != "" {
+			if difference := cmp.Diff(test.want, statusViolations(test.history)); difference != "" {
 				t.Errorf("-want +got:\n%s", difference)
 			}
 		})
 	}
 }
 
-// deploymentEntry is the Deployment of a Memcached of the size 1, with so many ready nodes.
+// deploymentEntry is the Deployment of a Memcached of the size 1, with this number of ready nodes.
 func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	return entry{resource: "deployments", event: watch.Modified, object: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -246,7 +245,7 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	}}
 }
 
-// statusEntry is a Memcached of the size 1, which tells of one node. It is Ready if there are replicas.
+// statusEntry is a Memcached of the size 1 whose status has one node. It is Ready if there are replicas.
 func statusEntry(generation, observed int64, replicas int32) entry {
 	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
 	if replicas > 0 {

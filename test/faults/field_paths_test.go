@@ -20,16 +20,16 @@ import (
 	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// leaf is a field of the spec that has no fields.
-type leaf struct {
-	// path is such as spec.scheduling.tolerations[].key. Maps, such as spec.service.labels{}, are leaves.
+// specField is a field of the spec that has no fields.
+type specField struct {
+	// path is a path such as spec.scheduling.tolerations[].key. A map, such as spec.service.labels{}, counts as one field.
 	path string
-	// spec is the JSON of the smallest spec that has the value, which is JSON too.
+	// spec returns the JSON of the smallest spec in which the field has the value, which is JSON too.
 	spec func(value string) string
 }
 
-// leaves are those of the CustomResourceDefinition.
-func leaves() ([]leaf, error) {
+// specFields returns the fields in the CustomResourceDefinition.
+func specFields() ([]specField, error) {
 	text, err := os.ReadFile(testenv.Path("config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
 	if err != nil {
 		return nil, err
@@ -39,20 +39,20 @@ func leaves() ([]leaf, error) {
 		return nil, err
 	}
 	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Required = nil // a patch of a spec that has the size
+	spec.Required = nil // the patched spec has the required fields
 	return below("spec", spec, func(value string) string { return value }), nil
 }
 
-func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string) string) []leaf {
+func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string) string) []specField {
 	switch {
 	case schema.Items != nil:
 		return below(path+"[]", *schema.Items.Schema, func(value string) string { return spec("[" + value + "]") })
 	case schema.AdditionalProperties != nil:
-		return []leaf{{path: path + "{}", spec: spec}}
+		return []specField{{path: path + "{}", spec: spec}}
 	case len(schema.Properties) == 0:
-		return []leaf{{path: path, spec: spec}}
+		return []specField{{path: path, spec: spec}}
 	}
-	var found []leaf
+	var found []specField
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		found = append(found, below(path+"."+name, schema.Properties[name], func(value string) string {
 			members := []string{fmt.Sprintf("%q: %s", name, value)}
@@ -67,7 +67,7 @@ func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string
 	return found
 }
 
-// smallest is a value for a required field that Kubernetes accepts.
+// smallest returns a value that Kubernetes accepts for a required field.
 func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case schema.Type == "integer":
@@ -91,7 +91,7 @@ func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 	}
 }
 
-// Values that mean something in several places.
+// Values for several fields.
 var (
 	booleans    = []string{`true`, `false`, `null`, `"yes"`}
 	texts       = []string{`""`, `"a"`, `"🚀"`, `"` + strings.Repeat("a", 253) + `"`, `"` + strings.Repeat("a", 300) + `"`, `null`, `1`}
@@ -107,8 +107,8 @@ var (
 	weights   = []string{`0`, `1`, `100`, `101`, `-1`, `"1"`}
 )
 
-// edges are the values that each leaf meets. A leaf that matches none of the patterns fails the campaign.
-var edges = []struct {
+// boundaryValues are the values that each field takes. A field that matches no pattern fails the test.
+var boundaryValues = []struct {
 	pattern string
 	values  []string
 }{
@@ -149,24 +149,23 @@ var edges = []struct {
 	{`^spec\.scheduling\..*\.(key|value|topologyKey)$|^spec\.scheduling\..*\.(values|matchLabelKeys|mismatchLabelKeys|namespaces)\[\]$`, texts},
 }
 
-// edgesOf are the values for a leaf, none if nobody thought of it.
-func edgesOf(l leaf) []string {
-	for _, edge := range edges {
-		if regexp.MustCompile(edge.pattern).MatchString(l.path) {
-			return edge.values
+// valuesFor returns the boundary values for a field; none if no pattern matches.
+func valuesFor(f specField) []string {
+	for _, boundary := range boundaryValues {
+		if regexp.MustCompile(boundary.pattern).MatchString(f.path) {
+			return boundary.values
 		}
 	}
 	return nil
 }
 
-// names says whether a message names the leaf, or what it is in.
-func (l leaf) names(message string) bool {
-	steps := strings.FieldsFunc(l.path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
+// names reports whether a message names the field or its parent.
+func (f specField) names(message string) bool {
+	steps := strings.FieldsFunc(f.path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
 	last, parent := steps[len(steps)-1], steps[len(steps)-2]
 	return strings.Contains(message, "."+last) || parent != "spec" && strings.Contains(message, "."+parent)
 }
 
-// short is a name for a test.
 func short(value string) string {
 	text := regexp.MustCompile(`[^A-Za-z0-9.%-]+`).ReplaceAllString(value, "_")
 	return path.Clean(text[:min(len(text), 40)])

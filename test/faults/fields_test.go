@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// parallelism is how many values are tried concurrently.
+const parallelism = 12
+
+// slot is for one value at a time: a Memcached that is changed to it, and another that is created with it.
+type slot struct{ changed, fresh *sandbox }
+
+// TestEveryField changes a Memcached to the boundary values of every field of the spec. The API server or the operator refuses
+// each value with a message that names the field, or the Memcached converges. Its objects are then those of a Memcached that
+// was created with the value. From each value there is a way back.
+func TestEveryField(t *testing.T) {
+	fields, err := specFields()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := make(chan slot, parallelism)
+	names := []string{}
+	for range parallelism {
+		s := slot{changed: newSandbox(t.Context(), t), fresh: newSandbox(t.Context(), t)}
+		names = append(names, s.changed.namespace, s.fresh.namespace)
+		free <- s
+	}
+	startSharedOperator(t, names...)
+	t.Run("values", func(t *testing.T) {
+		for _, field := range fields {
+			values := valuesFor(field)
+			if len(values) == 0 {
+				t.Errorf("%s has no boundary values: add some to boundaryValues", field.path)
+			}
+			for _, value := range values {
+				t.Run(field.path+"="+short(value), func(t *testing.T) {
+					t.Parallel()
+					s := <-free
+					defer func() { free <- s }()
+					slot{s.changed.forTest(t), s.fresh.forTest(t)}.try(field, value)
+				})
+			}
+		}
+	})
+}
+
+// try tries one value of a field.
+func (s slot) try(field specField, value string) {
+	s.changed.createCache(1)
+	defer s.changed.removeAll()
+	s.changed.await("begin", settled)
+	before := children(latest(history.of(s.changed.namespace)))
+	base := &cachev1alpha1.Memcached{}
+	s.changed.read(base)
+
+	patch := `{"spec": ` + field.spec(value) + `}`
+	patched := base.DeepCopy()
+	err := user.Patch(s.changed.ctx, patched, client.RawPatch(types.MergePatchType, []byte(patch)))
+	if err != nil {
+		if refused := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err); !refused || !field.names(err.Error()) {
+			s.changed.Errorf("the error for %s does not name the field: %v", patch, err)
+		}
+		return
+	}
+	s.changed.awaitWrite(patched)
+	var problem string
+	s.changed.await("converge or report why not", func(now objects) string {
+		missing := settled(now)
+		problem = degraded(now)
+		if problem != "" {
+			return ""
+		}
+		return missing
+	})
+	if problem != "" && !field.names(problem) {
+		s.changed.Errorf("the Degraded condition for %s does not name the field: %s", patch, problem)
+	}
+	if problem == "" {
+		s.sameAsFresh(patched.Spec)
+	}
+	spec, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": base.Spec}})
+	s.changed.must(err)
+	s.changed.must(user.Patch(s.changed.ctx, patched, client.RawPatch(types.JSONPatchType, spec)))
+	s.changed.awaitWrite(patched)
+	s.changed.await(patch+" and back to the original spec (-before +after)", func(now objects) string {
+		if missing := settled(now); missing != "" {
+			return missing
+		}
+		return cmp.Diff(before, children(now)) // the watches of the kinds are not equally fast
+	})
+}
+
+// sameAsFresh compares the objects of the changed Memcached with those of a new one.
+func (s slot) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
+	s.fresh.create(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: spec})
+	defer s.fresh.removeAll()
+	s.fresh.await("converge after creation", settled)
+	fresh, changed := children(latest(history.of(s.fresh.namespace))), children(latest(history.of(s.changed.namespace)))
+	if difference := cmp.Diff(fresh, changed); difference != "" {
+		s.changed.Errorf("the changed Memcached differs from a new one (-fresh +changed):\n%s", difference)
+	}
+}
+
+// children returns the state of the Memcached's objects without what depends on their past.
+func children(now objects) map[string]string {
+	found := objects{}
+	for key, object := range now {
+		found[key] = object.DeepCopyObject().(client.Object)
+		delete(found[key].GetAnnotations(), revisionAnnotation)
+	}
+	delete(found, "memcacheds/"+cacheName)
+	return state(found)
+}
+
+// degraded returns the problem that the Memcached reports for its current generation; empty if there is none.
+func degraded(now objects) string {
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	if mc == nil || mc.Status.ObservedGeneration != mc.Generation {
+		return ""
+	}
+	condition := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+	reasons := []string{cachev1alpha1.ReasonInvalidSpec, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonAdmissionDenied}
+	if condition == nil || condition.Status != metav1.ConditionTrue || !slices.Contains(reasons, condition.Reason) {
+		return ""
+	}
+	return condition.Message
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// verify compares a run with the reference run and checks what must never happen.
+func (r *scenarioRun) verify(got, want *outcome) {
+	r.Helper()
+	if want != nil {
+		if difference := cmp.Diff(want.changes, got.changes); difference != "" {
+			r.Errorf("the objects were not created, changed and deleted as in the reference run (-reference +got):\n%s", difference)
+		}
+	}
+	if found := statusViolations(history.of(r.namespace)); len(found) > 0 {
+		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(history.of(r.namespace)))
+	}
+	for _, w := range r.proxy.written() {
+		if w.Name != cacheName || !slices.Contains(ourWrites, w.kind()) {
+			r.Errorf("the operator wrote an object that is not its own: %s %s", w.kind(), w.Name)
+		}
+	}
+	for _, object := range r.foreign {
+		now := object.DeepCopyObject().(client.Object)
+		r.must(user.Get(r.ctx, client.ObjectKeyFromObject(object), now))
+		if now.GetResourceVersion() != object.GetResourceVersion() {
+			r.Errorf("the foreign %T %s was changed", object, object.GetName())
+		}
+	}
+	if count := panics(); count > 0 {
+		r.Errorf("%v reconciliations panicked", count)
+	}
+}
+
+// ourWrites are the writes that the operator may send.
+var ourWrites = []string{
+	"patch deployments", "patch services", "patch poddisruptionbudgets", "delete poddisruptionbudgets", "patch memcacheds/status",
+}
+
+// panics returns how many reconciliations panicked unexpectedly. controller-runtime recovers from panics.
+func panics() float64 {
+	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total") - expectedPanics
+}
+
+// expectedPanics is how many panics the tests have caused.
+var expectedPanics float64
+
+// sumCounters adds up the counters of a family, or those whose first label has one of the values.
+func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
+	families, err := gatherer.Gather()
+	if err != nil {
+		panic(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (len(values) == 0 || slices.Contains(values, metric.GetLabel()[0].GetValue())) {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// snapshots returns the lists that the API server would return to the operator now.
+func (r *scenarioRun) snapshots() map[string][]byte {
+	r.Helper()
+	paths := map[string]string{
+		"memcacheds":           "/apis/cache.example.com/v1alpha1",
+		"deployments":          "/apis/apps/v1",
+		"services":             "/api/v1",
+		"poddisruptionbudgets": "/apis/policy/v1",
+		"pods":                 "/api/v1",
+	}
+	k8s, err := discovery.NewDiscoveryClientForConfig(config)
+	r.must(err)
+	found := map[string][]byte{}
+	for resource, path := range paths {
+		request := k8s.RESTClient().Get().AbsPath(path, "namespaces", r.namespace, resource)
+		if resource != "memcacheds" {
+			request.Param("labelSelector", memcached.ManagedByLabel+"="+memcached.ManagedBy)
+		}
+		found[resource], err = request.DoRaw(r.ctx)
+		r.must(err)
+	}
+	return found
+}
