@@ -15,7 +15,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,13 +53,12 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		name := client.ObjectKey{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[memcached.InstanceLabel]}
 		return []reconcile.Request{{NamespacedName: name}}
 	})
-	err = ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
-		Watches(&appsv1.Deployment{}, &handler.EnqueueRequestForObject{}).
-		Watches(&corev1.Service{}, &handler.EnqueueRequestForObject{}).
-		Watches(&policyv1.PodDisruptionBudget{}, &handler.EnqueueRequestForObject{}).
-		Watches(&corev1.Pod{}, byInstance).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 16}).Complete(c)
-	if err != nil {
+	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
+		Watches(&corev1.Pod{}, byInstance).WithOptions(controller.Options{MaxConcurrentReconciles: 16})
+	for _, child := range memcached.Children {
+		builder = builder.Watches(child.New(), &handler.EnqueueRequestForObject{})
+	}
+	if err := builder.Complete(c); err != nil {
 		return nil, fmt.Errorf("create the controller of the cluster: %w", err)
 	}
 	stopped := make(chan error, 1)
@@ -101,7 +99,8 @@ func ownedByMemcached(object client.Object) bool {
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
 	mc := &cachev1alpha1.Memcached{}
 	fetched := false
-	for _, object := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
+	for _, child := range memcached.Children {
+		object := child.New()
 		if err := c.client.Get(ctx, name, object); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {

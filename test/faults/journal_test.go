@@ -15,22 +15,38 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/testenv"
 )
 
-// kinds are what the operator watches, by resource.
-var kinds = map[string]client.ObjectList{
-	"memcacheds":           &cachev1alpha1.MemcachedList{},
-	"deployments":          &appsv1.DeploymentList{},
-	"services":             &corev1.ServiceList{},
-	"poddisruptionbudgets": &policyv1.PodDisruptionBudgetList{},
-	"pods":                 &corev1.PodList{},
+// kinds are the Kinds that the operator watches, by resource.
+var kinds = func() map[string]schema.GroupVersionKind {
+	kinds := map[string]schema.GroupVersionKind{
+		"memcacheds": cachev1alpha1.GroupVersion.WithKind("Memcached"),
+		"pods":       corev1.SchemeGroupVersion.WithKind("Pod"),
+	}
+	for _, child := range memcached.Children {
+		resource, _ := meta.UnsafeGuessKindToResource(child.Kind)
+		kinds[resource.Resource] = child.Kind
+	}
+	return kinds
+}()
+
+// listOf returns an empty list of a Kind.
+func listOf(kind schema.GroupVersionKind) client.ObjectList {
+	kind.Kind += "List"
+	list, err := testenv.Scheme().New(kind)
+	if err != nil {
+		panic(err)
+	}
+	return list.(client.ObjectList)
 }
 
 var resources = slices.Sorted(maps.Keys(kinds))
@@ -59,9 +75,9 @@ func newJournal() *journal {
 
 // follow records changes until the context ends.
 func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
-	for resource, list := range kinds {
+	for resource, kind := range kinds {
 		// The watches start now: they need not deliver what exists.
-		list := list.DeepCopyObject().(client.ObjectList)
+		list := listOf(kind)
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("list %s: %w", resource, err)
 		}

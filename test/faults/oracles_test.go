@@ -157,16 +157,13 @@ func changes(entries []entry) map[string][]string {
 }
 
 func (e entry) spec() string {
-	var spec any
-	switch object := e.object.(type) {
-	case *appsv1.Deployment:
-		spec = object.Spec
-	case *corev1.Service:
-		copied := object.Spec
+	if service, ok := e.object.(*corev1.Service); ok { // whose addresses differ
+		copied := service.Spec
 		copied.ClusterIP, copied.ClusterIPs = "", nil
-		spec = copied
-	case *policyv1.PodDisruptionBudget:
-		spec = object.Spec
+		return string(mustMarshal(copied))
 	}
-	return string(mustMarshal(spec))
+	if child, ok := memcached.ChildOf(e.object); ok {
+		return string(mustMarshal(child.Spec(e.object)))
+	}
+	return ""
 }

@@ -6,10 +6,12 @@
 package faults
 
 import (
+	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +65,26 @@ var scenarios = []scenario{
 		})
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
 	}, done: hasAll},
+	{name: "network-policy", setup: running(1), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = true })
+		oneRule := func(now objects) string {
+			if p := get[*networkingv1.NetworkPolicy](now, "networkpolicies"); p == nil || len(p.Spec.Ingress) != 1 {
+				return fmt.Sprintf("it is %+v", p)
+			}
+			return ""
+		}
+		r.await("the NetworkPolicy exists", oneRule)
+		change(r.sandbox, &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) {
+			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+		})
+		r.await("the way in that somebody opened is closed", oneRule)
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = false })
+	}, done: func(now objects) string {
+		if get[*networkingv1.NetworkPolicy](now, "networkpolicies") != nil {
+			return "the NetworkPolicy exists"
+		}
+		return ""
+	}},
 	{name: "child-deleted", setup: running(1), act: func(r *scenarioRun) {
 		r.remove(&corev1.Service{})
 		r.remove(&policyv1.PodDisruptionBudget{})

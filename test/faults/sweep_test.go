@@ -193,8 +193,8 @@ func (r *scenarioRun) awaitCacheSync() {
 // cacheSynced reports whether the caches of a process match what exists.
 func (r *scenarioRun) cacheSynced(o *operator) bool {
 	now := latest(history.of(r.namespace))
-	for resource, list := range kinds {
-		list := list.DeepCopyObject().(client.ObjectList)
+	for resource, kind := range kinds {
+		list := listOf(kind)
 		if err := o.manager.GetCache().List(r.ctx, list, client.InNamespace(r.namespace)); err != nil {
 			return false // the process does not watch yet
 		}

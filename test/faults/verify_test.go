@@ -48,7 +48,8 @@ func (r *scenarioRun) verify(got, want *outcome) {
 
 // ourWrites are the writes that the operator may send.
 var ourWrites = []string{
-	"patch deployments", "patch services", "patch poddisruptionbudgets", "delete poddisruptionbudgets", "patch memcacheds/status",
+	"patch deployments", "patch services", "patch poddisruptionbudgets", "delete poddisruptionbudgets",
+	"patch networkpolicies", "delete networkpolicies", "patch memcacheds/status",
 }
 
 // panics returns how many reconciliations panicked unexpectedly. controller-runtime recovers from panics.
@@ -79,17 +80,14 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 // snapshots returns the lists that the API server would return to the operator now.
 func (r *scenarioRun) snapshots() map[string][]byte {
 	r.Helper()
-	paths := map[string]string{
-		"memcacheds":           "/apis/cache.example.com/v1alpha1",
-		"deployments":          "/apis/apps/v1",
-		"services":             "/api/v1",
-		"poddisruptionbudgets": "/apis/policy/v1",
-		"pods":                 "/api/v1",
-	}
 	k8s, err := discovery.NewDiscoveryClientForConfig(config)
 	r.must(err)
 	found := map[string][]byte{}
-	for resource, path := range paths {
+	for resource, kind := range kinds {
+		path := "/apis/" + kind.GroupVersion().String()
+		if kind.Group == "" {
+			path = "/api/" + kind.Version
+		}
 		request := k8s.RESTClient().Get().AbsPath(path, "namespaces", r.namespace, resource)
 		if resource != "memcacheds" {
 			request.Param("labelSelector", memcached.ManagedByLabel+"="+memcached.ManagedBy)
