@@ -27,7 +27,7 @@ func (e *InvalidError) Error() string { return e.Message }
 func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
 	objects := []client.Object{Service(mc)}
-	if wantsBudget(mc.Spec) {
+	if wantsBudget(mc) {
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
 	if mc.Spec.NetworkPolicy.Enabled {
@@ -37,6 +37,6 @@ func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]cl
 	return append(objects, deployment), err
 }
 
-func wantsBudget(spec cachev1alpha1.MemcachedSpec) bool {
-	return ptr.Deref(spec.PodDisruptionBudget.Enabled, true)
+func wantsBudget(mc *cachev1alpha1.Memcached) bool {
+	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }
