@@ -12,26 +12,27 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// Three caches fall ill at the same time: that the probes restart one of them shows that they have had the time to restart
-// the others.
+// Three nodes get a fault at the same time: the restart of one proves that the probes had the time to restart the others.
 var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster, "slow"), func() {
 	It("is restarted if nobody can connect to it, but not if it is slow or hangs", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
-		deaf, slow, hung := newPatient(ctx, namespace, "deaf"), newPatient(ctx, namespace, "slow"), newPatient(ctx, namespace, "hung")
+		namespace := k8s.NewNamespace(ctx)
+		deaf, slow, hung := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow"), newFaultyNode(ctx, namespace, "hung")
 		began := time.Now()
 		deaf.stopListening()
 		goOn := slow.stutter()
 		hung.process.signal(syscall.SIGSTOP)
 
-		By("leaving the deaf one to those who are connected already")
-		Expect(command(ctx, deaf.address)).To(MatchError(ContainSubstring("i/o timeout")))
+		By("serving only open connections on the deaf one")
+		Expect(connectAndAsk(ctx, deaf.address)).To(MatchError(ContainSubstring("i/o timeout")))
 		Expect(deaf.open.Command(ctx, "mn")).To(Equal("MN"))
 
 		By("taking it out of the Service, and restarting it after a minute in which no connect succeeded")
-		slow.askAgainAndAgain(ctx)
-		hung.askAgainAndAgain(ctx)
+		slow.askPeriodically(ctx)
+		hung.askPeriodically(ctx)
 		Eventually(ctx, func(g Gomega) {
 			slow.mustBeLeftAlone(ctx)
 			hung.mustBeLeftAlone(ctx)
@@ -40,7 +41,7 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 		Expect(deaf.unready).To(And(BeNumerically(">", 0), BeNumerically("<", deaf.restarted)))
 		soonest, latest := deaf.livenessTakes()
 		Expect(deaf.restarted).To(BeNumerically(">", soonest), "a restart loses data: a shorter outage must not cause it")
-		Expect(kubectl(ctx, "events", "--namespace", namespace, "--for", "pod/"+deaf.pod.Name)).
+		Expect(k8s.Kubectl(ctx, "events", "--namespace", namespace, "--for", "pod/"+deaf.pod.Name)).
 			To(ContainSubstring("Container memcached failed liveness probe, will be restarted"))
 
 		By("leaving alone the slow one, which answers, and the one that hangs, which does not: TCP connects succeed")
@@ -59,22 +60,22 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 		By("losing nothing when they go on")
 		goOn()
 		hung.process.signal(syscall.SIGCONT)
-		Expect(slow.keys(ctx)).To(Equal(patientKeys))
-		Expect(hung.keys(ctx)).To(Equal(patientKeys))
+		Expect(slow.keys(ctx)).To(Equal(faultyKeys))
+		Expect(hung.keys(ctx)).To(Equal(faultyKeys))
 		Expect(deaf.keys(ctx)).To(BeZero(), "a restart has lost them")
 	})
 })
 
-// tableOf says what became of each patient.
-func tableOf(watched time.Duration, patients ...*patient) string {
+// tableOf lists the state of each node and its answers.
+func tableOf(watched time.Duration, nodes ...*faultyNode) string {
 	rows := [][]string{{
 		"memcached", "not ready after", "restarted after", "serves again after", "asked", "connected", "answered", "slowest answer",
 	}}
-	for _, p := range patients {
+	for _, p := range nodes {
 		rows = append(rows, []string{
 			p.mc.Name, seconds(p.unready), seconds(p.restarted), seconds(p.serving),
 			fmt.Sprint(p.asked), fmt.Sprint(p.connected), fmt.Sprint(p.answered), seconds(p.slowest),
 		})
 	}
-	return fmt.Sprintf("%swatched for %s\n", tabulate(rows), seconds(watched))
+	return fmt.Sprintf("%swatched for %s\n", clustertest.Tabulate(rows), seconds(watched))
 }

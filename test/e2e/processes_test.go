@@ -19,20 +19,26 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// process is a process of the local cluster: the suite runs in its process namespace and sees all of them.
+// process is a process of the local cluster: the suite runs in its process namespace.
 type process struct {
 	pid int
-	// executable is the path of its file, as it sees it.
+	// executable is the path of its file, as the process sees it.
 	executable string
 }
 
 // apiServer returns the process of the API server.
 func apiServer() process {
 	GinkgoHelper()
-	found := processesOf("kube-apiserver", "")
-	Expect(found).To(HaveLen(1), "processes of the API server")
+	return theOne(processesOf("kube-apiserver", ""), "processes of the API server")
+}
+
+func theOne(found []process, what string) process {
+	GinkgoHelper()
+	Expect(found).To(HaveLen(1), what)
 	return found[0]
 }
 
@@ -42,17 +48,13 @@ func managersOf(pod *corev1.Pod) []process {
 	return processesOf("manager", "pod"+string(pod.UID))
 }
 
-// processesOf returns the processes that run a file of this name in a cgroup whose path has this in it.
+// processesOf returns the processes that run a file of this name in a cgroup whose path contains this text.
 func processesOf(file, cgroup string) []process {
 	GinkgoHelper()
-	folders, err := filepath.Glob("/proc/[0-9]*")
-	Expect(err).NotTo(HaveOccurred())
 	var found []process
-	for _, folder := range folders {
-		pid, err := strconv.Atoi(filepath.Base(folder))
-		Expect(err).NotTo(HaveOccurred())
-		p := process{pid: pid}
-		// What cannot be read has ended meanwhile.
+	for _, folder := range clustertest.Must(filepath.Glob("/proc/[0-9]*")) {
+		p := process{pid: clustertest.Must(strconv.Atoi(filepath.Base(folder)))}
+		// Unreadable files belong to processes that have ended meanwhile.
 		p.executable, _ = os.Readlink(p.file("exe"))
 		cgroups, _ := os.ReadFile(p.file("cgroup"))
 		if filepath.Base(p.executable) == file && bytes.Contains(cgroups, []byte(cgroup)) {
@@ -64,7 +66,7 @@ func processesOf(file, cgroup string) []process {
 
 func (p process) file(name string) string { return fmt.Sprintf("/proc/%d/%s", p.pid, name) }
 
-// runs says whether the process is still there. One that has ended has no file any more, even before its parent takes note.
+// runs reports whether the process still runs. After its end it has no file, even before its parent takes note.
 func (p process) runs() bool {
 	executable, _ := os.Readlink(p.file("exe"))
 	return executable == p.executable
@@ -79,7 +81,7 @@ func (p process) signal(signal syscall.Signal) {
 	}
 }
 
-// invocation is how a process was started, so that it can be started again.
+// invocation is how a process was started, for starting it again.
 type invocation struct {
 	path, dir, log string
 	args, env      []string
@@ -88,25 +90,18 @@ type invocation struct {
 // invocation returns how the process was started. Its output goes to a file.
 func (p process) invocation() invocation {
 	GinkgoHelper()
-	link := func(name string) string {
-		target, err := os.Readlink(p.file(name))
-		Expect(err).NotTo(HaveOccurred())
-		return target
-	}
+	link := func(name string) string { return clustertest.Must(os.Readlink(p.file(name))) }
 	list := func(name string) []string {
-		content, err := os.ReadFile(p.file(name))
-		Expect(err).NotTo(HaveOccurred())
+		content := clustertest.Must(os.ReadFile(p.file(name)))
 		return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 	}
 	return invocation{path: p.executable, dir: link("cwd"), log: link("fd/1"), args: list("cmdline"), env: list("environ")}
 }
 
-// start starts the process again, with its output at the end of the same file. It belongs to the cluster and outlives the
-// suite.
+// start starts the process again and appends its output to the same file. It belongs to the cluster and outlives the suite.
 func (i invocation) start() {
 	GinkgoHelper()
-	log, err := os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0)
-	Expect(err).NotTo(HaveOccurred())
+	log := clustertest.Must(os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0))
 	defer log.Close()
 	cmd := &exec.Cmd{
 		Path: i.path, Args: i.args, Env: i.env, Dir: i.dir, Stdout: log, Stderr: log,
@@ -114,5 +109,5 @@ func (i invocation) start() {
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	Expect(cmd.Start()).To(Succeed())
-	go func() { _ = cmd.Wait() }() // else it would stay as a zombie if the suite ended it once more
+	go func() { _ = cmd.Wait() }() // reaps it if the suite ends it once more
 }

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dial connects to a pod at its address. On the local cluster the tests run in the network of the pods; elsewhere they
-// reach the pods through the API server, as kubectl port-forward does.
+// dial connects to a pod at its address. On the local cluster the tests run in the pod network. Elsewhere, they reach pods
+// through the API server, as kubectl port-forward does.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if clusterDir == "" {
 		local, err := forwards.to(ctx, address)
@@ -111,11 +111,11 @@ func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 
 // forward forwards a port of this machine to a port of a pod until the pod or the suite ends.
 func forward(pod *corev1.Pod, port string, ended func()) (string, error) {
-	clientset, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(k8s.Config)
 	if err != nil {
 		return "", err
 	}
-	transport, upgrader, err := spdy.RoundTripperFor(config)
+	transport, upgrader, err := spdy.RoundTripperFor(k8s.Config)
 	if err != nil {
 		return "", err
 	}

@@ -19,9 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// readiness follows how many nodes of a Memcached are ready and not about to end. It watches, so it misses nothing.
+// readiness counts the nodes of a Memcached that are ready and not terminating. It watches, so it misses nothing.
 type readiness struct {
 	mutex  sync.Mutex
 	ready  map[types.UID]bool
@@ -33,19 +34,16 @@ type readiness struct {
 func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readiness {
 	GinkgoHelper()
 	r := &readiness{ready: map[types.UID]bool{}}
-	nodes := []client.ListOption{client.InNamespace(mc.Namespace), client.MatchingLabels{
-		"app.kubernetes.io/name": "memcached", "app.kubernetes.io/instance": mc.Name,
-	}}
+	nodes := clustertest.PodsOf(mc)
 	var pods corev1.PodList
 	Expect(k8s.List(ctx, &pods, nodes...)).To(Succeed())
 	for i := range pods.Items {
 		r.note(watch.Added, &pods.Items[i])
 	}
 	r.least = len(r.ready)
-	// From the list on, so that no change between the two is missed.
+	// Starts at the list, so that no change between the two is missed.
 	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}}
-	changes, err := k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...)
-	Expect(err).NotTo(HaveOccurred())
+	changes := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...))
 	DeferCleanup(changes.Stop)
 	go r.follow(changes.ResultChan())
 	return r
@@ -65,7 +63,7 @@ func (r *readiness) follow(changes <-chan watch.Event) {
 func (r *readiness) note(change watch.EventType, pod *corev1.Pod) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if change != watch.Deleted && pod.DeletionTimestamp == nil && isReady(pod) {
+	if change != watch.Deleted && pod.DeletionTimestamp == nil && clustertest.Ready(pod) {
 		r.ready[pod.UID] = true
 	} else {
 		delete(r.ready, pod.UID)
@@ -73,7 +71,7 @@ func (r *readiness) note(change watch.EventType, pod *corev1.Pod) {
 	r.least = min(r.least, len(r.ready))
 }
 
-// fewest returns the smallest number of nodes that were ready at the same time until now.
+// fewest returns the smallest number of nodes that were ready at the same time so far.
 func (r *readiness) fewest() int {
 	GinkgoHelper()
 	r.mutex.Lock()

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
@@ -24,15 +25,15 @@ const (
 	keysPerRound = 100
 )
 
-// steadyTraffic is what an application does that reads and writes the same keys on all nodes of a cache all the time. Each
-// key that it reads was written one round before.
+// steadyTraffic is an application that reads and writes the same keys on all nodes of a cache all the time. Each key that it
+// reads was written one round before.
 type steadyTraffic struct {
 	cache *traffic.Client
 	mutex sync.Mutex
 	seen  served
 }
 
-// served says how a cache served steady traffic.
+// served is how a cache served steady traffic.
 type served struct {
 	begin           time.Time
 	rounds          int
@@ -41,23 +42,14 @@ type served struct {
 	firstOfFailures string
 }
 
-// startTraffic starts steady traffic to the nodes of a cache, which ends with the spec.
-func startTraffic(ctx context.Context, servers []traffic.Server) *steadyTraffic {
+// startTraffic starts steady traffic to the nodes of a cache until the spec ends.
+func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraffic {
 	GinkgoHelper()
-	t := &steadyTraffic{cache: newClient(servers), seen: served{begin: time.Now()}}
+	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), seen: served{begin: time.Now()}}
 	Expect(t.cache.Write(ctx, keysPerRound, 100)).To(Succeed())
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() {
-		for ticks := time.NewTicker(roundPeriod); ; {
-			t.round(ctx)
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticks.C:
-			}
-		}
-	})
+	running.Go(func() { every(ctx, roundPeriod, func() { t.round(ctx) }) })
 	DeferCleanup(func() {
 		stop()
 		running.Wait()
@@ -87,17 +79,17 @@ func (t *steadyTraffic) round(ctx context.Context) {
 	t.seen.firstOfFailures = fmt.Sprintf("after %s: %+v, %v", begin.Sub(t.seen.begin), hits, failure)
 }
 
-// served returns how the cache has served until now.
+// served returns how the cache has served so far.
 func (t *steadyTraffic) served() served {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.seen
 }
 
-// firstFailure returns what has not been served, if there is something.
+// firstFailure returns the first round that was not served, if any.
 func (t *steadyTraffic) firstFailure() string { return t.served().firstOfFailures }
 
-// mustBeServed fails unless everything was read and written until now, several times in each second.
+// mustBeServed fails unless everything was read and written so far, at least once a second.
 func (t *steadyTraffic) mustBeServed() {
 	GinkgoHelper()
 	seen := t.served()
@@ -106,7 +98,7 @@ func (t *steadyTraffic) mustBeServed() {
 	Expect(seen.rounds).To(BeNumerically(">", time.Since(seen.begin)/time.Second), "rounds, if there is one in each second")
 }
 
-// String says it for a table.
+// String is a cell of a table.
 func (s served) String() string {
 	return fmt.Sprintf("%d of %d reads hit, no write failed, slowest round %s", s.hits, s.reads, s.slowest.Round(time.Millisecond))
 }

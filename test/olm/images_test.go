@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// imageList is the file that users mirror images by.
+// imageList is the file from which users mirror images.
 const imageList = "docs/operations/images.txt"
 
 // content returns a file of the repository.
@@ -46,7 +46,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	} {
 		found := named.FindAllStringSubmatch(content(t, path), -1)
 		if len(found) == 0 {
-			t.Errorf("%s names no image: mend this test", path)
+			t.Errorf("%s names no image: fix this test", path)
 		}
 		for _, match := range found {
 			if !slices.Contains(images, match[1]) {

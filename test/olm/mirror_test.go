@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
 // mirror is the registry of the cluster, which has all images.
@@ -30,18 +31,17 @@ func mirrored(image string) string {
 	return mirror + "/" + path
 }
 
-// pinned is the name of an image in the mirror with its digest, as skopeo inspect or crane digest tell it.
+// pinned is the name of an image in the mirror with its digest, as skopeo inspect or crane digest print it.
 func pinned(ctx context.Context, image string) string {
 	GinkgoHelper()
 	name := mirrored(image)
 	colon := strings.LastIndexByte(name, ':')
 	path, tag := strings.TrimPrefix(name[:colon], mirror+"/"), name[colon+1:]
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+mirror+"/v2/"+path+"/manifests/"+tag, http.NoBody)
-	Expect(err).NotTo(HaveOccurred())
+	request := clustertest.Must(
+		http.NewRequestWithContext(ctx, http.MethodHead, "https://"+mirror+"/v2/"+path+"/manifests/"+tag, http.NoBody))
 	request.Header.Add("Accept", "application/vnd.oci.image.manifest.v1+json")
 	request.Header.Add("Accept", "application/vnd.docker.distribution.manifest.v2+json")
-	response, err := http.DefaultClient.Do(request)
-	Expect(err).NotTo(HaveOccurred())
+	response := clustertest.Must(http.DefaultClient.Do(request))
 	Expect(response.Body.Close()).To(Succeed())
 	Expect(response.StatusCode).To(Equal(http.StatusOK), name)
 	return name[:colon] + "@" + response.Header.Get("Docker-Content-Digest")
@@ -53,29 +53,27 @@ var relatedImage = regexp.MustCompile(`(?m)^ {2}- image: (\S+)$`)
 var _ = Describe("An administrator whose cluster has no access to the internet", func() {
 	It("installs a bundle that names every image by its digest in a mirror", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
-		namespace := newNamespace(ctx, "baseline")
+		namespace := k8s.NewNamespaceAt(ctx, "baseline")
 		csv := "bundle/manifests/memcached-operator.clusterserviceversion.yaml"
-		related := relatedImage.FindAllStringSubmatch(read(csv), -1)
+		related := relatedImage.FindAllStringSubmatch(clustertest.Read(csv), -1)
 		Expect(related).To(HaveLen(2), "the operator and memcached")
 		operator, memcached := pinned(ctx, related[0][1]), pinned(ctx, related[1][1])
 
 		By("making the bundle")
 		folder := filepath.Join(GinkgoT().TempDir(), "bundle")
-		_, err := run(ctx, repository, "make", "--no-print-directory", "bundle", "bundle-build", "bundle-push", "USE_IMAGE_DIGESTS=true",
+		k8s.Make(ctx, "bundle", "bundle-build", "bundle-push", "USE_IMAGE_DIGESTS=true",
 			"IMG="+operator, "MEMCACHED_IMAGE="+memcached, "BUNDLE_DIR="+folder, "BUNDLE_IMG="+mirror+"/mirror/memcached-operator-bundle:v"+version,
 			"CONTAINER_TOOL=hack/cluster/container.sh")
-		Expect(err).NotTo(HaveOccurred())
 
 		By("running it")
-		operatorSDK(ctx, "run", "bundle", mirror+"/mirror/memcached-operator-bundle:v"+version, "--namespace", namespace, "--timeout", "3m",
+		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirror+"/mirror/memcached-operator-bundle:v"+version, "--namespace", namespace, "--timeout", "3m",
 			"--index-image", mirrored(opmImage), "--decompression-image", mirrored("registry.access.redhat.com/ubi9/ubi:9.7"))
 		untilInstalled(ctx, namespace, version)
-		mc := createMemcached(ctx, namespace, 1)
-		untilReady(ctx, mc)
-		mustServe(ctx, mc, 100)
+		mc := k8s.NewMemcached(ctx, namespace, 1)
+		k8s.MustServe(ctx, mc, 100)
 		Expect(runningImage(ctx, namespace)).To(Equal(operator))
 		Expect(imageOf(ctx, mc)).To(Equal(memcached))
-		operatorSDK(ctx, "cleanup", packageName, "--namespace", namespace, "--timeout", "1m")
+		inTempDir().Run(ctx, "operator-sdk", "cleanup", packageName, "--namespace", namespace, "--timeout", "1m")
 	})
 })
 

@@ -19,61 +19,57 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
 const (
-	// patientKeys are what a patient holds when it falls ill.
-	patientKeys = 10
-	// patientPatience is how long its clients wait for an answer: longer than the slow one ever takes.
-	patientPatience = 5 * time.Second
-	// A memcached that stutters is stopped for most of the time. A turn is not a whole second: who asks once a second meets
-	// another part of each.
+	// faultyKeys is how many keys a node holds before its fault.
+	faultyKeys = 10
+	// faultyTimeout is how long its clients wait for an answer: longer than the slow one ever takes.
+	faultyTimeout = 5 * time.Second
+	// A stuttering memcached is stopped most of the time. A turn is not a whole second, so that a client that asks once a second
+	// meets a different part of each.
 	stutterStop, stutterRun = 800 * time.Millisecond, 300 * time.Millisecond
 )
 
-// patient is a Memcached with one node whose process falls ill.
-type patient struct {
+// faultyNode is a Memcached with one node, whose process gets a fault.
+type faultyNode struct {
 	mc      *cachev1alpha1.Memcached
 	pod     corev1.Pod
 	process process
 	address string
-	// open is a connection from before the illness.
+	// open is a connection from before the fault.
 	open *traffic.Conn
 
-	// unready, restarted and serving are when observe has seen it so for the first time; zero if not.
+	// unready, restarted and serving are when observe has first seen it so; zero if not.
 	unready, restarted, serving time.Duration
 
-	// stopAsking ends askAgainAndAgain, after which its figures may be read.
+	// stopAsking ends askPeriodically. Then the counts may be read.
 	stopAsking func()
-	// asked is how often a client connected and sent a command, connected and answered in how many of them it could and had
-	// an answer.
+	// asked counts the attempts of a client to connect and send a command, connected and answered those that got that far.
 	asked, connected, answered int
 	slowest                    time.Duration
 }
 
-// newPatient returns a healthy one that holds keys.
-func newPatient(ctx context.Context, namespace, name string) *patient {
+// newFaultyNode returns a node that is healthy so far and holds keys.
+func newFaultyNode(ctx context.Context, namespace, name string) *faultyNode {
 	GinkgoHelper()
-	p := &patient{mc: newMemcached(ctx, namespace, 1, func(mc *cachev1alpha1.Memcached) { mc.Name = name })}
-	p.pod = podsOf(ctx, p.mc)[0]
-	p.address = addressOf(&p.pod)
-	p.open = connectTo(ctx, p.mc)
-	Expect(newClient(serversOf(ctx, p.mc)).Write(ctx, patientKeys, 100)).To(Succeed())
-	found := processesOf("memcached", "pod"+string(p.pod.UID))
-	Expect(found).To(HaveLen(1), "processes of memcached in pod %s", p.pod.Name)
-	p.process = found[0]
-	// One that is stopped cannot end.
+	p := &faultyNode{mc: k8s.NewMemcached(ctx, namespace, 1, clustertest.Named(name))}
+	p.pod = k8s.Pods(ctx, p.mc)[0]
+	p.address = traffic.Address(&p.pod)
+	p.open = k8s.ConnectTo(ctx, p.address)
+	Expect(k8s.NewClient(ctx, p.mc).Write(ctx, faultyKeys, 100)).To(Succeed())
+	p.process = theOne(processesOf("memcached", "pod"+string(p.pod.UID)), "processes of memcached in pod "+p.pod.Name)
+	// A stopped process could not end.
 	DeferCleanup(func() { p.process.signal(syscall.SIGCONT) })
 	return p
 }
 
-// stopListening makes the process deaf on the sockets on which it listens, as if its listener were dead. Its connections
-// stay.
-func (p *patient) stopListening() {
+// stopListening makes the process drop every new connection, as if its listener were dead. Open connections stay.
+func (p *faultyNode) stopListening() {
 	GinkgoHelper()
-	handle, err := unix.PidfdOpen(p.process.pid, 0)
-	Expect(err).NotTo(HaveOccurred())
+	handle := clustertest.Must(unix.PidfdOpen(p.process.pid, 0))
 	defer unix.Close(handle)
 	deafened := 0
 	for _, socket := range listeners(handle) {
@@ -86,7 +82,7 @@ func (p *patient) stopListening() {
 	Expect(deafened).To(BeNumerically(">", 0), "listening sockets of memcached")
 }
 
-// listeners returns handles of the sockets on which a process listens that has few files, with low numbers.
+// listeners returns handles of the listening sockets of a process, which has few open files.
 func listeners(handle int) []int {
 	GinkgoHelper()
 	var sockets []int
@@ -106,16 +102,15 @@ func listeners(handle int) []int {
 }
 
 // keys returns how many of its keys the memcached still holds.
-func (p *patient) keys(ctx context.Context) int {
+func (p *faultyNode) keys(ctx context.Context) int {
 	GinkgoHelper()
-	hits, err := newClient(serversOf(ctx, p.mc)).Read(ctx, patientKeys)
-	Expect(err).NotTo(HaveOccurred())
+	hits := clustertest.Must(k8s.NewClient(ctx, p.mc).Read(ctx, faultyKeys))
 	Expect(hits.Errors+hits.Wrong).To(BeZero(), "%+v", hits)
 	return hits.Hits
 }
 
-// stutter stops the process for most of the time until it is to go on, or the spec ends.
-func (p *patient) stutter() (goOn func()) {
+// stutter stops the process most of the time until goOn, or the end of the spec.
+func (p *faultyNode) stutter() (goOn func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	goOn = func() {
@@ -130,7 +125,7 @@ func (p *patient) stutter() (goOn func()) {
 				signal syscall.Signal
 				length time.Duration
 			}{{syscall.SIGSTOP, stutterStop}, {syscall.SIGCONT, stutterRun}} {
-				// A process that has ended is found by the spec.
+				// If the process has ended, the spec notices.
 				_ = syscall.Kill(p.process.pid, turn.signal)
 				select {
 				case <-ctx.Done():
@@ -142,8 +137,8 @@ func (p *patient) stutter() (goOn func()) {
 	return goOn
 }
 
-// askAgainAndAgain lets a client connect and ask once a second until stopAsking.
-func (p *patient) askAgainAndAgain(ctx context.Context) {
+// askPeriodically connects and sends a command once a second until stopAsking.
+func (p *faultyNode) askPeriodically(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() { every(ctx, time.Second, func() { p.ask(ctx) }) })
@@ -154,14 +149,14 @@ func (p *patient) askAgainAndAgain(ctx context.Context) {
 	DeferCleanup(p.stopAsking)
 }
 
-func (p *patient) ask(ctx context.Context) {
-	patient, cancel := context.WithTimeout(ctx, patientPatience)
+func (p *faultyNode) ask(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, faultyTimeout)
 	defer cancel()
 	begin := time.Now()
-	conn, err := traffic.Connect(patient, dial, p.address)
+	conn, err := traffic.Connect(limited, dial, p.address)
 	connected, answered := err == nil, false
 	if connected {
-		_, err = conn.Command(patient, "mn")
+		_, err = conn.Command(limited, "mn")
 		answered = err == nil
 		_ = conn.Close() // what matters is the answer
 	}
@@ -178,34 +173,34 @@ func (p *patient) ask(ctx context.Context) {
 	}
 }
 
-// mustBeLeftAlone fails unless Kubernetes and the operator say that all is well, and nothing was restarted.
-func (p *patient) mustBeLeftAlone(ctx context.Context) {
+// mustBeLeftAlone fails unless nothing was restarted, the pod is ready and the conditions are unchanged.
+func (p *faultyNode) mustBeLeftAlone(ctx context.Context) {
 	GinkgoHelper()
 	pod := p.now(ctx)
-	Expect(isReady(pod)).To(BeTrue(), "pod %s must be ready", pod.Name)
-	Expect(restartsOf(pod)).To(BeZero(), "restarts of pod %s", pod.Name)
+	Expect(clustertest.Ready(pod)).To(BeTrue(), "pod %s must be ready", pod.Name)
+	Expect(clustertest.Restarts(pod)).To(BeZero(), "restarts of pod %s", pod.Name)
 	var mc cachev1alpha1.Memcached
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.mc), &mc)).To(Succeed())
 	Expect(mc.Status.Conditions).To(Equal(p.mc.Status.Conditions))
 }
 
-// observe takes down what becomes of the node, until it serves again.
-func (p *patient) observe(ctx context.Context, g Gomega, began time.Time) {
+// observe records the state of the node until it serves again.
+func (p *faultyNode) observe(ctx context.Context, g Gomega, began time.Time) {
 	pod := p.now(ctx)
-	if p.unready == 0 && !isReady(pod) {
+	if p.unready == 0 && !clustertest.Ready(pod) {
 		p.unready = time.Since(began)
 	}
-	if p.restarted == 0 && restartsOf(pod) == 1 {
+	if p.restarted == 0 && clustertest.Restarts(pod) == 1 {
 		p.restarted = time.Since(began)
 	}
 	g.Expect(p.restarted).NotTo(BeZero(), "memcached must be restarted")
-	g.Expect(isReady(pod)).To(BeTrue(), "pod %s must be ready again", pod.Name)
-	g.Expect(command(ctx, p.address)).To(Succeed())
+	g.Expect(clustertest.Ready(pod)).To(BeTrue(), "pod %s must be ready again", pod.Name)
+	g.Expect(connectAndAsk(ctx, p.address)).To(Succeed())
 	p.serving = time.Since(began)
 }
 
-// now returns the pod as it is now: still the same.
-func (p *patient) now(ctx context.Context) *corev1.Pod {
+// now rereads the pod, which must still be the same.
+func (p *faultyNode) now(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	var pod corev1.Pod
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(&p.pod), &pod)).To(Succeed())
@@ -213,8 +208,8 @@ func (p *patient) now(ctx context.Context) *corev1.Pod {
 	return &pod
 }
 
-// livenessTakes returns when the liveness probe restarts at the soonest, and at the latest, what fails all the time.
-func (p *patient) livenessTakes() (soonest, latest time.Duration) {
+// livenessTakes returns how long the liveness probe takes to restart a container that always fails.
+func (p *faultyNode) livenessTakes() (soonest, latest time.Duration) {
 	const busyMachine = 10
 	probe := p.pod.Spec.Containers[0].LivenessProbe
 	all := probe.FailureThreshold * probe.PeriodSeconds
