@@ -5,17 +5,28 @@ package main
 
 import "context"
 
-// stage is where the story plays: a cluster, and the operator in it.
+// Every stage ends the story with the same suggestions.
+const (
+	whatNext    = "The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:"
+	suggestions = `
+kubectl apply -f ` + sampleFile + `
+kubectl get memc --watch
+kubectl scale ` + sampleCommand + ` --replicas 4
+kubectl describe ` + sampleCommand + `
+kubectl explain memc.spec`
+)
+
+// stage is the cluster of the story, and the operator in it.
 type stage interface {
 	// name says what kind of cluster it is.
 	name() string
 	// opening are the first chapters of the story, after which the operator runs and the clients of the demo are connected.
 	opening() []chapter
-	// watch calls fail when the cluster or the operator can no longer make anything come true, until the context ends.
+	// watch calls fail when the cluster or the operator has ended, until the context ends.
 	watch(ctx context.Context, fail func(error))
-	// servesData says whether real memcached answers.
+	// servesData reports whether real memcached answers.
 	servesData() bool
-	// operatorLog is the end of what the operator has logged, and empty before it has started.
+	// operatorLog is the end of the operator's log, and empty before it has started.
 	operatorLog(ctx context.Context) string
 	// stay tells the user what to do with the cluster and returns on Ctrl-C.
 	stay(ctx context.Context, d *demo) error
