@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -66,7 +68,7 @@ func generate(t *testing.T, variables ...string) generation {
 	if err := os.WriteFile(filepath.Join(folder, "bundle", "old"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(filepath.Join(root, "hack", "bundle", "bundle.sh"))
+	command := exec.Command(repository.Path("hack", "bundle", "bundle.sh"))
 	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=example.com/operator:v1.2.3", "MEMCACHED_IMAGE=example.com/memcached:1",
 		"SCORECARD_IMG=example.com/scorecard:v1.2.3", "CHANNELS=candidate-v1,stable-v1", "DEFAULT_CHANNEL=stable-v1",
 		"USE_IMAGE_DIGESTS=false", "BUNDLE_GEN_FLAGS=", "BUNDLE_DIR="+filepath.Join(folder, "bundle"),
@@ -156,7 +158,7 @@ func TestDigestsComeFromTheRegistry(t *testing.T) {
 	if got.code != 0 {
 		t.Fatalf("exit code %d, output %q", got.code, got.output)
 	}
-	csv := contentOf(t, filepath.Join(got.folder, "bundle", "manifests", "memcached-operator.clusterserviceversion.yaml"))
+	csv := repository.ReadFile(t, filepath.Join(got.folder, "bundle", "manifests", "memcached-operator.clusterserviceversion.yaml"))
 	for _, line := range []string{
 		"containerImage: example.com/operator:v1.2.3" + digest, "image: example.com/memcached:1" + digest, `createdAt: "2`,
 	} {
