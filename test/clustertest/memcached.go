@@ -82,6 +82,11 @@ func (c *Cluster) Reread(ctx context.Context, object client.Object) error {
 	return c.Get(ctx, client.ObjectKeyFromObject(object), object)
 }
 
+// Object returns a function that rereads an object, for Eventually.
+func (c *Cluster) Object(object client.Object) func(context.Context) (client.Object, error) {
+	return func(ctx context.Context) (client.Object, error) { return object, c.Reread(ctx, object) }
+}
+
 // Condition rereads a Memcached and returns a condition, which must describe the latest spec.
 func (c *Cluster) Condition(ctx context.Context, g Gomega, mc *cachev1alpha1.Memcached, name string) metav1.Condition {
 	g.Expect(c.Reread(ctx, mc)).To(Succeed())

@@ -18,6 +18,7 @@ import (
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -137,12 +138,9 @@ func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			c.originals[pod.UID] = pod.Name
 		}
-		Eventually(ctx, func(g Gomega) {
-			var budget policyv1.PodDisruptionBudget
-			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(c.mc), &budget)).To(Succeed())
-			g.Expect(budget.Status.ExpectedPods).To(Equal(c.mc.Spec.Size), c.mc.Name)
-			g.Expect(budget.Status.DisruptionsAllowed).To(Equal(allowed[c]), c.mc.Name)
-		}).Should(Succeed())
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: c.mc.Name}}
+		Eventually(ctx, k8s.Object(budget)).Should(HaveField("Status",
+			And(HaveField("ExpectedPods", c.mc.Spec.Size), HaveField("DisruptionsAllowed", allowed[c]))), c.mc.Name)
 	}
 }
 

@@ -8,19 +8,20 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // bystander is a Memcached that nobody changes and that clients use: whatever a story does, nothing may happen to it.
@@ -78,11 +79,9 @@ func (f *fixture) begin(ctx context.Context) {
 func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	GinkgoHelper()
 	k8s.Change(ctx, f.other, func() { f.other.Spec.Size = f.other.Spec.Size%3 + 1 })
-	Eventually(ctx, func(g Gomega) {
-		var deployment appsv1.Deployment
-		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(f.other), &deployment)).To(Succeed())
-		g.Expect(*deployment.Spec.Replicas).To(Equal(f.other.Spec.Size))
-	}).WithPolling(20 * time.Millisecond).Should(Succeed())
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.other.Name}}
+	Eventually(ctx, k8s.Object(deployment)).WithPolling(20 * time.Millisecond).
+		Should(HaveField("Spec.Replicas", HaveValue(Equal(f.other.Spec.Size))))
 	return time.Now()
 }
 
@@ -125,76 +124,87 @@ func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 	return children
 }
 
-// scaleOperator changes the number of operators until the spec ends.
-func scaleOperator(ctx context.Context, replicas int) {
+const (
+	// roundPeriod is how often steady traffic reads and writes its keys.
+	roundPeriod = 100 * time.Millisecond
+	// keysPerRound are so many that each of a few nodes has some of them.
+	keysPerRound = 100
+)
+
+// steadyTraffic is an application that reads and writes the same keys on all nodes of a cache all the time. Each key that it
+// reads was written one round before.
+type steadyTraffic struct {
+	cache *traffic.Client
+	mutex sync.Mutex
+	seen  served
+}
+
+// served is how a cache served steady traffic.
+type served struct {
+	begin           time.Time
+	rounds          int
+	reads, hits     int
+	slowest         time.Duration
+	firstOfFailures string
+}
+
+// startTraffic starts steady traffic to the nodes of a cache until the spec ends.
+func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraffic {
 	GinkgoHelper()
-	scale := func(ctx context.Context, replicas int) {
-		GinkgoHelper()
-		k8s.Kubectl(ctx, "--namespace", operatorNamespace, "scale", "deployment", operatorDeployment, fmt.Sprint("--replicas=", replicas))
-		untilOperators(ctx, replicas)
+	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), seen: served{begin: time.Now()}}
+	Expect(t.cache.Write(ctx, keysPerRound, 100)).To(Succeed())
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { every(ctx, roundPeriod, func() { t.round(ctx) }) })
+	DeferCleanup(func() {
+		stop()
+		running.Wait()
+	})
+	return t
+}
+
+// round reads all keys and writes them again.
+func (t *steadyTraffic) round(ctx context.Context) {
+	begin := time.Now()
+	hits, failure := t.cache.Read(ctx, keysPerRound)
+	if failure == nil {
+		failure = t.cache.Write(ctx, keysPerRound, 100)
 	}
-	scale(ctx, replicas)
-	DeferCleanup(func(ctx SpecContext) { scale(ctx, 1) })
-}
-
-// replaceOperator starts the operator in a new pod: the old one may have to wait for ever longer before it restarts.
-func replaceOperator(ctx context.Context) {
-	GinkgoHelper()
-	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
-	untilOperators(ctx, 1)
-}
-
-// untilOperators waits until exactly so many operators exist, and each is ready and runs.
-func untilOperators(ctx context.Context, replicas int) {
-	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		pods := operatorPods(ctx, g)
-		g.Expect(pods).To(HaveLen(replicas))
-		for i := range pods {
-			g.Expect(clustertest.Ready(&pods[i])).To(BeTrue(), "pod %s must be ready", pods[i].Name)
-			if clusterDir != "" {
-				// The status says ready until Kubernetes notices the end of the container.
-				g.Expect(managersOf(&pods[i])).To(HaveLen(1), "processes in pod %s", pods[i].Name)
-			}
-		}
-	}).Should(Succeed())
-}
-
-func operatorPods(ctx context.Context, g Gomega) []corev1.Pod {
-	pods, err := k8s.OperatorPods(ctx, operatorNamespace)
-	g.Expect(err).NotTo(HaveOccurred())
-	return pods
-}
-
-// leader returns the pod of the operator that holds the lease.
-func leader(ctx context.Context) *corev1.Pod {
-	GinkgoHelper()
-	var pod corev1.Pod
-	Eventually(ctx, func(g Gomega) {
-		lease := coordinationv1.Lease{}
-		lease.Namespace, lease.Name = operatorNamespace, "memcached-operator.cache.example.com"
-		g.Expect(k8s.Reread(ctx, &lease)).To(Succeed())
-		g.Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
-		holder, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: holder}, &pod)).To(Succeed())
-	}).Should(Succeed())
-	return &pod
-}
-
-// managerOf returns the process of the operator in a pod.
-func managerOf(pod *corev1.Pod) process {
-	GinkgoHelper()
-	return theOne(managersOf(pod), "processes of the operator in pod "+pod.Name)
-}
-
-// writesOf returns the writes of a pod of the operator in a namespace since a time.
-func writesOf(pod *corev1.Pod, namespace string, since time.Time) []string {
-	GinkgoHelper()
-	var writes []string
-	for event := range requestsOf(operatorUser(operatorNamespace), since) {
-		if podOf(event) == pod.Name && isWrite(event) && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
-			writes = append(writes, event.Verb+" "+event.RequestURI)
-		}
+	if ctx.Err() != nil {
+		return
 	}
-	return writes
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.seen.rounds++
+	t.seen.reads += hits.Keys
+	t.seen.hits += hits.Hits
+	t.seen.slowest = max(t.seen.slowest, time.Since(begin))
+	if hits.Hits == hits.Keys && failure == nil || t.seen.firstOfFailures != "" {
+		return
+	}
+	t.seen.firstOfFailures = fmt.Sprintf("after %s: %+v, %v", begin.Sub(t.seen.begin), hits, failure)
+}
+
+// served returns how the cache has served so far.
+func (t *steadyTraffic) served() served {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.seen
+}
+
+// firstFailure returns the first round that was not served, if any.
+func (t *steadyTraffic) firstFailure() string { return t.served().firstOfFailures }
+
+// mustBeServed fails unless everything was read and written so far, at least once a second.
+func (t *steadyTraffic) mustBeServed() {
+	GinkgoHelper()
+	seen := t.served()
+	Expect(seen.firstOfFailures).To(BeEmpty(), "memcached must serve all the time")
+	Expect(seen.hits).To(Equal(seen.reads))
+	Expect(seen.rounds).To(BeNumerically(">", time.Since(seen.begin)/time.Second), "rounds, if there is one in each second")
+}
+
+// String is a cell of a table.
+func (s served) String() string {
+	return fmt.Sprintf("%d of %d reads hit, no write failed, slowest round %s", s.hits, s.reads, s.slowest.Round(time.Millisecond))
 }

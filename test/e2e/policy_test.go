@@ -54,10 +54,7 @@ var _ = Describe("An administrator who holds the operator to its task with the a
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
 			uid := child.GetUID()
 			Expect(k8s.Delete(ctx, child)).To(Succeed())
-			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
-				g.Expect(child.GetUID()).NotTo(Equal(uid))
-			}).Should(Succeed())
+			Eventually(ctx, k8s.Object(child)).ShouldNot(HaveField("UID", uid))
 		}
 		k8s.UntilReady(ctx, mc)
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{})

@@ -12,8 +12,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -138,15 +140,64 @@ var _ = Describe("A filled cache", Ordered, func() {
 		cache.keeps(ctx, "one pod is deleted", 0.38, 0.62, func() {
 			victim := k8s.Pods(ctx, cache.mc)[0]
 			Expect(k8s.Delete(ctx, &victim)).To(Succeed())
-			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Reread(ctx, cache.mc)).To(Succeed())
-				g.Expect(cache.mc.Status.Nodes).NotTo(ContainElement(victim.Name))
-			}).Should(Succeed())
+			Eventually(ctx, k8s.Object(cache.mc)).Should(HaveField("Status.Nodes", Not(ContainElement(victim.Name))))
 		})
 	})
 
 	It("is empty after a rolling change: every pod is replaced by one that starts empty", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		cache.keeps(ctx, "config.verbosity: 1", 0, 0, func() { roll(ctx, cache.mc) })
+	})
+})
+
+// The operator needs some permissions only for this: see permissions_test.go.
+var _ = Describe("Drift", func() {
+	const managedBy = "app.kubernetes.io/managed-by"
+
+	It("labels that are removed come back", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		before, pods := childrenOf(ctx, mc), k8s.Incarnations(ctx, mc)
+		for i, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
+			k8s.Change(ctx, object, func() { delete(object.GetLabels(), managedBy) })
+			Eventually(ctx, k8s.Object(object)).Should(HaveField("Labels", HaveKeyWithValue(managedBy, "memcached-operator")))
+			Expect(string(object.GetUID())).To(Equal(before[i].uid))
+		}
+		Expect(k8s.Incarnations(ctx, mc)).To(Equal(pods), "no pod is replaced or restarted")
+	})
+
+	It("a budget that is not wanted any more is deleted", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		k8s.Change(ctx, mc, func() { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{}))
+		}).Should(BeTrue())
+	})
+})
+
+var _ = Describe("A memcached that exits", func() {
+	It("is started again in the same pod, empty", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		pod := k8s.Pods(ctx, mc)[0]
+		Expect(k8s.NewClient(ctx, mc).Write(ctx, 10, 100)).To(Succeed())
+
+		ended := time.Now()
+		execute(ctx, &pod, "sh", "-c", "kill 1")
+
+		By("serving again at the same address")
+		Eventually(ctx, func(g Gomega) {
+			now := k8s.Pods(ctx, mc)
+			g.Expect(now).To(HaveLen(1))
+			g.Expect(now[0].UID).To(Equal(pod.UID))
+			g.Expect(clustertest.Restarts(&now[0])).To(BeEquivalentTo(1))
+			g.Expect(connectAndAsk(ctx, traffic.Address(&pod))).To(Succeed())
+		}).Should(Succeed())
+		AddReportEntry("An exited memcached", "served again after "+seconds(time.Since(ended)), ReportEntryVisibilityAlways)
+		k8s.UntilReady(ctx, mc)
+
+		By("without what it held, as any restart")
+		cache := k8s.NewClient(ctx, mc)
+		Expect(cache.Read(ctx, 10)).To(Equal(traffic.Hits{Keys: 10}))
+		clustertest.MustStore(ctx, cache, 10)
 	})
 })
 
