@@ -6,6 +6,7 @@ package clustertest
 import (
 	"context"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -72,9 +73,7 @@ type Reader struct {
 // StartReading reads keys until Stop, or the end of the spec.
 func StartReading(ctx context.Context, cache *traffic.Client, keys int) *Reader {
 	r := &Reader{}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var reading sync.WaitGroup
-	reading.Go(func() {
+	r.Stop = InBackground(ctx, func(ctx context.Context) {
 		for ctx.Err() == nil {
 			if hits, err := cache.Read(ctx, keys); err == nil {
 				r.Rounds++
@@ -82,10 +81,31 @@ func StartReading(ctx context.Context, cache *traffic.Client, keys int) *Reader 
 			}
 		}
 	})
-	r.Stop = sync.OnceFunc(func() {
-		cancel()
-		reading.Wait()
-	})
-	DeferCleanup(r.Stop)
 	return r
+}
+
+// InBackground runs a function until stop or the end of the spec. Stop waits for the end of the function.
+func InBackground(ctx context.Context, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	DeferCleanup(stop)
+	return stop
+}
+
+// Every does something at once and then periodically, until the context ends.
+func Every(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
 }

@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"sync"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ const (
 	faultyTimeout = 5 * time.Second
 	// A stuttering memcached is stopped most of the time. A turn is not a whole second, so that a client that asks once a second
 	// meets a different part of each.
-	stutterStop, stutterRun = 800 * time.Millisecond, 300 * time.Millisecond
+	stutterStop, stutterPeriod = 800 * time.Millisecond, 1100 * time.Millisecond
 )
 
 // faultyNode is a Memcached with one node, whose process gets a fault.
@@ -110,43 +109,25 @@ func (p *faultyNode) keys(ctx context.Context) int {
 }
 
 // stutter stops the process most of the time until goOn, or the end of the spec.
-func (p *faultyNode) stutter() (goOn func()) {
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	goOn = func() {
-		stop()
-		running.Wait()
-		_ = syscall.Kill(p.process.pid, syscall.SIGCONT)
-	}
-	DeferCleanup(goOn)
-	running.Go(func() {
-		for ctx.Err() == nil {
-			for _, turn := range []struct {
-				signal syscall.Signal
-				length time.Duration
-			}{{syscall.SIGSTOP, stutterStop}, {syscall.SIGCONT, stutterRun}} {
-				// If the process has ended, the spec notices.
-				_ = syscall.Kill(p.process.pid, turn.signal)
-				select {
-				case <-ctx.Done():
-				case <-time.After(turn.length):
-				}
+func (p *faultyNode) stutter(ctx context.Context) (goOn func()) {
+	return clustertest.InBackground(ctx, func(ctx context.Context) {
+		// If the process has ended, the spec notices.
+		clustertest.Every(ctx, stutterPeriod, func() {
+			_ = syscall.Kill(p.process.pid, syscall.SIGSTOP)
+			select {
+			case <-ctx.Done():
+			case <-time.After(stutterStop):
 			}
-		}
+			_ = syscall.Kill(p.process.pid, syscall.SIGCONT)
+		})
 	})
-	return goOn
 }
 
 // askPeriodically connects and sends a command once a second until stopAsking.
 func (p *faultyNode) askPeriodically(ctx context.Context) {
-	ctx, stop := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	asking.Go(func() { every(ctx, time.Second, func() { p.ask(ctx) }) })
-	p.stopAsking = func() {
-		stop()
-		asking.Wait()
-	}
-	DeferCleanup(p.stopAsking)
+	p.stopAsking = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, time.Second, func() { p.ask(ctx) })
+	})
 }
 
 func (p *faultyNode) ask(ctx context.Context) {

@@ -153,12 +153,8 @@ func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraff
 	GinkgoHelper()
 	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), seen: served{begin: time.Now()}}
 	Expect(t.cache.Write(ctx, keysPerRound, 100)).To(Succeed())
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var running sync.WaitGroup
-	running.Go(func() { every(ctx, roundPeriod, func() { t.round(ctx) }) })
-	DeferCleanup(func() {
-		stop()
-		running.Wait()
+	clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() { t.round(ctx) })
 	})
 	return t
 }

@@ -23,7 +23,7 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 		deaf, slow, hung := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow"), newFaultyNode(ctx, namespace, "hung")
 		began := time.Now()
 		deaf.stopListening()
-		goOn := slow.stutter()
+		goOn := slow.stutter(ctx)
 		hung.process.signal(syscall.SIGSTOP)
 
 		By("serving only open connections on the deaf one")

@@ -79,8 +79,8 @@ func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change f
 	defer pods.Stop()
 	var followers sync.WaitGroup
 	followers.Go(func() { m.watchPods(ctx, pods.ResultChan()) })
-	followers.Go(func() { every(ctx, samplePeriod, func() { m.askDNS(ctx, &followers) }) })
-	followers.Go(func() { every(ctx, samplePeriod, func() { m.askStatus(ctx) }) })
+	followers.Go(func() { clustertest.Every(ctx, samplePeriod, func() { m.askDNS(ctx, &followers) }) })
+	followers.Go(func() { clustertest.Every(ctx, samplePeriod, func() { m.askStatus(ctx) }) })
 
 	m.untilSettled(ctx, mc.Spec.Size)
 	m.began = time.Now()
@@ -193,7 +193,7 @@ func (m *sampler) askStatus(ctx context.Context) {
 func (m *sampler) sendCommands(ctx context.Context, ip string) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	every(ctx, samplePeriod, func() {
+	clustertest.Every(ctx, samplePeriod, func() {
 		at := time.Now()
 		err := connectAndAsk(ctx, net.JoinHostPort(ip, fmt.Sprint(traffic.Port)))
 		m.note(func() {
@@ -227,17 +227,4 @@ func (m *sampler) note(what func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	what()
-}
-
-// every does something at once and then periodically, until the context ends.
-func every(ctx context.Context, period time.Duration, do func()) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		do()
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-		}
-	}
 }
