@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Fault injection
+##@ Develop: fault injection
 
 # How many scenarios are played at the same time: most of their time they wait.
 FAULTS_PARALLEL ?= 12

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Benchmark (Linux; starts simulated clusters of its own)
+##@ Develop: benchmark (Linux; starts simulated clusters of its own)
 
 # More flags of the benchmark, such as BENCH_FLAGS="-only M1,M2", "-json FILE" or "-update docs/benchmarks.md".
 BENCH_FLAGS ?=

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Local cluster (Linux, as root)
+##@ Develop: local cluster (Linux, as root)
 
 # Each name is a cluster of its own; several run side by side.
 CLUSTER ?= local
