@@ -9,10 +9,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -96,13 +97,24 @@ func (c *Cluster) Condition(ctx context.Context, g Gomega, mc *cachev1alpha1.Mem
 	return *condition
 }
 
+// UntilCondition rereads a Memcached until a condition describes the latest spec and matches.
+func (c *Cluster) UntilCondition(ctx context.Context, mc *cachev1alpha1.Memcached, name string, match types.GomegaMatcher) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(c.Condition(ctx, g, mc, name)).To(match, "condition of %s", mc.Name)
+	}).Should(Succeed())
+}
+
 // UntilReady rereads a Memcached until it is Ready with the latest spec.
 func (c *Cluster) UntilReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		ready := c.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
-		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), "Ready of %s: %s", mc.Name, ready.Message)
-	}).Should(Succeed())
+	c.UntilCondition(ctx, mc, cachev1alpha1.ConditionReady, HaveField("Status", metav1.ConditionTrue))
+}
+
+// UntilReason rereads a Memcached until a condition has a reason with the latest spec.
+func (c *Cluster) UntilReason(ctx context.Context, mc *cachev1alpha1.Memcached, name, reason string) {
+	GinkgoHelper()
+	c.UntilCondition(ctx, mc, name, HaveField("Reason", reason))
 }
 
 // Pods returns the pods of a Memcached that are not terminating, sorted by name.
@@ -141,7 +153,7 @@ func Ready(pod *corev1.Pod) bool {
 
 // Incarnation is one run of the containers of a pod. Everything in memory ends with it.
 type Incarnation struct {
-	Pod      types.UID
+	Pod      apitypes.UID
 	Restarts int32
 }
 

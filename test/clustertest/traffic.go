@@ -5,6 +5,7 @@ package clustertest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -62,26 +63,50 @@ func MustFind(ctx context.Context, cache *traffic.Client, keys int) {
 	Expect(cache.Read(ctx, keys)).To(Equal(traffic.Hits{Keys: keys, Hits: keys}))
 }
 
-// Reader reads the same keys of a cache all the time, as an application does.
-type Reader struct {
-	// Stop ends the reading. The counts are complete when it returns.
-	Stop func()
-	// Rounds counts how often all keys were read, Missing the keys that were not found.
-	Rounds, Missing int
+// FullCache is a Memcached whose keys and pods must survive.
+type FullCache struct {
+	cluster *Cluster
+	mc      *cachev1alpha1.Memcached
+	client  *traffic.Client
+	keys    int
+	pods    map[string]Incarnation
 }
 
-// StartReading reads keys until Stop, or the end of the spec.
-func StartReading(ctx context.Context, cache *traffic.Client, keys int) *Reader {
-	r := &Reader{}
-	r.Stop = InBackground(ctx, func(ctx context.Context) {
+// Fill writes keys to a Memcached.
+func (c *Cluster) Fill(ctx context.Context, mc *cachev1alpha1.Memcached, keys int) *FullCache {
+	GinkgoHelper()
+	full := &FullCache{cluster: c, mc: mc, client: c.NewClient(ctx, mc), keys: keys, pods: c.Incarnations(ctx, mc)}
+	Expect(full.pods).To(HaveLen(int(mc.Spec.Size)))
+	MustStore(ctx, full.client, keys)
+	return full
+}
+
+// MustBeUntouched fails if a pod was replaced, a container restarted or a key lost.
+func (f *FullCache) MustBeUntouched(ctx context.Context) {
+	GinkgoHelper()
+	Expect(f.cluster.Incarnations(ctx, f.mc)).To(Equal(f.pods), "pods and restarts")
+	MustFind(ctx, f.client, f.keys)
+}
+
+// MustSurvive reads all keys again and again, as an application does, while something happens. No key may be missing in any
+// round, and the cache must be untouched.
+func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
+	GinkgoHelper()
+	var rounds, missing int
+	stop := InBackground(ctx, func(ctx context.Context) {
 		for ctx.Err() == nil {
-			if hits, err := cache.Read(ctx, keys); err == nil {
-				r.Rounds++
-				r.Missing += hits.Keys - hits.Hits
+			if hits, err := f.client.Read(ctx, f.keys); err == nil {
+				rounds++
+				missing += hits.Keys - hits.Hits
 			}
 		}
 	})
-	return r
+	what()
+	stop()
+	Expect(rounds).To(BeNumerically(">", 10))
+	Expect(missing).To(BeZero(), "keys that were missing, in %d rounds", rounds)
+	f.MustBeUntouched(ctx)
+	AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(f.pods), f.keys, rounds))
 }
 
 // InBackground runs a function until stop or the end of the spec. Stop waits for the end of the function.

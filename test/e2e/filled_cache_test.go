@@ -114,13 +114,4 @@ func keptBy(before, after snapshot) int {
 	return kept
 }
 
-// untilReason waits until a condition has a reason, for the latest spec.
-func (c *filledCache) untilReason(ctx context.Context, condition, reason string) {
-	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		found := k8s.Condition(ctx, g, c.mc, condition)
-		g.Expect(found.Reason).To(Equal(reason), found.Message)
-	}).Should(Succeed())
-}
-
 func percent(ratio float64) string { return fmt.Sprintf("%.1f %%", 100*ratio) }

@@ -102,11 +102,8 @@ func (i *incident) happens(ctx context.Context, what func(), reason string, says
 		Expect(i.condition.Message).To(ContainSubstring(words))
 	}
 	k8s.Kubectl(ctx, "wait", "--namespace", i.namespace, "memc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
-	Eventually(ctx, func(g Gomega) {
-		ready := k8s.Condition(ctx, g, i.cache, cachev1alpha1.ConditionReady)
-		g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))
-		g.Expect(ready.Reason).To(Equal(reason), ready.Message)
-	}).Should(Succeed())
+	k8s.UntilCondition(ctx, i.cache, cachev1alpha1.ConditionReady,
+		And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", reason)))
 	i.untilEvent(ctx, "Warning", reason, says...)
 }
 

@@ -54,13 +54,13 @@ var _ = Describe("A filled cache", Ordered, func() {
 		cache.keepsAll(ctx, "the operator has a newer default image", func() {
 			k8s.Kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment,
 				"RELATED_IMAGE_MEMCACHED=docker.io/library/memcached:1.6.999")
-			cache.untilReason(ctx, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonNewerDefaultsAvailable)
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonNewerDefaultsAvailable)
 			cache.untilOperatorReconciles(ctx)
 		})
 		cache.keepsAll(ctx, "the operator is the first one again", func() {
 			deploy(ctx, operatorImage)
 			cache.untilOperatorReconciles(ctx)
-			cache.untilReason(ctx, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
 		})
 	})
 
@@ -90,7 +90,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
 				mc.Spec.Config.Verbosity = 1
 			})
-			cache.untilReason(ctx, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
 			k8s.Change(ctx, mc, func() {
 				delete(mc.Annotations, cachev1alpha1.PausedAnnotation)
 				mc.Spec.Config.Verbosity = 0

@@ -7,7 +7,6 @@ package olm
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
-	"github.com/example/memcached-operator/test/traffic"
 )
 
 const (
@@ -39,8 +37,7 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 	var (
 		previous, operators, caches string
 		mc                          *cachev1alpha1.Memcached
-		cache                       *traffic.Client
-		nodes                       map[string]clustertest.Incarnation
+		cache                       *clustertest.FullCache
 	)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -62,10 +59,7 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 
 	It("has a cache that is full of keys", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		mc = k8s.NewMemcached(ctx, caches, 3)
-		cache = k8s.NewClient(ctx, mc)
-		Expect(cache.Write(ctx, keys, 100)).To(Succeed())
-		nodes = k8s.Incarnations(ctx, mc)
-		Expect(nodes).To(HaveLen(3))
+		cache = k8s.Fill(ctx, mc, keys)
 	})
 
 	It("lets those who may edit a namespace have caches there", SpecTimeout(time.Minute), func(ctx SpecContext) {
@@ -79,21 +73,18 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 	})
 
 	It("upgrades the operator, when the new version is approved, without losing a key", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
-		reading := clustertest.StartReading(ctx, cache, keys)
-		release(ctx, catalogImage)
-		plan := untilPlanned(ctx, operators, version)
-		Consistently(ctx, installed).WithArguments(operators).WithTimeout(3 * time.Second).Should(HaveKeyWithValue(previous, operatorsv1alpha1.CSVPhaseSucceeded))
-		approve(ctx, plan)
-		untilInstalled(ctx, operators, version)
-		Expect(runningImage(ctx, operators)).To(Equal(operatorImage))
+		cache.MustSurvive(ctx, func() {
+			release(ctx, catalogImage)
+			plan := untilPlanned(ctx, operators, version)
+			Consistently(ctx, installed).WithArguments(operators).WithTimeout(3 * time.Second).
+				Should(HaveKeyWithValue(previous, operatorsv1alpha1.CSVPhaseSucceeded))
+			approve(ctx, plan)
+			untilInstalled(ctx, operators, version)
+			Expect(runningImage(ctx, operators)).To(Equal(operatorImage))
 
-		By("using the new version, which tells OLM about rollouts")
-		untilUpgradeable(ctx, operators)
-		reading.Stop()
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes), "pods and restarts: an upgrade of the operator must replace none")
-		Expect(reading.Rounds).To(BeNumerically(">", 10))
-		Expect(reading.Missing).To(BeZero(), "keys that were missing, in %d rounds", reading.Rounds)
-		AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(nodes), keys, reading.Rounds))
+			By("using the new version, which reports rollouts to OLM")
+			untilUpgradeable(ctx, operators)
+		})
 	})
 
 	It("is told why there is no way back to the version before", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -110,8 +101,7 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 
 	It("uninstalls the operator while the cache serves", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		uninstall(ctx, operators, version)
-		clustertest.MustFind(ctx, cache, keys)
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes))
+		cache.MustBeUntouched(ctx)
 
 		By("deleting another cache, which needs no operator")
 		orphan := k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 1)
@@ -123,8 +113,7 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 		subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic)
 		untilInstalled(ctx, operators, version)
 		untilUpgradeable(ctx, operators)
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes))
-		clustertest.MustFind(ctx, cache, keys)
+		cache.MustBeUntouched(ctx)
 
 		By("scaling it, which proves that it is served")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 4 })

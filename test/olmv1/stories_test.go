@@ -18,7 +18,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
-	"github.com/example/memcached-operator/test/traffic"
 )
 
 // keys are enough for each of a few nodes to have a good share of them.
@@ -28,16 +27,8 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 	var (
 		previous, caches string
 		mc               *cachev1alpha1.Memcached
-		cache            *traffic.Client
-		nodes            map[string]clustertest.Incarnation
+		cache            *clustertest.FullCache
 	)
-
-	// mustBeUntouched fails if a node has been replaced or restarted, or a key lost.
-	mustBeUntouched := func(ctx context.Context) {
-		GinkgoHelper()
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes), "pods and restarts")
-		clustertest.MustFind(ctx, cache, keys)
-	}
 
 	BeforeAll(func(ctx SpecContext) {
 		beginStory(ctx)
@@ -49,28 +40,20 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 		untilInstalled(ctx, previous)
 		mc = k8s.CreateMemcached(ctx, caches, 3)
 		untilReady(ctx, mc)
-		cache = k8s.NewClient(ctx, mc)
-		Expect(cache.Write(ctx, keys, 100)).To(Succeed())
-		nodes = k8s.Incarnations(ctx, mc)
-		Expect(nodes).To(HaveLen(3))
-		mustBeUntouched(ctx)
+		cache = k8s.Fill(ctx, mc, keys)
 	})
 
 	It("upgrades the operator under OLM v1 without losing a key", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		reading := clustertest.StartReading(ctx, cache, keys)
-		apply(ctx, pinned(version))
-		untilInstalled(ctx, version)
+		cache.MustSurvive(ctx, func() {
+			apply(ctx, pinned(version))
+			untilInstalled(ctx, version)
 
-		By("using the new version, which leads by now")
-		Eventually(ctx, func() string {
-			return k8s.Kubectl(ctx, "get", "lease", "memcached-operator.cache.example.com", "--namespace", operatorNamespace, "--output=jsonpath={.spec.holderIdentity}")
-		}).Should(HavePrefix(operatorPod(ctx)))
-		reading.Stop()
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes), "pods and restarts: an upgrade of the operator must replace none")
-		Expect(reading.Rounds).To(BeNumerically(">", 10))
-		Expect(reading.Missing).To(BeZero(), "keys that were missing, in %d rounds", reading.Rounds)
-		mustBeUntouched(ctx)
-		AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(nodes), keys, reading.Rounds))
+			By("using the new version, which then leads")
+			Eventually(ctx, func() string {
+				return k8s.Kubectl(ctx, "get", "lease", "memcached-operator.cache.example.com", "--namespace", operatorNamespace,
+					"--output=jsonpath={.spec.holderIdentity}")
+			}).Should(HavePrefix(operatorPod(ctx)))
+		})
 	})
 
 	It("runs nothing but what the list of images has", SpecTimeout(time.Minute), func(ctx SpecContext) {
@@ -105,26 +88,26 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 		apply(ctx, second)
 		Eventually(ctx, progress).WithArguments("clusterextension/second").Should(HaveSuffix("cannot be managed by operator-controller"))
 		k8s.Kubectl(ctx, "delete", "clusterextension/second", "--timeout=1m")
-		mustBeUntouched(ctx)
+		cache.MustBeUntouched(ctx)
 	})
 
 	It("gets a new version as soon as the catalog has it, if no version is pinned", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		apply(ctx, candidate())
 		release(ctx, nextVersion)
 		untilInstalled(ctx, nextVersion)
-		mustBeUntouched(ctx)
+		cache.MustBeUntouched(ctx)
 	})
 
 	It("deletes the ClusterExtension while the caches go on serving", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		Expect(k8s.Kubectl(ctx, "get", definition, "--output=jsonpath={.metadata.ownerReferences}")).To(BeEmpty())
 		deleteExtension(ctx)
-		mustBeUntouched(ctx)
+		cache.MustBeUntouched(ctx)
 	})
 
 	It("installs the operator again, which adopts the caches as they are", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		apply(ctx, candidate())
 		untilInstalled(ctx, nextVersion)
-		mustBeUntouched(ctx)
+		cache.MustBeUntouched(ctx)
 
 		By("scaling one, which proves that it is served")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 4 })
