@@ -127,7 +127,8 @@ func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 // The image and the folder say the same of the bundle.
 func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	dockerfile := repository.Read(t, "bundle.Dockerfile")
-	annotations := regexp.MustCompile(`(?m)^ {2}([a-z0-9._]+): (.*)$`).FindAllStringSubmatch(repository.Read(t, "bundle", "metadata", "annotations.yaml"), -1)
+	metadata := repository.Read(t, "bundle", "metadata", "annotations.yaml")
+	annotations := regexp.MustCompile(`(?m)^ {2}([a-z0-9._]+): (.*)$`).FindAllStringSubmatch(metadata, -1)
 	if len(annotations) < 9 {
 		t.Fatalf("annotations.yaml has only %d annotations", len(annotations))
 	}

@@ -33,7 +33,9 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
-		figures = append(figures, []string{what, took.Round(10 * time.Millisecond).String(), bound.String(), f.traffic.served().String()})
+		figures = append(figures, []string{
+			what, took.Round(10 * time.Millisecond).String(), bound.String(), f.traffic.served().String(),
+		})
 		Expect(took).To(BeNumerically("<=", bound))
 	}
 
@@ -57,7 +59,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		followedSince(ctx, what, sent, bound)
 		f.mustBeUntouched(ctx)
 	},
-		Entry("is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute), "SIGKILL", syscall.SIGKILL, afterKill),
+		Entry("is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute),
+			"SIGKILL", syscall.SIGKILL, afterKill),
 		Entry("is told to end: it gives the lease back, and another takes over at once", SpecTimeout(3*time.Minute),
 			"SIGTERM", syscall.SIGTERM, afterEnd),
 	)

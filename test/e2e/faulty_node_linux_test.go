@@ -74,7 +74,8 @@ func (p *faultyNode) stopListening() {
 	for _, socket := range listeners(handle) {
 		// A program that accepts no byte of any packet.
 		drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
-		Expect(unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &drop})).To(Succeed())
+		program := unix.SockFprog{Len: 1, Filter: &drop}
+		Expect(unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)).To(Succeed())
 		Expect(unix.Close(socket)).To(Succeed())
 		deafened++
 	}

@@ -62,8 +62,10 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 	})
 
 	It("reads what each field means with kubectl explain", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		Expect(k8s.Kubectl(ctx, "explain", "memc.spec")).To(MatchRegexp(`size\s+<integer> -required-\s+size is the number of memcached nodes`))
-		Expect(k8s.Kubectl(ctx, "explain", "memc.spec.config.memory")).To(ContainSubstring("memory is the memory for items on each node"))
+		Expect(k8s.Kubectl(ctx, "explain", "memc.spec")).To(
+			MatchRegexp(`size\s+<integer> -required-\s+size is the number of memcached nodes`))
+		Expect(k8s.Kubectl(ctx, "explain", "memc.spec.config.memory")).To(
+			ContainSubstring("memory is the memory for items on each node"))
 		Expect(k8s.Kubectl(ctx, "explain", "memc.status.nodes")).To(ContainSubstring("nodes are the names of the pods, sorted"))
 	})
 

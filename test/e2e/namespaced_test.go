@@ -87,7 +87,7 @@ func installIn(ctx context.Context, namespace string) (uninstall func(context.Co
 	GinkgoHelper()
 	target := func(ctx context.Context, name string, more ...string) {
 		GinkgoHelper()
-		k8s.Make(ctx, append([]string{name, "KUSTOMIZATION=config/namespaced", "DEPLOY_NAMESPACE=" + namespace, "IMG=" + operatorImage}, more...)...)
+		k8s.Make(ctx, append(more, name, "KUSTOMIZATION=config/namespaced", "DEPLOY_NAMESPACE="+namespace, "IMG="+operatorImage)...)
 	}
 	uninstall = func(ctx context.Context) {
 		GinkgoHelper()

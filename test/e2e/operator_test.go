@@ -23,13 +23,14 @@ import (
 // scaleOperator changes the number of operators until the spec ends.
 func scaleOperator(ctx context.Context, replicas int) {
 	GinkgoHelper()
-	scale := func(ctx context.Context, replicas int) {
+	resize := func(ctx context.Context, replicas int) {
 		GinkgoHelper()
-		k8s.Kubectl(ctx, "--namespace", operatorNamespace, "scale", "deployment", operatorDeployment, fmt.Sprint("--replicas=", replicas))
+		k8s.Kubectl(ctx, "--namespace", operatorNamespace, "scale", "deployment", operatorDeployment,
+			fmt.Sprint("--replicas=", replicas))
 		untilOperators(ctx, replicas)
 	}
-	scale(ctx, replicas)
-	DeferCleanup(func(ctx SpecContext) { scale(ctx, 1) })
+	resize(ctx, replicas)
+	DeferCleanup(func(ctx SpecContext) { resize(ctx, 1) })
 }
 
 // replaceOperator starts the operator in a new pod: the old one may have to wait for ever longer before it restarts.

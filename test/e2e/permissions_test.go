@@ -32,8 +32,8 @@ type permission struct {
 
 // unusedPermissions are needed, although the operator does not use them in the suite.
 var unusedPermissions = map[permission]string{
-	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift requires it: owner references block the deletion of the owner",
-	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent twice about one state of a Memcached becomes a series",
+	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift requires it for owner references that block deletion",
+	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent again becomes a series",
 	{operatorNamespace, "events", "create"}:                   "leader election reports the leader",
 	{operatorNamespace, "events", "patch"}:                    "leader election reports it again",
 }

@@ -20,7 +20,8 @@ import (
 var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster, "slow"), func() {
 	It("is restarted if nobody can connect to it, but not if it is slow or hangs", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
-		deaf, slow, hung := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow"), newFaultyNode(ctx, namespace, "hung")
+		deaf, slow := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow")
+		hung := newFaultyNode(ctx, namespace, "hung")
 		began := time.Now()
 		deaf.stopListening()
 		goOn := slow.stutter(ctx)

@@ -102,7 +102,9 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 // Everything that points at something by name or label must find it after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]repository.Objects{
-		"default": repository.Render(t, config("default")), "namespaced": repository.Render(t, config("namespaced")), "optional": withOptional(t),
+		"default":    repository.Render(t, config("default")),
+		"namespaced": repository.Render(t, config("namespaced")),
+		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := all.Names()

@@ -66,8 +66,9 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 			"CONTAINER_TOOL=hack/cluster/container.sh")
 
 		By("running it")
-		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirror+"/mirror/memcached-operator-bundle:v"+version, "--namespace", namespace, "--timeout", "3m",
-			"--index-image", mirrored(opmImage), "--decompression-image", mirrored("registry.access.redhat.com/ubi9/ubi:9.7"))
+		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirror+"/mirror/memcached-operator-bundle:v"+version,
+			"--namespace", namespace, "--timeout", "3m", "--index-image", mirrored(opmImage),
+			"--decompression-image", mirrored("registry.access.redhat.com/ubi9/ubi:9.7"))
 		untilInstalled(ctx, namespace, version)
 		mc := k8s.NewMemcached(ctx, namespace, 1)
 		k8s.MustServe(ctx, mc, 100)

@@ -186,10 +186,10 @@ func left(ctx context.Context, namespace string) []string {
 			kinds = append(kinds, kind)
 		}
 	}
-	return slices.DeleteFunc(strings.Fields(k8s.Kubectl(ctx, "get", strings.Join(kinds, ","), "--namespace", namespace, "--output=name")),
-		func(name string) bool {
-			return slices.Contains([]string{
-				"configmap/kube-root-ca.crt", "serviceaccount/default", "lease.coordination.k8s.io/memcached-operator.cache.example.com",
-			}, name)
-		})
+	objects := strings.Fields(k8s.Kubectl(ctx, "get", strings.Join(kinds, ","), "--namespace", namespace, "--output=name"))
+	return slices.DeleteFunc(objects, func(name string) bool {
+		return slices.Contains([]string{
+			"configmap/kube-root-ca.crt", "serviceaccount/default", "lease.coordination.k8s.io/memcached-operator.cache.example.com",
+		}, name)
+	})
 }

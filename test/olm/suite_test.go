@@ -50,7 +50,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // diagnostics print objects, conditions, events and logs after a failure.
 func diagnostics(namespace string) []string {
 	return []string{
-		"get --namespace " + namespace + " memcached,deployment,pod,job,subscription,installplan,clusterserviceversion,operatorgroup -o wide",
+		"get --namespace " + namespace +
+			" memcached,deployment,pod,job,subscription,installplan,clusterserviceversion,operatorgroup -o wide",
 		"describe --namespace " + namespace + " subscription,clusterserviceversion,memcached,pod",
 		"events --namespace " + namespace,
 		"logs --namespace " + namespace + " --selector control-plane=controller-manager --prefix --tail=100",

@@ -66,7 +66,8 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 		k8s.Kubectl(ctx, "create", "rolebinding", "editor", "--namespace", caches, "--clusterrole=edit", "--user=alice")
 		for _, verb := range []string{"create", "patch", "delete"} {
 			Eventually(ctx, func(ctx context.Context) error {
-				_, err := k8s.TryKubectl(ctx, "auth", "can-i", verb, "memcacheds.cache.example.com", "--namespace", caches, "--as=alice")
+				_, err := k8s.TryKubectl(ctx, "auth", "can-i", verb, "memcacheds.cache.example.com",
+					"--namespace", caches, "--as=alice")
 				return err
 			}).Should(Succeed(), verb)
 		}

@@ -70,7 +70,8 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 	It("cannot stop the operator, which OLM starts again", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		k8s.Kubectl(ctx, "scale", operatorDeployment, "--namespace", operatorNamespace, "--replicas=0")
 		Eventually(ctx, func() string {
-			return k8s.Kubectl(ctx, "get", operatorDeployment, "--namespace", operatorNamespace, "--output=jsonpath={.status.readyReplicas}")
+			return k8s.Kubectl(ctx, "get", operatorDeployment, "--namespace", operatorNamespace,
+				"--output=jsonpath={.status.readyReplicas}")
 		}).Should(Equal("1"))
 	})
 
@@ -134,7 +135,8 @@ var _ = Describe("An administrator whose cluster has the definition from elsewhe
 			"CustomResourceDefinition 'memcacheds.cache.example.com' already exists in namespace '' and cannot be managed by operator-controller"))
 
 		k8s.Kubectl(ctx, "label", definition, "app.kubernetes.io/managed-by=Helm")
-		k8s.Kubectl(ctx, "annotate", definition, "meta.helm.sh/release-name="+packageName, "meta.helm.sh/release-namespace="+operatorNamespace)
+		k8s.Kubectl(ctx, "annotate", definition, "meta.helm.sh/release-name="+packageName,
+			"meta.helm.sh/release-namespace="+operatorNamespace)
 		untilInstalled(ctx, version)
 		untilReady(ctx, mc)
 		k8s.MustServe(ctx, mc, keys)

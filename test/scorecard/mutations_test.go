@@ -94,7 +94,8 @@ var mutations = map[string]map[string]mutation{
 		},
 		"a new field in the CRD": {
 			func(b *bundle) {
-				b.crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["tls"] = apiextensionsv1.JSONSchemaProps{}
+				spec := b.crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+				spec.Properties["tls"] = apiextensionsv1.JSONSchemaProps{}
 			}, "spec.tls has no descriptor",
 		},
 	},
@@ -121,7 +122,8 @@ var mutations = map[string]map[string]mutation{
 			func(b *bundle) { replaceExample(b, `"name": "memcached-sample"`, `"name": "other"`) }, "other has no description",
 		},
 		"a description without an example": {
-			func(b *bundle) { replaceExample(b, `"name": "memcached-sample"`, `"name": "other"`) }, "memcached-sample, which is no example",
+			func(b *bundle) { replaceExample(b, `"name": "memcached-sample"`, `"name": "other"`) },
+			"memcached-sample, which is no example",
 		},
 		"no example": {
 			func(b *bundle) { b.csv.Annotations["alm-examples"] = "[]" }, "is empty",
@@ -129,11 +131,13 @@ var mutations = map[string]map[string]mutation{
 	},
 	"images": {
 		"an image that is not related": {
-			func(b *bundle) { pod(b).Spec.Containers[0].Image = "example.com/other:v1" }, `"example.com/other:v1" of the container manager`,
+			func(b *bundle) { pod(b).Spec.Containers[0].Image = "example.com/other:v1" },
+			`"example.com/other:v1" of the container manager`,
 		},
 		"an image of a variable that is not related": {
 			func(b *bundle) {
-				pod(b).Spec.Containers[0].Env = append(pod(b).Spec.Containers[0].Env, corev1.EnvVar{Name: "RELATED_IMAGE_X", Value: "x:1"})
+				env := &pod(b).Spec.Containers[0].Env
+				*env = append(*env, corev1.EnvVar{Name: "RELATED_IMAGE_X", Value: "x:1"})
 			}, `"x:1" of the variable RELATED_IMAGE_X`,
 		},
 		"an image of an init container": {
@@ -214,7 +218,8 @@ var mutations = map[string]map[string]mutation{
 		},
 		"the tutorial's mistake: an argument whose mount is gone": {
 			func(b *bundle) {
-				pod(b).Spec.Containers[0].Args = append(pod(b).Spec.Containers[0].Args, "--metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs")
+				args := &pod(b).Spec.Containers[0].Args
+				*args = append(*args, "--metrics-cert-path=/tmp/k8s-metrics-server/metrics-certs")
 			}, "mounts no volume there",
 		},
 		"a service account that nobody makes": {
@@ -238,7 +243,9 @@ var mutations = map[string]map[string]mutation{
 		},
 		"a webhook that nobody serves": {
 			func(b *bundle) {
-				b.csv.Spec.WebhookDefinitions = []operatorsv1alpha1.WebhookDescription{{GenerateName: "check.example.com", DeploymentName: "other"}}
+				b.csv.Spec.WebhookDefinitions = []operatorsv1alpha1.WebhookDescription{
+					{GenerateName: "check.example.com", DeploymentName: "other"},
+				}
 			}, "is served by the Deployment other",
 		},
 	},
