@@ -89,7 +89,7 @@ func (d *demo) outcome(format string, args ...any) step {
 	}
 }
 
-// shows is the step of show.
+// shows is the step that shows a table.
 func (d *demo) shows(command string, what resource) step {
 	return func(ctx context.Context) error { return d.show(ctx, command, what) }
 }
@@ -105,7 +105,7 @@ func (d *demo) show(ctx context.Context, command string, what resource) error {
 	return nil
 }
 
-// apply creates an object as its file says and reports it as kubectl does.
+// apply creates an object from its file and reports it as kubectl does.
 func (d *demo) apply(ctx context.Context, file string, object client.Object, kind string) error {
 	if err := d.create(ctx, file, object); err != nil {
 		return err

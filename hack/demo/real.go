@@ -20,7 +20,7 @@ const operatorNamespace, operatorDeployment = "memcached-operator-system", "depl
 type realStage struct {
 	// image is the operator's.
 	image string
-	// cluster is the name by which make cluster-exec knows the cluster.
+	// cluster is the name of the cluster for make cluster-exec.
 	cluster string
 }
 

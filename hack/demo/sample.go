@@ -18,7 +18,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Where the sample and what belongs to it are found.
+// The sample and the objects that belong to it.
 const (
 	memcachedsPath = "/apis/cache.example.com/v1alpha1/namespaces/" + namespace + "/memcacheds"
 	podsPath       = "/api/v1/namespaces/" + namespace + "/pods"
@@ -52,7 +52,7 @@ func (d *demo) leftovers(ctx context.Context) (string, error) {
 	} {
 		options := owned
 		if kind.name == "Memcacheds" {
-			// The sample itself bears no labels.
+			// The sample itself has no labels.
 			options = owned[:1]
 		}
 		if err := d.k8s.List(ctx, kind.list, options...); err != nil {

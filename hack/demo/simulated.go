@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// operatorUser has the permissions of config/rbac/role.yaml and no others.
+	// operatorUser has only the permissions of config/rbac/role.yaml.
 	operatorUser = "memcached-operator"
 	defaultImage = "docker.io/library/memcached:1.6.45"
 	// operatorGrace is how long the operator may take to end, as in config/manager.

@@ -18,7 +18,7 @@ kubectl explain memc.spec`
 
 // stage is the cluster of the story, and the operator in it.
 type stage interface {
-	// name says what kind of cluster it is.
+	// name describes the cluster.
 	name() string
 	// opening are the first chapters of the story, after which the operator runs and the clients of the demo are connected.
 	opening() []chapter
@@ -28,8 +28,8 @@ type stage interface {
 	servesData() bool
 	// operatorLog is the end of the operator's log, and empty before it has started.
 	operatorLog(ctx context.Context) string
-	// stay tells the user what to do with the cluster and returns on Ctrl-C.
+	// stay suggests what to do with the cluster and returns on Ctrl-C.
 	stay(ctx context.Context, d *demo) error
-	// stop ends what the stage has started.
+	// stop ends everything that the stage has started.
 	stop() error
 }

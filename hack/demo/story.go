@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// What the story is about.
+// The subject of the story.
 const (
 	sampleName    = "memcached-sample"
 	sampleCommand = "memc/" + sampleName

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle_test proves what the OLM bundle promises beside what test/scorecard finds: that every validator of the
-// Operator Framework accepts it, that it agrees with the rest of the project, and that hack/bundle refuses bad input.
+// Package bundle_test proves what the OLM bundle promises, beside test/scorecard: every validator of the
+// Operator Framework accepts it, it agrees with the rest of the project, and hack/bundle refuses bad input.
 package bundle_test
 
 import (
@@ -38,7 +38,7 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// The labels say on which nodes OLM may install the operator: those that its image is built for.
+// OLM installs the operator on nodes that the labels name: those that its image is built for.
 func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	var want []string
 	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
@@ -74,7 +74,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 			t.Errorf("the install mode %s is not supported", mode)
 		}
 	}
-	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches what the variable says.
+	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches those in the variable.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
@@ -99,7 +99,7 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles select by these annotations; anything but plain true and false is ignored in silence.
+// Consoles select by these annotations and silently ignore anything but true and false.
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}
 	for name, value := range bundle(t).CSV.Annotations {
@@ -124,7 +124,7 @@ func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	}
 }
 
-// The image and the folder say the same of the bundle.
+// The image and the folder describe the same bundle.
 func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	dockerfile := repository.Read(t, "bundle.Dockerfile")
 	metadata := repository.Read(t, "bundle", "metadata", "annotations.yaml")
@@ -139,7 +139,7 @@ func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	}
 }
 
-// What a Dockerfile copies is not ignored.
+// No Dockerfile copies an ignored file.
 func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
 	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile", "test/scorecard/Dockerfile"} {
@@ -150,18 +150,18 @@ func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 					kept, ok := strings.CutPrefix(entry, "!")
 					return ok && (source == kept || strings.HasPrefix(source, kept+"/"))
 				}) {
-					t.Errorf("%s copies %s, which .dockerignore keeps out", dockerfile, source)
+					t.Errorf("%s copies %s, which .dockerignore excludes", dockerfile, source)
 				}
 				if _, err := os.Stat(repository.Path(source)); err != nil {
-					t.Errorf("%s copies what is not there: %v", dockerfile, err)
+					t.Errorf("%s copies a missing file: %v", dockerfile, err)
 				}
 			}
 		}
 	}
 }
 
-// OLM v1 makes a ClusterExtension the owner of what it installs, save what Helm is to keep: without the annotation, whoever
-// deletes a ClusterExtension deletes the definition with it, and so every cache of the cluster.
+// OLM v1 makes a ClusterExtension the owner of everything that it installs, except what Helm must keep. Without the annotation,
+// the deletion of a ClusterExtension would delete the definition, and with it every cache of the cluster.
 func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	definitions := bundle(t).V1CRDs
 	if len(definitions) != 1 {

@@ -33,7 +33,7 @@ func criteria(t *testing.T, level string) map[string]string {
 	return proofs
 }
 
-// The bundle claims the highest level of which, and of all below, every criterion has a proof.
+// The bundle claims the highest level whose criteria, and those of all levels below, have proofs.
 func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	proven := ""
 	for _, level := range levels {
@@ -58,7 +58,7 @@ func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	}
 }
 
-// What is called a proof is a test that exists.
+// Every proof is an existing test.
 func TestEveryProofExists(t *testing.T) {
 	for _, level := range levels {
 		for criterion, proof := range criteria(t, level) {

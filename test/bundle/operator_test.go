@@ -42,7 +42,7 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 	}
 }
 
-// OLM runs what config/default runs, but for what OLM provides and for the related image of the operator itself.
+// OLM runs what config/default runs, except for what OLM provides and for the related image of the operator itself.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
 	all := repository.Render(t, repository.Path("config", "default"))
 	want := repository.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec

@@ -28,8 +28,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// All caches live on one node of the cluster. What kubectl drain takes from it cannot start anywhere until kubectl uncordon,
-// as if the cluster were full.
+// All caches live on one node of the cluster. The pods that kubectl drain evicts cannot start anywhere until kubectl uncordon, as
+// if the cluster were full.
 var _ = Describe("A drain of a cluster node", func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
@@ -75,7 +75,7 @@ var _ = Describe("A drain of a cluster node", func() {
 	})
 })
 
-// drainedNode is a node of the cluster, the caches on it, and who their nodes were before the drain.
+// drainedNode is a node of the cluster with its caches and the pods that they had before the drain.
 type drainedNode struct {
 	node, namespace string
 	caches          []*drainedCache

@@ -127,7 +127,7 @@ func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 const (
 	// roundPeriod is how often steady traffic reads and writes its keys.
 	roundPeriod = 100 * time.Millisecond
-	// keysPerRound are so many that each of a few nodes has some of them.
+	// keysPerRound are enough for each of a few nodes to have some of them.
 	keysPerRound = 100
 )
 

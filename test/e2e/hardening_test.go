@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The same Memcached serves all of these: none changes it.
+// All specs share one Memcached and leave it unchanged.
 var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, func() {
 	var (
 		pod  corev1.Pod

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// samplePeriod is how often a sampler asks who the members are, and whether each of them serves.
+	// samplePeriod is how often a sampler reads the members and checks that each of them serves.
 	samplePeriod = 100 * time.Millisecond
 	// sampleTimeout is how long it waits for an answer.
 	sampleTimeout = time.Second

@@ -48,8 +48,8 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
 		},
-		// What is not for items counts most in a small node: a page for each slab class, the reserve for the kernel, and the
-		// buffers, of which the filler uses few as it reads its answers.
+		// In a small node, memory that is not for items weighs most: a page for each slab class, the reserve for the kernel, and
+		// the buffers, of which the filler uses few since it reads its answers.
 		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
@@ -74,7 +74,7 @@ var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
 			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
 			clients = append(clients, client)
 		}
-		// Two places more are for the probes of the kubelet, which come and go.
+		// Two more connections are for the probes of the kubelet, which come and go.
 		var replies []string
 		for range 3 {
 			_, reply := connect(ctx, address)

@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment says what is tested, and where.
+// The environment names the subject of the tests, and where it is.
 var (
 	// operatorImage is the image that make deploy deploys.
 	operatorImage = os.Getenv("IMG")

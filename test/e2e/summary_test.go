@@ -30,7 +30,7 @@ type figures struct {
 	fewest, most int
 	// stale is the longest time after its deletion had begun at which a pod was still seen as a member.
 	stale time.Duration
-	// complete is the time from the change until the members were those who stay.
+	// complete is the time from the change until only the remaining members were seen.
 	complete time.Duration
 }
 

@@ -22,8 +22,8 @@ import (
 
 const kustomization = "kustomization.yaml"
 
-// Every file of config/ is used by the kustomization.yaml of its folder or of another, and every file that one names
-// exists: what is not rendered would rot unseen.
+// A kustomization.yaml uses every file of config/, and every file that one names
+// exists: a file that is never rendered would rot unseen.
 func TestEveryFileIsReferenced(t *testing.T) {
 	referenced := map[string]bool{}
 	var files []string
@@ -94,7 +94,7 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	}
 }
 
-// The sample of the tutorial says the size and nothing else.
+// The sample of the tutorial sets only the size.
 func TestSmallestSampleIsTheTutorials(t *testing.T) {
 	var sample, want map[string]any
 	file := filepath.Join(config("samples"), "cache_v1alpha1_memcached.yaml")
@@ -142,7 +142,7 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 	}
 }
 
-// What is shipped names no folder of whoever wrote it.
+// No shipped file names a folder of its author.
 func TestNothingIsMachineSpecific(t *testing.T) {
 	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
 	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}

@@ -39,7 +39,7 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	}
 }
 
-// Go must begin to save memory before the limit ends the process, but not long before.
+// Go must begin to save memory before the limit kills the process, but not long before.
 func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 	all := repository.Render(t, config("default"))
 	soft := resource.MustParse(strings.TrimSuffix(env(t, all, "GOMEMLIMIT").Value, "B"))

@@ -52,7 +52,7 @@ func TestDefaultInstallsExactly(t *testing.T) {
 	}
 }
 
-// The format of bundles has no place for policies: OLM refuses a bundle with one.
+// Bundles cannot contain policies: OLM refuses a bundle with one.
 func TestBundlesHaveNoPolicy(t *testing.T) {
 	for _, name := range repository.Render(t, config("manifests")).Names() {
 		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
@@ -99,7 +99,7 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// Everything that points at something by name or label must find it after prefixes and patches.
+// Every reference by name or label must still resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]repository.Objects{
 		"default":    repository.Render(t, config("default")),

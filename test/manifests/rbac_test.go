@@ -43,8 +43,8 @@ func permissionsOf(t *testing.T, all repository.Objects, kind, name string) perm
 	return got
 }
 
-// These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets, no Secret is read, and nothing
-// has a wildcard: whoever adds a line here should know why.
+// These are all permissions of the operator. It deletes only PodDisruptionBudgets and reads no Secret, and no permission has a
+// wildcard. A new line needs a reason.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":            "list watch",
 	"cache.example.com/memcacheds/status":     "patch",
@@ -103,7 +103,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// The tables above say it, and this says it in words that do not change with them.
+// The same as the tables above, in words that do not change with them.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyBudgets(t *testing.T) {
 	for _, role := range []string{"manager-role", "metrics-auth-role"} {
 		for on, verbs := range permissionsOf(t, repository.Render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {

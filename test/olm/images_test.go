@@ -35,7 +35,7 @@ func listed(list string) []string {
 	return images
 }
 
-// TestBundleNamesListedImagesOnly finds every image that the bundle and the catalog name in the list.
+// TestBundleNamesListedImagesOnly proves that the list has every image that the bundle and the catalog name.
 func TestBundleNamesListedImagesOnly(t *testing.T) {
 	images := listed(content(t, imageList))
 	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
@@ -56,7 +56,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	}
 }
 
-// TestToolsHaveOneVersion holds the list against the modules that the tools are built from.
+// TestToolsHaveOneVersion compares the list with the modules that the tools are built from.
 func TestToolsHaveOneVersion(t *testing.T) {
 	images := listed(content(t, imageList))
 	modules := content(t, "hack/olm/go.mod")

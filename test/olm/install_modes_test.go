@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The namespaces of a story: one has the operator.
+// The namespaces of a story. The operator is in its own.
 const (
 	own = iota
 	first
@@ -63,7 +63,7 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
-// mustBeUntouched fails if the operator has done something for a Memcached, or could.
+// mustBeUntouched fails if the operator has reconciled a Memcached, or has the permissions to.
 func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators string) {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// packageName names the package, and all that the stories make for it.
+	// packageName names the package, and everything that the stories create for it.
 	packageName = "memcached-operator"
 	// olmNamespace is where OLM runs. Its catalogs are for all namespaces.
 	olmNamespace = "olm"
-	// operatorDeployment is what the bundle deploys.
+	// operatorDeployment is the Deployment in the bundle.
 	operatorDeployment = "memcached-operator-controller-manager"
 )
 

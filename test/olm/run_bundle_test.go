@@ -16,13 +16,13 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// opmImage is where OLM and operator-sdk look for opm unless they are told otherwise.
+// opmImage is the default image of opm for OLM and operator-sdk.
 const opmImage = "quay.io/operator-framework/opm:latest"
 
 var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	It("gets a cache that serves, and removes all of it again", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
-		// operator-sdk runs a pod that the level restricted refuses.
+		// operator-sdk runs a pod that the level restricted does not admit.
 		namespace := k8s.NewNamespaceAt(ctx, "baseline")
 		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirrored(bundleImage), "--namespace", namespace, "--timeout", "3m",
 			"--index-image", mirrored(opmImage))

@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment says what is tested: the variables of the Makefile of the same names.
+// The environment names the subject of the tests, with the variables of the Makefile.
 var (
 	version       = os.Getenv("VERSION")
 	nextVersion   = os.Getenv("NEXT_VERSION")

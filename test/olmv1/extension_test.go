@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// packageName names the package, and in the documentation all that is made for it.
+	// packageName names the package, and everything that the documentation creates for it.
 	packageName = "memcached-operator"
 	// catalog and extension are the ClusterCatalog and the ClusterExtension as kubectl names them.
 	catalog   = "clustercatalog/" + packageName
 	extension = "clusterextension/" + packageName
 	// operatorNamespace is the namespace of the operator in the documentation.
 	operatorNamespace = "memcached-operator-system"
-	// operatorDeployment is what the bundle deploys.
+	// operatorDeployment is the Deployment in the bundle.
 	operatorDeployment = "deployment/memcached-operator-controller-manager"
 	// definition is the CustomResourceDefinition as kubectl names it.
 	definition = "customresourcedefinition/memcacheds.cache.example.com"
@@ -80,7 +80,7 @@ func apply(ctx context.Context, object *unstructured.Unstructured) {
 	k8s.Kubectl(ctx, "apply", "--filename", file)
 }
 
-// untilInstalled waits until OLM says that a version is installed, and until the operator runs.
+// untilInstalled waits until OLM reports that a version is installed, and until the operator runs.
 func untilInstalled(ctx context.Context, version string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "wait", extension, "--for=jsonpath={.status.install.bundle.version}="+version, "--timeout=2m")

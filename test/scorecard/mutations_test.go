@@ -56,7 +56,7 @@ type mutation struct {
 	want   string
 }
 
-// mutations are mistakes by the test that must find them. They show what the tests can find at all.
+// mutations are mistakes, by the test that must find them.
 var mutations = map[string]map[string]mutation{
 	"descriptors": {
 		"a field without descriptor": {
