@@ -33,7 +33,8 @@ var (
 
 func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	return pods.Items, d.k8s.List(ctx, &pods, owned...)
+	err := d.k8s.List(ctx, &pods, owned...)
+	return pods.Items, err
 }
 
 // leftovers returns what remains of the sample, or nothing.

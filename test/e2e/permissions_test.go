@@ -76,27 +76,22 @@ func permissionsOf(ctx context.Context, namespace string) map[permission]int {
 	GinkgoHelper()
 	granted := map[permission]int{}
 	var everywhere rbacv1.ClusterRoleBindingList
+	var somewhere rbacv1.RoleBindingList
 	Expect(k8s.List(ctx, &everywhere)).To(Succeed())
+	Expect(k8s.List(ctx, &somewhere)).To(Succeed())
+	operator := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: operatorDeployment}
 	for _, binding := range everywhere.Items {
-		if bindsOperator(binding.Subjects, namespace) {
+		if slices.Contains(binding.Subjects, operator) {
 			addRules(granted, "", rulesOf(ctx, "", binding.RoleRef))
 		}
 	}
-	var somewhere rbacv1.RoleBindingList
-	Expect(k8s.List(ctx, &somewhere)).To(Succeed())
 	for _, binding := range somewhere.Items {
-		if bindsOperator(binding.Subjects, namespace) {
+		if slices.Contains(binding.Subjects, operator) {
 			addRules(granted, binding.Namespace, rulesOf(ctx, binding.Namespace, binding.RoleRef))
 		}
 	}
 	Expect(granted).NotTo(BeEmpty())
 	return granted
-}
-
-func bindsOperator(subjects []rbacv1.Subject, namespace string) bool {
-	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
-		return subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == namespace && subject.Name == operatorDeployment
-	})
 }
 
 func rulesOf(ctx context.Context, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
