@@ -28,7 +28,8 @@ func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *t
 	return c.NewClientOf(c.Servers(ctx, mc)...)
 }
 
-// NewClientOf returns a client of these servers. It is closed when the spec ends, or the container if that made it.
+// NewClientOf returns a client of these servers. Its connections are closed when the spec ends, or the container if that made it;
+// if it is used later, it connects again.
 func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	GinkgoHelper()
 	cache := traffic.NewClient(Must(traffic.NewRing(servers...)), c.Dial)
