@@ -7,14 +7,19 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -181,4 +186,62 @@ func (i *incident) row() []string {
 		fewest = fmt.Sprintf("%d of %d", i.fewest, incidentNodes)
 	}
 	return []string{i.title, seconds(i.degraded), seconds(i.recovered), fewest, i.condition.Reason, i.condition.Message}
+}
+
+// readiness counts the nodes of a Memcached that are ready and not terminating. It watches, so it misses nothing.
+type readiness struct {
+	mutex  sync.Mutex
+	ready  map[apitypes.UID]bool
+	least  int
+	broken error
+}
+
+// followReadiness follows the nodes of a Memcached until the spec ends.
+func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readiness {
+	GinkgoHelper()
+	r := &readiness{ready: map[apitypes.UID]bool{}}
+	nodes := clustertest.PodsOf(mc)
+	var pods corev1.PodList
+	Expect(k8s.List(ctx, &pods, nodes...)).To(Succeed())
+	for i := range pods.Items {
+		r.note(watch.Added, &pods.Items[i])
+	}
+	r.least = len(r.ready)
+	// Starts at the list, so that no change between the two is missed.
+	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}}
+	changes := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...))
+	DeferCleanup(changes.Stop)
+	go r.follow(changes.ResultChan())
+	return r
+}
+
+func (r *readiness) follow(changes <-chan watch.Event) {
+	for change := range changes {
+		if pod, ok := change.Object.(*corev1.Pod); ok {
+			r.note(change.Type, pod)
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.broken = errors.New("the watch of the pods has ended")
+}
+
+func (r *readiness) note(change watch.EventType, pod *corev1.Pod) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if change != watch.Deleted && pod.DeletionTimestamp == nil && clustertest.Ready(pod) {
+		r.ready[pod.UID] = true
+	} else {
+		delete(r.ready, pod.UID)
+	}
+	r.least = min(r.least, len(r.ready))
+}
+
+// fewest returns the smallest number of nodes that were ready at the same time so far.
+func (r *readiness) fewest() int {
+	GinkgoHelper()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	Expect(r.broken).NotTo(HaveOccurred())
+	return r.least
 }

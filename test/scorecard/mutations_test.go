@@ -30,9 +30,11 @@ func pod(b *bundle) *corev1.PodTemplateSpec {
 	return &b.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template
 }
 
-func replaceExample(b *bundle, old, replacement string) {
-	text := b.csv.Annotations["alm-examples"]
-	b.csv.Annotations["alm-examples"] = strings.Replace(text, old, replacement, 1)
+// inExample returns a mutation that replaces a part of the examples.
+func inExample(old, replacement string) func(*bundle) {
+	return func(b *bundle) {
+		b.csv.Annotations["alm-examples"] = strings.Replace(b.csv.Annotations["alm-examples"], old, replacement, 1)
+	}
 }
 
 // owned returns the description of the kind Memcached in a bundle, to change it.
@@ -100,30 +102,19 @@ var mutations = map[string]map[string]mutation{
 		},
 	},
 	"examples": {
-		"an example with an unknown field": {
-			func(b *bundle) { replaceExample(b, `"size": 3`, `"size": 3, "sise": 3`) }, `unknown field "sise"`,
-		},
-		"an example that the schema refuses": {
-			func(b *bundle) { replaceExample(b, `"size": 3`, `"size": 3000`) }, "less than or equal to 1000",
-		},
-		"an example that a rule refuses": {
-			func(b *bundle) { replaceExample(b, `"memory": "288Mi"`, `"memory": "288.5Mi"`) }, "whole number of MiB",
-		},
+		"an example with an unknown field":   {inExample(`"size": 3`, `"size": 3, "sise": 3`), `unknown field "sise"`},
+		"an example that the schema refuses": {inExample(`"size": 3`, `"size": 3000`), "less than or equal to 1000"},
+		"an example that a rule refuses":     {inExample(`"memory": "288Mi"`, `"memory": "288.5Mi"`), "whole number of MiB"},
 		"an example that the operator cannot carry out": {
 			func(b *bundle) {
-				replaceExample(b, `"memory": "288Mi"`, `"memory": "300Mi"`)
-				replaceExample(b, `"requests": {`, `"limits": {"memory": "460Mi"}, "requests": {`)
+				inExample(`"memory": "288Mi"`, `"memory": "300Mi"`)(b)
+				inExample(`"requests": {`, `"limits": {"memory": "460Mi"}, "requests": {`)(b)
 			}, "the operator cannot carry it out",
 		},
-		"an example of another kind": {
-			func(b *bundle) { replaceExample(b, `"kind": "Memcached"`, `"kind": "Redis"`) }, "Kind=Redis",
-		},
-		"an example without a description": {
-			func(b *bundle) { replaceExample(b, `"name": "memcached-sample"`, `"name": "other"`) }, "other has no description",
-		},
+		"an example of another kind":       {inExample(`"kind": "Memcached"`, `"kind": "Redis"`), "Kind=Redis"},
+		"an example without a description": {inExample(`"name": "memcached-sample"`, `"name": "other"`), "other has no description"},
 		"a description without an example": {
-			func(b *bundle) { replaceExample(b, `"name": "memcached-sample"`, `"name": "other"`) },
-			"memcached-sample, which is no example",
+			inExample(`"name": "memcached-sample"`, `"name": "other"`), "memcached-sample, which is no example",
 		},
 		"no example": {
 			func(b *bundle) { b.csv.Annotations["alm-examples"] = "[]" }, "is empty",
@@ -145,9 +136,7 @@ var mutations = map[string]map[string]mutation{
 				pod(b).Spec.InitContainers = []corev1.Container{{Name: "init", Image: "init:1"}}
 			}, `"init:1" of the container init`,
 		},
-		"an image of an example": {
-			func(b *bundle) { replaceExample(b, `"size": 3`, `"size": 3, "image": "memcached:1"`) }, `"memcached:1" of an example`,
-		},
+		"an image of an example": {inExample(`"size": 3`, `"size": 3, "image": "memcached:1"`), `"memcached:1" of an example`},
 		"an image that catalogs show": {
 			func(b *bundle) { b.csv.Annotations["containerImage"] = "other:1" }, `"other:1" of the annotation containerImage`,
 		},
