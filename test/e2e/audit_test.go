@@ -36,7 +36,9 @@ func operatorUser(namespace string) string {
 func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
 		files := auditLog()
-		defer closeAll(files)
+		for _, file := range files {
+			defer file.Close()
+		}
 		seen := map[types.UID]bool{}
 		for _, file := range files {
 			for event := range requestsIn(file, user) {
@@ -62,12 +64,6 @@ func auditLog() []*os.File {
 	return files
 }
 
-func closeAll(files []*os.File) {
-	for _, file := range files {
-		_ = file.Close() // it was only read
-	}
-}
-
 // requestsIn returns the requests of a user from a file of the audit log, which has one request a line.
 func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
@@ -89,11 +85,6 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 			}
 		}
 	}
-}
-
-// podOf returns the name of the pod that sent a request.
-func podOf(event *auditv1.Event) string {
-	return strings.Join(event.User.Extra["authentication.kubernetes.io/pod-name"], "")
 }
 
 // denied reports whether RBAC refused a request. Quotas, Pod Security and terminating namespaces answer 403, too.

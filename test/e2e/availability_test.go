@@ -103,7 +103,7 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 	It("for half a minute: nothing is restarted or changed, and the operator goes on by itself", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		f := newFixture(ctx)
 		f.begin(ctx)
-		server := apiServer()
+		server := theOne(processesOf("kube-apiserver", ""), "processes of the API server")
 		invocation := server.invocation()
 		apiServerAway.from = time.Now()
 		server.signal(syscall.SIGKILL)
@@ -121,7 +121,7 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 		// The controllers, nodes and DNS of the cluster also need up to half a minute to reconnect.
 		k8s.UntilReady(ctx, f.other)
 		Eventually(ctx, func() ([]string, error) {
-			return lookup(ctx, "other."+f.namespace+".svc.cluster.local")
+			return resolver().LookupHost(ctx, "other."+f.namespace+".svc.cluster.local")
 		}).Should(HaveLen(int(f.other.Spec.Size)))
 		ready := time.Since(apiServerAway.until)
 		f.mustBeUntouched(ctx)

@@ -29,7 +29,13 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		incidents = append(incidents, i)
 		return i
 	}
-	AfterAll(func() { clustertest.AddTable("Failures", tableOfIncidents(incidents)) })
+	AfterAll(func() {
+		rows := [][]string{{"failure", "Degraded after", "Ready after the fix", "fewest ready", "reason", "message"}}
+		for _, i := range incidents {
+			rows = append(rows, i.row())
+		}
+		clustertest.AddTable("Failures", rows)
+	})
 
 	It("an image that does not exist", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))
@@ -77,7 +83,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		}
 		Expect(k8s.Create(ctx, limits)).To(Succeed())
 		i.untilRefused(ctx, i.pod(ctx), "maximum memory usage")
-		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), deletion(ctx, limits),
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, limits)).To(Succeed()) },
 			cachev1alpha1.ReasonAdmissionDenied, "forbidden", "maximum memory usage per Container is 100Mi, but limit is 198Mi")
 	})
 
@@ -85,7 +91,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		i := begin(newIncidentInCache(ctx))
 		policy := newPolicy(ctx, i.namespace, "object.spec.replicas <= 3", "ask the platform team for more than three nodes")
 		i.untilRefused(ctx, i.deployment(ctx, incidentNodes+1), "ask the platform team")
-		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), deletion(ctx, policy),
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, policy)).To(Succeed()) },
 			cachev1alpha1.ReasonAdmissionDenied, policy.Name, "denied request: ask the platform team for more than three nodes")
 	})
 
@@ -102,7 +108,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		before := theirs.ResourceVersion
 		Expect(k8s.Reread(ctx, theirs)).To(Succeed())
 		Expect(theirs.ResourceVersion).To(Equal(before), "it must be untouched")
-		i.endsWith(ctx, deletion(ctx, theirs))
+		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, theirs)).To(Succeed()) })
 		Expect(childrenOf(ctx, i.cache)).To(HaveLen(3))
 	})
 })
@@ -112,14 +118,6 @@ func (i *incident) edit(ctx context.Context, edit func()) func() {
 	return func() {
 		GinkgoHelper()
 		k8s.Change(ctx, i.cache, edit)
-	}
-}
-
-// deletion returns a deletion of an object.
-func deletion(ctx context.Context, object client.Object) func() {
-	return func() {
-		GinkgoHelper()
-		Expect(k8s.Delete(ctx, object)).To(Succeed())
 	}
 }
 
@@ -168,12 +166,4 @@ func newPolicy(ctx context.Context, namespace, expression, message string) *admi
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, object))).To(Succeed()) })
 	}
 	return policy
-}
-
-func tableOfIncidents(incidents []*incident) [][]string {
-	rows := [][]string{{"failure", "Degraded after", "Ready after the fix", "fewest ready", "reason", "message"}}
-	for _, i := range incidents {
-		rows = append(rows, i.row())
-	}
-	return rows
 }

@@ -77,14 +77,14 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred())
 			addresses = append(addresses, ip)
 		}
-		Eventually(ctx, func() ([]string, error) { return lookup(ctx, service) }).Should(ConsistOf(addresses))
+		Eventually(ctx, func() ([]string, error) { return resolver().LookupHost(ctx, service) }).Should(ConsistOf(addresses))
 
 		_, records, err := resolver().LookupSRV(ctx, "memcached", "tcp", service)
 		Expect(err).NotTo(HaveOccurred())
 		var announced []string
 		for _, record := range records {
 			Expect(record.Port).To(BeEquivalentTo(traffic.Port))
-			announced = append(announced, clustertest.Must(lookup(ctx, record.Target))...)
+			announced = append(announced, clustertest.Must(resolver().LookupHost(ctx, record.Target))...)
 		}
 		Expect(announced).To(ConsistOf(addresses))
 	})

@@ -62,14 +62,13 @@ var _ = AfterSuite(func(ctx SpecContext) {
 		Expect([]string{p.resource, p.verb}).NotTo(ContainElement(ContainSubstring("*")), "no permission has a wildcard")
 		Expect(p.resource).NotTo(HavePrefix("secrets"))
 	}
-	if suite, _ := GinkgoConfiguration(); specFailed || isFiltered(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles) ||
-		suite.LabelFilter != "" {
+	suite, _ := GinkgoConfiguration()
+	filters := slices.Concat(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles)
+	if specFailed || len(filters) > 0 || suite.LabelFilter != "" {
 		return
 	}
 	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)
 })
-
-func isFiltered(filters ...[]string) bool { return len(slices.Concat(filters...)) > 0 }
 
 // permissionsOf returns the permissions that roles grant to the operator in a namespace, each with no use yet.
 func permissionsOf(ctx context.Context, namespace string) map[permission]int {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,12 +33,6 @@ type process struct {
 	pid int
 	// executable is the path of its file, as the process sees it.
 	executable string
-}
-
-// apiServer returns the process of the API server.
-func apiServer() process {
-	GinkgoHelper()
-	return theOne(processesOf("kube-apiserver", ""), "processes of the API server")
 }
 
 func theOne(found []process, what string) process {
@@ -184,7 +179,8 @@ func writesOf(pod *corev1.Pod, namespace string, since time.Time) []string {
 	GinkgoHelper()
 	var writes []string
 	for event := range requestsOf(operatorUser(operatorNamespace), since) {
-		if podOf(event) == pod.Name && isWrite(event) && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
+		sender := event.User.Extra["authentication.kubernetes.io/pod-name"]
+		if slices.Contains(sender, pod.Name) && isWrite(event) && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
 			writes = append(writes, event.Verb+" "+event.RequestURI)
 		}
 	}

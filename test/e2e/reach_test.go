@@ -35,11 +35,6 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// lookup asks the DNS of the cluster for the addresses of a name.
-func lookup(ctx context.Context, name string) ([]string, error) {
-	return resolver().LookupHost(ctx, name)
-}
-
 // resolver asks the DNS of the cluster.
 func resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {

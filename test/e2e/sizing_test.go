@@ -41,7 +41,9 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 
 			pod := k8s.Pods(ctx, mc)[0]
 			peak := peakOf(ctx, &pod)
-			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejectedConnections(ctx, address)))
+			// Some of the rejected connections are those of the kubelet's probes.
+			rejected := clustertest.Must(k8s.ConnectTo(ctx, address).Stats(ctx))["rejected_connections"]
+			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejected))
 			Expect(clustertest.Restarts(&pod)).To(BeZero())
 			Expect(pod.Status.ContainerStatuses[0].LastTerminationState.Terminated).To(BeNil())
 			Expect(peak.process).To(BeNumerically("<", peak.limit))
@@ -110,12 +112,6 @@ func connect(ctx context.Context, address string) (*traffic.Conn, string) {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, address)
 	return conn, clustertest.Must(conn.Command(ctx, "mn"))
-}
-
-// rejectedConnections counts the rejected connections, including those of the kubelet's probes.
-func rejectedConnections(ctx context.Context, address string) string {
-	GinkgoHelper()
-	return clustertest.Must(k8s.ConnectTo(ctx, address).Stats(ctx))["rejected_connections"]
 }
 
 // peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel has charged to the

@@ -6,6 +6,7 @@
 package olm
 
 import (
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -44,14 +45,12 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 		for _, namespace := range namespaces {
 			caches = append(caches, k8s.CreateMemcached(ctx, namespace, 1))
 		}
-		in := map[int]bool{}
 		for _, i := range served {
-			in[i] = true
 			k8s.UntilReady(ctx, caches[i])
 			k8s.MustServe(ctx, caches[i], 100)
 		}
 		for i, mc := range caches {
-			if !in[i] {
+			if !slices.Contains(served, i) {
 				mustBeUntouched(ctx, mc, namespaces[own])
 			}
 		}

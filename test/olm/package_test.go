@@ -85,12 +85,6 @@ func subscribe(ctx context.Context, namespace, channel string, approval operator
 	})).To(Succeed())
 }
 
-// subscription returns the Subscription of a namespace.
-func subscription(ctx context.Context, namespace string) (*operatorsv1alpha1.Subscription, error) {
-	sub := &operatorsv1alpha1.Subscription{}
-	return sub, k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: packageName}, sub)
-}
-
 // untilPlanned waits until OLM has planned the installation of a version, and returns the plan.
 func untilPlanned(ctx context.Context, namespace, version string) *operatorsv1alpha1.InstallPlan {
 	GinkgoHelper()
@@ -149,12 +143,6 @@ func uninstall(ctx context.Context, namespace, version string) {
 	k8s.Kubectl(ctx, "delete", "--namespace", namespace, "--timeout=1m",
 		"subscription/"+packageName, "clusterserviceversion/"+versionName(version), "operatorgroup/"+packageName)
 	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
-}
-
-// removeDefinition deletes the definition of Memcached, and with it every cache.
-func removeDefinition(ctx context.Context) {
-	GinkgoHelper()
-	k8s.Kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 }
 
 // removeRest deletes what OLM leaves behind: its own record of the operator.

@@ -17,9 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -93,7 +91,8 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 		By("making the bundle")
 		folder := filepath.Join(GinkgoT().TempDir(), "bundle")
 		k8s.Make(ctx, "bundle", "bundle-build", "bundle-push", "USE_IMAGE_DIGESTS=true",
-			"IMG="+operator, "MEMCACHED_IMAGE="+memcached, "BUNDLE_DIR="+folder, "BUNDLE_IMG="+mirror+"/mirror/memcached-operator-bundle:v"+version,
+			"IMG="+operator, "MEMCACHED_IMAGE="+memcached, "BUNDLE_DIR="+folder,
+			"BUNDLE_IMG="+mirror+"/mirror/memcached-operator-bundle:v"+version,
 			"CONTAINER_TOOL=hack/cluster/container.sh")
 
 		By("running it")
@@ -104,17 +103,10 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 		mc := k8s.NewMemcached(ctx, namespace, 1)
 		k8s.MustServe(ctx, mc, 100)
 		Expect(runningImage(ctx, namespace)).To(Equal(operator))
-		Expect(imageOf(ctx, mc)).To(Equal(memcached))
+		Expect(k8s.Pods(ctx, mc)[0].Spec.Containers[0].Image).To(Equal(memcached))
 		inTempDir().Run(ctx, "operator-sdk", "cleanup", packageName, "--namespace", namespace, "--timeout", "1m")
 	})
 })
-
-// imageOf returns the image of the first node of a Memcached.
-func imageOf(ctx context.Context, mc *cachev1alpha1.Memcached) (string, error) {
-	var pod corev1.Pod
-	err := k8s.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Status.Nodes[0]}, &pod)
-	return pod.Spec.Containers[0].Image, err
-}
 
 var _ = Describe("The bundle", func() {
 	It("passes every test of the scorecard, which has nothing to suggest", SpecTimeout(6*time.Minute), func(ctx SpecContext) {

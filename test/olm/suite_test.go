@@ -66,7 +66,8 @@ func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		removeDefinition(ctx)
+		// With the definition, every cache is deleted.
+		k8s.Kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 		removeRest(ctx)
 	})
 }

@@ -94,7 +94,8 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 			spec.StartingCSV = versionName(previous)
 		})
 		Eventually(ctx, func() (string, error) {
-			sub, err := subscription(ctx, operators)
+			var sub operatorsv1alpha1.Subscription
+			err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
 			return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
 		}).Should(And(ContainSubstring("clusterserviceversion "+versionName(version)+" exists"), ContainSubstring(versionName(previous))))
 		Expect(installed(ctx, operators)).To(Equal(phases{version: operatorsv1alpha1.CSVPhaseSucceeded}))
