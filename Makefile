@@ -49,19 +49,24 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -o errexit -o nounset -o pipefail -c
 .DEFAULT_GOAL := help
 
-##@ General
+# Help has a section for each reader: those who use the operator, develop it, or release it. Targets that only build a tool are
+# left out.
+##@ Use
 
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m [VARIABLE=value ...]\n" } \
-		/^[a-zA-Z_0-9-]+:.*?##/ { printf "  \033[36m%-16s\033[0m %s\n", $$1, $$2 } \
-		/^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) }' $(MAKEFILE_LIST)
+		/^##@/ { split(substr($$0, 5), section, ": "); reader = section[1] } \
+		/^##@.*: / { text[reader] = text[reader] sprintf("  %s:\n", section[2]) } \
+		/^[a-zA-Z_0-9-]+:.*?##/ { text[reader] = text[reader] sprintf("  \033[36m%-20s\033[0m%s\n", $$1, $$2) } \
+		END { split("Use Develop Release", readers, " "); \
+			for (i = 1; i in readers; i++) printf "\n\033[1m%s\033[0m\n%s", readers[i], text[readers[i]] }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Watch the operator work on a cluster of its own. DEMO_EXIT=1 exits after the story instead of waiting for Ctrl-C.
 	@hack/demo/demo.sh
 
-##@ Generate
+##@ Develop: generated files
 
 .PHONY: generate
 generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
@@ -82,7 +87,7 @@ api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
 fmt: ## Format the Go code.
 	go fmt ./...
 
-##@ Check
+##@ Develop: checks
 
 .PHONY: vet
 vet: ## Run go vet.
@@ -105,7 +110,7 @@ lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs i
 verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check that everything generated is up to date. Changes nothing.
 	@hack/verify.sh
 
-##@ Test
+##@ Develop: tests
 
 # envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
 with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
@@ -124,7 +129,7 @@ compile-tests = $(if $(RACE),env CGO_ENABLED=1) go test -c $(if $(RACE),-race)
 test-race: ## Run the same suites with the race detector (needs a C compiler).
 	@$(with-envtest) env CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) ./...
 
-##@ Build
+##@ Develop: build and run
 
 .PHONY: build
 build: check-version ## Build the operator: bin/manager.
@@ -133,6 +138,8 @@ build: check-version ## Build the operator: bin/manager.
 .PHONY: run
 run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_ARGS are its flags.
 	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" go run . $(RUN_ARGS)
+
+##@ Release: the image and the manifests
 
 .PHONY: docker-build
 docker-build: check-version check-img check-container-tool ## Build the image IMG.
@@ -158,7 +165,7 @@ build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole install
 	@$(render) >dist/install.yaml
 	@echo "dist/install.yaml installs $$IMG"
 
-##@ Deploy (to the cluster of KUBECONFIG)
+##@ Use: the cluster of KUBECONFIG
 
 # ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
 ignore-not-found ?= false
@@ -195,30 +202,30 @@ include hack/bundle/bundle.mk
 include hack/security/security.mk
 include hack/bench/bench.mk
 
-##@ Tools (built when needed)
+# Tools are built when they are needed.
 
 .PHONY: controller-gen
-controller-gen: $(CONTROLLER_GEN) ## Build controller-gen.
+controller-gen: $(CONTROLLER_GEN)
 $(CONTROLLER_GEN):
 	$(call go-install,sigs.k8s.io/controller-tools/cmd/controller-gen,$(CONTROLLER_TOOLS_VERSION))
 
 .PHONY: kustomize
-kustomize: $(KUSTOMIZE) ## Build kustomize.
+kustomize: $(KUSTOMIZE)
 $(KUSTOMIZE):
 	$(call go-install,sigs.k8s.io/kustomize/kustomize/v5,$(KUSTOMIZE_VERSION))
 
 .PHONY: setup-envtest
-setup-envtest: $(ENVTEST) ## Build setup-envtest.
+setup-envtest: $(ENVTEST)
 $(ENVTEST):
 	$(call go-install,sigs.k8s.io/controller-runtime/tools/setup-envtest,$(ENVTEST_VERSION))
 
 .PHONY: golangci-lint
-golangci-lint: $(GOLANGCI_LINT) ## Build golangci-lint.
+golangci-lint: $(GOLANGCI_LINT)
 $(GOLANGCI_LINT):
 	$(call go-install,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION))
 
 .PHONY: crd-ref-docs
-crd-ref-docs: $(CRD_REF_DOCS) ## Build crd-ref-docs.
+crd-ref-docs: $(CRD_REF_DOCS)
 $(CRD_REF_DOCS):
 	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
 

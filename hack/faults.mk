@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Fault injection
+##@ Develop: fault injection
 
 # How many scenarios run at the same time. They spend most of their time waiting.
 FAULTS_PARALLEL ?= 12

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Benchmark (Linux; starts its own simulated clusters)
+##@ Develop: benchmark (Linux; starts its own simulated clusters)
 
 # Additional flags of the benchmark, such as BENCH_FLAGS="-only M1,M2", "-json FILE" or "-update docs/benchmarks.md".
 BENCH_FLAGS ?=

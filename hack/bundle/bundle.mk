@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Bundle (for the Operator Lifecycle Manager)
+##@ Release: bundle and catalog (for the Operator Lifecycle Manager)
 
 comma := ,
 major = $(firstword $(subst ., ,$(VERSION)))
@@ -77,5 +77,5 @@ scorecard: operator-sdk ## Run the scorecard over bundle/, on the cluster of KUB
 	$(OPERATOR_SDK) scorecard $(BUNDLE_DIR) --namespace $(SCORECARD_NAMESPACE) --wait-time 300s --pod-security restricted
 
 .PHONY: operator-sdk opm
-operator-sdk opm: ## Build operator-sdk or opm.
+operator-sdk opm:
 	@hack/binaries.sh $@

@@ -75,7 +75,7 @@ func rendered(t *testing.T, template string, versions ...string) *declcfg.Declar
 	return config
 }
 
-// The catalog and the picture are what the template gives now, and every released version has a way to the newest.
+// The catalog and the picture are up to date with the template, and every released version can be upgraded to the newest.
 func TestTheCatalogIsCurrent(t *testing.T) {
 	output := t.TempDir()
 	bundles, err := filepath.Glob(filepath.Join(root, "catalog", "bundles", "*"))
@@ -95,7 +95,7 @@ func TestTheCatalogIsCurrent(t *testing.T) {
 	}
 }
 
-// Every bundle that is kept has been released, and what is prepared is not kept twice.
+// Every bundle in the folder has been released, and the version in preparation is not there.
 func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
 	kept, err := os.ReadDir(filepath.Join(root, "catalog", "bundles"))
@@ -151,7 +151,7 @@ func TestChannelsOfSeveralReleases(t *testing.T) {
 	}
 }
 
-// Each mutation is a mistake that would strand somebody who installed a version.
+// Each mutation is a mistake that would leave the users of a version without an upgrade.
 func TestBrokenGraphsAreRefused(t *testing.T) {
 	versions := []string{"1.0.0", "1.1.0", "1.2.0"}
 	tests := map[string]struct {

@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("render %s: %w", *template, err)
 	}
-	// The rules of opm: every version is in a channel, and in each channel has a way to the only newest one.
+	// The rules of opm: every version is in a channel, and each channel leads to a single newest version.
 	if _, err := declcfg.ConvertToModel(*config); err != nil {
 		return fmt.Errorf("the catalog of %s is not valid: %w", *template, err)
 	}

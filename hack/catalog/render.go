@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// findBundles returns the folders of bundles by the version that each of them is of.
+// findBundles returns the folders of bundles by version.
 func findBundles(folders []string) (map[string]string, error) {
 	bundles := map[string]string{}
 	for _, folder := range folders {
@@ -37,7 +37,7 @@ func findBundles(folders []string) (map[string]string, error) {
 	return bundles, nil
 }
 
-// versionOf returns the version of the bundle in a folder, as its ClusterServiceVersion says.
+// versionOf returns the version of the bundle in a folder, from its ClusterServiceVersion.
 func versionOf(folder string) (string, error) {
 	file := folder + "/" + bundle.ManifestsDir + "memcached-operator.clusterserviceversion.yaml"
 	text, err := os.ReadFile(file)
@@ -61,7 +61,7 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 	if err != nil {
 		return nil, err
 	}
-	// What OLM of today reads: the ClusterServiceVersion without the rest of the manifests.
+	// Current versions of OLM read only the ClusterServiceVersion of the manifests.
 	migrate, err := migrations.NewMigrations("bundle-object-to-csv-metadata")
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 	}).Render(ctx, bytes.NewReader(text))
 }
 
-// renderBundle renders the bundle in a folder as opm would render the image that is built of it.
+// renderBundle renders the bundle in a folder as opm would render the image built from it.
 func renderBundle(ctx context.Context, folder, image string, migrate *migrations.Migrations) (*declcfg.DeclarativeConfig, error) {
 	name, err := template.New("image").Parse(image)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// refused returns why OLM v1 would not upgrade one CustomResourceDefinition to another: by its library, with the configuration
-// of operator-controller v1.11.0. What the library does not know, such as a changed CEL rule, is refused too.
+// refused returns why OLM v1 would not upgrade one CustomResourceDefinition to another. It uses the library of OLM v1, with the
+// configuration of operator-controller v1.11.0. Changes that the library does not know, such as that of a CEL rule, are refused.
 func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	preflight, err := runner.New(&config.Config{
@@ -54,7 +54,7 @@ func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefiniti
 	return errs
 }
 
-// definition reads the CustomResourceDefinition of a bundle, as a cluster has it where somebody uses it.
+// definition reads the CustomResourceDefinition of a bundle, as it is in a cluster with stored resources.
 func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -87,7 +87,7 @@ func released(t *testing.T) []string {
 	return folders
 }
 
-// Who runs any released version can upgrade to the one that is prepared, and every resource that is stored stays valid.
+// Every released version can be upgraded to the one in preparation, and every stored resource stays valid.
 func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
 	after := definition(t, filepath.Join(root, "bundle"))
 	for _, folder := range released(t) {
@@ -97,7 +97,7 @@ func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
 	}
 }
 
-// Each mutation is a change of the API that would break somebody.
+// Each mutation is a breaking change of the API.
 func TestBreakingChangesAreRefused(t *testing.T) {
 	type props = apiextensionsv1.JSONSchemaProps
 	spec := func(crd *apiextensionsv1.CustomResourceDefinition, change func(*props)) {
@@ -148,7 +148,7 @@ func TestBreakingChangesAreRefused(t *testing.T) {
 	}
 }
 
-// What a release may change: a new optional field, a wider range, one more value, and the texts.
+// A release may add an optional field, widen a range, add a value and change texts.
 func TestCompatibleChangesAreNotRefused(t *testing.T) {
 	before := definition(t, filepath.Join(root, "bundle"))
 	after := before.DeepCopy()

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Local cluster (Linux, as root)
+##@ Develop: local cluster (Linux, as root)
 
 # The name of the cluster. Clusters with different names run side by side.
 CLUSTER ?= local

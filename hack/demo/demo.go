@@ -13,15 +13,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/apiclient"
 	"github.com/example/memcached-operator/test/await"
 )
 
@@ -31,8 +29,37 @@ const (
 	stepDeadline = time.Minute
 )
 
-// errTooLate is why a wait ends that lasts too long.
+// errTooLate is the cause when a wait takes too long.
 var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
+
+// Every stage ends the story with the same suggestions.
+const (
+	whatNext    = "The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:"
+	suggestions = `
+kubectl apply -f ` + sampleFile + `
+kubectl get memc --watch
+kubectl scale ` + sampleCommand + ` --replicas 4
+kubectl describe ` + sampleCommand + `
+kubectl explain memc.spec`
+)
+
+// stage is the cluster of the story, and the operator in it.
+type stage interface {
+	// name describes the cluster.
+	name() string
+	// opening are the first chapters of the story, after which the operator runs and the clients of the demo are connected.
+	opening() []chapter
+	// watch calls fail when the cluster or the operator has ended, until the context ends.
+	watch(ctx context.Context, fail func(error))
+	// servesData reports whether real memcached answers.
+	servesData() bool
+	// operatorLog is the end of the operator's log, and empty before it has started.
+	operatorLog(ctx context.Context) string
+	// stay suggests what to do with the cluster and returns on Ctrl-C.
+	stay(ctx context.Context, d *demo) error
+	// stop ends everything that the stage has started.
+	stop() error
+}
 
 // demo is the state of the story. The clients are connected when the cluster answers.
 type demo struct {
@@ -40,29 +67,36 @@ type demo struct {
 	stage stage
 	k8s   client.WithWatch
 	api   rest.Interface
+	// mc is the sample, as it was when it was last Ready.
+	mc *cachev1alpha1.Memcached
 }
 
-// connect makes the clients of the user who tells the story, an administrator.
-func (d *demo) connect(config *rest.Config) error {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
+// step is a part of a chapter.
+type step = func(ctx context.Context) error
+
+// inOrder runs steps until one fails.
+func inOrder(ctx context.Context, steps ...step) error {
+	for _, do := range steps {
+		if err := do(ctx); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// connect makes the clients of the user in the story, an administrator.
+func (d *demo) connect(config *rest.Config) error {
 	clientset, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	d.api = clientset.Discovery().RESTClient()
-	d.k8s, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	d.k8s, err = apiclient.New(config)
 	return err
 }
 
-// until waits for the check to come true among the objects of the story. It does not wait for what cannot come true any
-// more since the operator or the cluster has ended.
+// until waits for the check to come true among the objects of the story. It fails as soon as the operator or the cluster has
+// ended.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()
@@ -76,6 +110,19 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	return await.Until(ctx, d.k8s, check, kinds, client.InNamespace(namespace))
 }
 
+// outcome is the step that reports what has come true.
+func (d *demo) outcome(format string, args ...any) step {
+	return func(context.Context) error {
+		d.out.outcome(format, args...)
+		return nil
+	}
+}
+
+// shows is the step that shows a table.
+func (d *demo) shows(command string, what resource) step {
+	return func(ctx context.Context) error { return d.show(ctx, command, what) }
+}
+
 // show prints a command and the table that it would print.
 func (d *demo) show(ctx context.Context, command string, what resource) error {
 	table, err := fetchTable(ctx, d.api, what)
@@ -87,7 +134,7 @@ func (d *demo) show(ctx context.Context, command string, what resource) error {
 	return nil
 }
 
-// apply creates an object as its file says and reports it as kubectl does.
+// apply creates an object from its file and reports it as kubectl does.
 func (d *demo) apply(ctx context.Context, file string, object client.Object, kind string) error {
 	if err := d.create(ctx, file, object); err != nil {
 		return err
@@ -97,8 +144,8 @@ func (d *demo) apply(ctx context.Context, file string, object client.Object, kin
 	return nil
 }
 
-// create reads an object from a file, in which nothing may be unknown, and creates it. As kubectl apply does, it notes
-// down what was applied, for the user's own kubectl apply to come.
+// create reads an object from a file, which must have no unknown field, and creates it. As kubectl apply does, it records the
+// applied configuration, for a later kubectl apply of the user.
 func (d *demo) create(ctx context.Context, file string, object client.Object) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

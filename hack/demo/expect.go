@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,9 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/await"
 )
 
-// readyWith says what keeps a Memcached from being Ready with so many nodes, or nothing.
+// readyWith returns what keeps a Memcached from being Ready with so many nodes, or nothing.
 func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	switch {
@@ -32,7 +34,7 @@ func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	return ""
 }
 
-// without says that a name is still in status.nodes, or nothing.
+// without reports that a name is still in status.nodes, or nothing.
 func without(mc *cachev1alpha1.Memcached, name string) string {
 	if slices.Contains(mc.Status.Nodes, name) {
 		return "status.nodes still has " + name
@@ -40,7 +42,7 @@ func without(mc *cachev1alpha1.Memcached, name string) string {
 	return ""
 }
 
-// running says which pods do not run the image, or nothing.
+// running returns which pods do not run the image, or nothing.
 func running(pods []corev1.Pod, image string) string {
 	var others []string
 	for i := range pods {
@@ -53,32 +55,23 @@ func running(pods []corev1.Pod, image string) string {
 	return strings.Join(others, ", ")
 }
 
-// first returns the first of what may be missing.
-func first(missing ...string) string {
-	for _, text := range missing {
-		if text != "" {
-			return text
-		}
+// untilReady waits until the sample is Ready with so many nodes and all checks have nothing missing either.
+func (d *demo) untilReady(size int, checks ...await.Check) step {
+	return func(ctx context.Context) error {
+		return d.until(ctx, func(ctx context.Context) (string, error) {
+			d.mc = &cachev1alpha1.Memcached{}
+			if err := d.k8s.Get(ctx, sampleKey, d.mc); err != nil {
+				return "", err
+			}
+			missing := readyWith(d.mc, size)
+			for _, check := range checks {
+				more, err := check(ctx)
+				if err != nil {
+					return "", err
+				}
+				missing = cmp.Or(missing, more)
+			}
+			return missing, nil
+		})
 	}
-	return ""
 }
-
-// untilReady waits until the sample is Ready with so many nodes and the check has nothing missing either. It returns the
-// sample as it then was.
-func (d *demo) untilReady(
-	ctx context.Context, size int, check func(context.Context, *cachev1alpha1.Memcached) (string, error),
-) (*cachev1alpha1.Memcached, error) {
-	var mc *cachev1alpha1.Memcached
-	err := d.until(ctx, func(ctx context.Context) (string, error) {
-		var err error
-		if mc, err = d.memcached(ctx); err != nil {
-			return "", err
-		}
-		missing, err := check(ctx, mc)
-		return first(readyWith(mc, size), missing), err
-	})
-	return mc, err
-}
-
-// nothingMore is the check of a step for which Ready says it all.
-func nothingMore(context.Context, *cachev1alpha1.Memcached) (string, error) { return "", nil }

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo tells in the terminal what the operator does: it does what a user would do with kubectl, waits until the cluster has
-// followed, and shows what kubectl would show. It then leaves the cluster to the user until Ctrl-C. make demo builds what it
-// needs and runs it: on a simulated cluster that it starts itself, or, with --deploy IMAGE, on the cluster of KUBECONFIG, to
-// which it deploys the operator with that image.
+// Demo shows in the terminal what the operator does: it acts as a user of kubectl, waits until the cluster has followed, and
+// shows the output of kubectl. Then it leaves the cluster to the user until Ctrl-C. make demo builds and runs it: on a simulated
+// cluster that it starts itself, or, with --deploy IMAGE, on the cluster of KUBECONFIG, to which it deploys the operator with
+// that image.
 //
-// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and says why.
+// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and reports why.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"syscall"
 )
 
-// The demo runs in the root of the repository, where make demo puts these.
+// make demo runs the demo in the root of the repository, with these files.
 const (
 	controlPlaneDir = "bin/kubernetes"
 	operatorBinary  = "bin/manager"
@@ -28,16 +28,16 @@ const (
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// interrupted is the exit status of a process that was ended by Ctrl-C.
+// interrupted is the exit status after Ctrl-C.
 const interrupted = 130
 
 func main() { os.Exit(status()) }
 
-// status is the exit status of the demo, whose reason it prints.
+// status runs the demo, prints why it failed and returns the exit status.
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// Whoever reads the story may stop reading; it must still clean up.
+	// If nobody reads the output any more, the demo must still clean up.
 	signal.Ignore(syscall.SIGPIPE)
 	d := &demo{out: newNarrator(os.Stdout), stage: &simulatedStage{}}
 	image := flag.String("deploy", "", "the operator's image; without it a simulated cluster is started")
@@ -59,7 +59,7 @@ func status() int {
 	}
 }
 
-// run tells the story and ends everything that it has started.
+// run tells the story and stops everything that it has started.
 func run(ctx context.Context, d *demo, exit bool) (err error) {
 	defer func() { err = errors.Join(err, d.stage.stop()) }()
 

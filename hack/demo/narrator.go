@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// indent sets what is told apart from the time in front of each chapter.
+// indent separates text from the time in front of each chapter.
 const indent = "          "
 
 // Escape sequences of terminals.
@@ -29,7 +29,7 @@ type narrator struct {
 	styled  bool
 }
 
-// newNarrator styles the text only where a person reads it.
+// newNarrator styles the text only on a terminal.
 func newNarrator(out *os.File) *narrator {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
@@ -51,7 +51,7 @@ func (n *narrator) chapter(number, of int, title string) {
 // command shows what a user would type.
 func (n *narrator) command(command string) { n.block(n.style(bold, "$ "+command)) }
 
-// outcome says what has come true, with the time since the start.
+// outcome reports what has come true, with the time since the start.
 func (n *narrator) outcome(format string, args ...any) {
 	n.line(strings.TrimRight(n.elapsed()+fmt.Sprintf(format, args...), " "))
 }
@@ -75,5 +75,5 @@ func (n *narrator) style(sequence, text string) string {
 	return sequence + text + plain
 }
 
-// line ignores errors: nobody may be reading any more, and the story still goes on to its end.
+// line ignores errors: the story goes on even if nobody reads it.
 func (n *narrator) line(text string) { _, _ = fmt.Fprintln(n.out, text) }

@@ -15,12 +15,12 @@ import (
 // Where make deploy installs the operator.
 const operatorNamespace, operatorDeployment = "memcached-operator-system", "deployment/memcached-operator-controller-manager"
 
-// realStage is a cluster whose nodes run containers, which hack/demo/demo.sh has started and will end, and the operator in
-// it as make deploy installs it.
+// realStage is a cluster whose nodes run containers, which hack/demo/demo.sh starts and ends, with the operator that make deploy
+// installs.
 type realStage struct {
 	// image is the operator's.
 	image string
-	// cluster is the name by which make cluster-exec knows the cluster.
+	// cluster is the name of the cluster for make cluster-exec.
 	cluster string
 }
 
@@ -60,7 +60,7 @@ func (s *realStage) deploy(ctx context.Context, d *demo) error {
 		resource{path: "/api/v1/namespaces/" + operatorNamespace + "/pods"})
 }
 
-// watch has nothing to watch: kubelet starts again what ends.
+// watch has nothing to watch: kubelet restarts containers.
 func (*realStage) watch(context.Context, func(error)) {}
 
 func (*realStage) operatorLog(ctx context.Context) string {
@@ -73,23 +73,18 @@ func (*realStage) operatorLog(ctx context.Context) string {
 }
 
 func (s *realStage) stay(ctx context.Context, d *demo) error {
-	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
-	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:
-kubectl apply -f ` + sampleFile + `
-kubectl get memc --watch
-kubectl scale ` + sampleCommand + ` --replicas 4
-kubectl describe ` + sampleCommand + `
-kubectl explain memc.spec
+	d.out.title(whatNext)
+	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:` + suggestions + `
 kubectl logs --namespace ` + operatorNamespace + " " + operatorDeployment)
 	<-ctx.Done()
 	d.out.title("Stopping and removing everything.")
 	return nil
 }
 
-// stop leaves the end of the cluster to what has started it.
+// stop leaves the cluster to the script that has started it.
 func (*realStage) stop() error { return nil }
 
-// command runs a command and returns what it prints, which the error has as well.
+// command runs a command and returns its output, which an error includes.
 func command(ctx context.Context, name string, args ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {

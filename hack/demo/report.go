@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 const (
@@ -16,7 +18,8 @@ const (
 	reportedLines = 30
 )
 
-// report shows what a person would look at to find out why a step did not come true. What cannot be read is left out.
+// report shows objects, events, conditions and the operator's log, to find out why a step did not come true. It leaves out what
+// cannot be read.
 func (d *demo) report(ctx context.Context) {
 	if d.k8s == nil {
 		return // there is nothing to look at
@@ -37,7 +40,8 @@ func (d *demo) report(ctx context.Context) {
 			d.out.block(err.Error())
 		}
 	}
-	if mc, err := d.memcached(ctx); err == nil {
+	mc := &cachev1alpha1.Memcached{}
+	if err := d.k8s.Get(ctx, sampleKey, mc); err == nil {
 		lines := [][]string{{"CONDITION", "STATUS", "REASON", "GENERATION", "MESSAGE"}}
 		for _, c := range mc.Status.Conditions {
 			lines = append(lines, []string{

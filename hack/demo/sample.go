@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Where the sample and what belongs to it are found.
+// The sample and the objects that belong to it.
 const (
 	memcachedsPath = "/apis/cache.example.com/v1alpha1/namespaces/" + namespace + "/memcacheds"
 	podsPath       = "/api/v1/namespaces/" + namespace + "/pods"
@@ -30,17 +31,13 @@ var (
 	owned     = []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{instanceLabel: sampleName}}
 )
 
-func (d *demo) memcached(ctx context.Context) (*cachev1alpha1.Memcached, error) {
-	mc := &cachev1alpha1.Memcached{}
-	return mc, d.k8s.Get(ctx, sampleKey, mc)
-}
-
 func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	return pods.Items, d.k8s.List(ctx, &pods, owned...)
+	err := d.k8s.List(ctx, &pods, owned...)
+	return pods.Items, err
 }
 
-// leftovers says what remains of the sample, or nothing.
+// leftovers returns what remains of the sample, or nothing.
 func (d *demo) leftovers(ctx context.Context) (string, error) {
 	var left []string
 	for _, kind := range []struct {
@@ -56,7 +53,7 @@ func (d *demo) leftovers(ctx context.Context) (string, error) {
 	} {
 		options := owned
 		if kind.name == "Memcacheds" {
-			// The sample itself bears no labels.
+			// The sample itself has no labels.
 			options = owned[:1]
 		}
 		if err := d.k8s.List(ctx, kind.list, options...); err != nil {
@@ -73,7 +70,7 @@ func (d *demo) showMemcached(ctx context.Context) error {
 	return d.show(ctx, "kubectl get memc", resource{path: memcachedsPath})
 }
 
-// showOwned prints what of one kind belongs to the sample.
+// showOwned prints the objects of one kind that belong to the sample.
 func (d *demo) showOwned(ctx context.Context, kind, path string) error {
 	command := "kubectl get " + kind + " -l " + ownedSelector
 	return d.show(ctx, command, resource{path: path, selector: ownedSelector})
@@ -94,7 +91,18 @@ func (d *demo) showChildren(ctx context.Context) error {
 	return nil
 }
 
-// showPodImages prints what each pod runs.
+// showNodes prints status.nodes.
+func (d *demo) showNodes(context.Context) error {
+	nodes, err := json.Marshal(d.mc.Status.Nodes)
+	if err != nil {
+		return err
+	}
+	d.out.command("kubectl get " + sampleCommand + " -o jsonpath='{.status.nodes}'")
+	d.out.block(string(nodes))
+	return nil
+}
+
+// showPodImages prints the image of each pod.
 func (d *demo) showPodImages(ctx context.Context) error {
 	pods, err := d.pods(ctx)
 	if err != nil {

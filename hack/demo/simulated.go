@@ -7,15 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,13 +24,12 @@ import (
 )
 
 const (
-	// operatorUser has the permissions of config/rbac/role.yaml and no others.
+	// operatorUser has only the permissions of config/rbac/role.yaml.
 	operatorUser = "memcached-operator"
 	defaultImage = "docker.io/library/memcached:1.6.45"
 	// operatorGrace is how long the operator may take to end, as in config/manager.
 	operatorGrace = 10 * time.Second
-	// readyPoll is short: the operator's readiness cannot be watched.
-	readyPoll = 100 * time.Millisecond
+	readyPoll     = 100 * time.Millisecond
 )
 
 // simulatedStage is a control plane with simulated nodes, and the operator as a process of this machine.
@@ -59,7 +57,7 @@ func (s *simulatedStage) startCluster(ctx context.Context, d *demo) (err error) 
 	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
 }
 
-// installCRD is the first thing that the new API server is asked for.
+// installCRD is the first request to the new API server.
 func (d *demo) installCRD(ctx context.Context, config *rest.Config) error {
 	if err := d.connect(config); err != nil {
 		return err
@@ -75,12 +73,10 @@ func (d *demo) installCRD(ctx context.Context, config *rest.Config) error {
 		if err := d.k8s.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return "", err
 		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return "", nil
-			}
+		if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+			return "the CRD is not established", nil
 		}
-		return "the CRD is not established", nil
+		return "", nil
 	}
 	return await.Until(ctx, d.k8s, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
 }
@@ -116,7 +112,7 @@ func (s *simulatedStage) startOperator(ctx context.Context, d *demo) error {
 		Name: "the operator",
 		Path: binary,
 		Args: []string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=" + address},
-		// A WATCH_NAMESPACE of the terminal must not reach it.
+		// It must not inherit a WATCH_NAMESPACE from the terminal.
 		Env: []string{
 			"HOME=" + s.cluster.Dir(), "PATH=" + os.Getenv("PATH"),
 			"KUBECONFIG=" + kubeconfig, "RELATED_IMAGE_MEMCACHED=" + defaultImage,
@@ -127,7 +123,7 @@ func (s *simulatedStage) startOperator(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	return s.waitForOperator(ctx, "http://"+address+"/readyz")
+	return s.operator.UntilServing(ctx, "http://"+address+"/readyz", readyPoll, stepDeadline)
 }
 
 func (s *simulatedStage) logFile() string { return filepath.Join(s.cluster.Dir(), "operator.log") }
@@ -143,29 +139,6 @@ func permitOperator(ctx context.Context, d *demo) error {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}},
 	})
-}
-
-func (s *simulatedStage) waitForOperator(ctx context.Context, url string) error {
-	ready := func(ctx context.Context) (bool, error) {
-		select {
-		case <-s.operator.Done():
-			return false, s.operator.Err()
-		default:
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		if err != nil {
-			return false, err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil //nolint:nilerr // it does not listen yet
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
-	}
-	if err := wait.PollUntilContextTimeout(ctx, readyPoll, stepDeadline, true, ready); err != nil {
-		return fmt.Errorf("waiting for the operator to be ready: %w", err)
-	}
-	return nil
 }
 
 func (s *simulatedStage) watch(ctx context.Context, fail func(error)) {
@@ -191,13 +164,8 @@ func (s *simulatedStage) stay(ctx context.Context, d *demo) error {
 	if err != nil {
 		return err
 	}
-	d.out.title("The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
-	d.out.block("export KUBECONFIG=" + kubeconfig + `
-kubectl apply -f ` + sampleFile + `
-kubectl get memc --watch
-kubectl scale ` + sampleCommand + ` --replicas 4
-kubectl describe ` + sampleCommand + `
-kubectl explain memc.spec`)
+	d.out.title(whatNext)
+	d.out.block("export KUBECONFIG=" + kubeconfig + suggestions)
 	d.out.line("")
 	d.out.line("make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are")
 	d.out.line("only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:")

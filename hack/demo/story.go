@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -17,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// What the story is about.
+// The subject of the story.
 const (
 	sampleName    = "memcached-sample"
 	sampleCommand = "memc/" + sampleName
@@ -25,7 +24,7 @@ const (
 	newImage      = "docker.io/library/memcached:1.6.45-alpine"
 )
 
-// chapter is one step of the story: what happens, and that it comes true.
+// chapter is a part of the story: something happens, and its effect comes true.
 type chapter struct {
 	title string
 	tell  func(ctx context.Context, d *demo) error
@@ -48,104 +47,53 @@ func createMemcached(ctx context.Context, d *demo) error {
 	if err := d.apply(ctx, sampleFile, sample, "memcached.cache.example.com"); err != nil {
 		return err
 	}
-	mc, err := d.untilReady(ctx, created, nothingMore)
-	if err != nil {
-		return err
-	}
-	d.out.outcome("Ready with %d nodes.", created)
-	if err := d.showMemcached(ctx); err != nil {
-		return err
-	}
-	if err := d.showNodes(mc); err != nil {
-		return err
-	}
-	if err := d.showChildren(ctx); err != nil {
-		return err
-	}
-	return d.writeKeys(ctx, mc)
+	return inOrder(ctx, d.untilReady(created), d.outcome("Ready with %d nodes.", created),
+		d.showMemcached, d.showNodes, d.showChildren, d.writeKeys)
 }
 
 func scaleMemcached(ctx context.Context, d *demo) error {
 	d.out.command(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more))
-	mc, err := d.memcached(ctx)
-	if err != nil {
-		return err
-	}
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: more}}
-	if err := d.k8s.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale)); err != nil {
+	if err := d.k8s.SubResource("scale").Update(ctx, d.mc, client.WithSubResourceBody(scale)); err != nil {
 		return fmt.Errorf("scaling: %w", err)
 	}
-	if mc, err = d.untilReady(ctx, more, nothingMore); err != nil {
-		return err
-	}
-	d.out.outcome("Ready with %d nodes.", more)
-	if err := d.showMemcached(ctx); err != nil {
-		return err
-	}
-	if err := d.showNodes(mc); err != nil {
-		return err
-	}
-	// Three fifths are expected, since the new nodes take two fifths; the ring is not perfectly even.
-	if err := d.readKeys(ctx, mc, "The new nodes took over the others.", keys/2); err != nil {
-		return err
-	}
-	return d.writeKeys(ctx, mc)
+	return inOrder(ctx, d.untilReady(more), d.outcome("Ready with %d nodes.", more),
+		d.showMemcached, d.showNodes,
+		// Three fifths are expected, since the new nodes take two fifths; the ring is not perfectly even.
+		d.readKeys("The new nodes took over the others.", keys/2), d.writeKeys)
 }
 
 func deletePod(ctx context.Context, d *demo) error {
-	mc, err := d.memcached(ctx)
-	if err != nil {
-		return err
-	}
-	victim := mc.Status.Nodes[0]
+	victim := d.mc.Status.Nodes[0]
 	d.out.command("kubectl delete pod " + victim)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: victim}}
 	if err := d.k8s.Delete(ctx, pod); err != nil {
 		return fmt.Errorf("deleting pod %s: %w", victim, err)
 	}
-	mc, err = d.untilReady(ctx, more, func(_ context.Context, mc *cachev1alpha1.Memcached) (string, error) {
-		return without(mc, victim), nil
-	})
-	if err != nil {
-		return err
-	}
-	d.out.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim)
-	if err := d.showNodes(mc); err != nil {
-		return err
-	}
-	// A fifth is lost with the pod, and its successor's name takes a fifth of the ring from the others.
-	return d.readKeys(ctx, mc, "The pod's share is lost, and its successor takes keys over from the others.", keys/2)
+	gone := func(context.Context) (string, error) { return without(d.mc, victim), nil }
+	return inOrder(ctx, d.untilReady(more, gone),
+		d.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim), d.showNodes,
+		// A fifth is lost with the pod, and its successor's name takes a fifth of the ring from the others.
+		d.readKeys("The pod's share is lost, and its successor takes keys over from the others.", keys/2))
 }
 
 func changeImage(ctx context.Context, d *demo) error {
 	patch := fmt.Sprintf(`{"spec":{"image":%q}}`, newImage)
 	d.out.command(fmt.Sprintf("kubectl patch %s --type merge -p '%s'", sampleCommand, patch))
-	mc, err := d.memcached(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.k8s.Patch(ctx, mc, client.RawPatch(client.Merge.Type(), []byte(patch))); err != nil {
+	if err := d.k8s.Patch(ctx, d.mc, client.RawPatch(client.Merge.Type(), []byte(patch))); err != nil {
 		return fmt.Errorf("changing the image: %w", err)
 	}
-	mc, err = d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
+	rolled := func(ctx context.Context) (string, error) {
 		pods, err := d.pods(ctx)
 		return running(pods, newImage), err
-	})
-	if err != nil {
-		return err
 	}
-	d.out.outcome("Ready again, and every pod runs the new image.")
-	if err := d.show(ctx, "kubectl get memc -o wide", resource{path: memcachedsPath, wide: true}); err != nil {
-		return err
-	}
-	if err := d.showPodImages(ctx); err != nil {
-		return err
-	}
-	return d.readKeys(ctx, mc, "Every pod is a new one: a rolling change empties the cache, node by node.", 0)
+	return inOrder(ctx, d.untilReady(more, rolled), d.outcome("Ready again, and every pod runs the new image."),
+		d.shows("kubectl get memc -o wide", resource{path: memcachedsPath, wide: true}), d.showPodImages,
+		d.readKeys("Every pod is a new one: a rolling change empties the cache, node by node.", 0))
 }
 
 func deleteService(ctx context.Context, d *demo) error {
-	before := &corev1.Service{}
+	before, after := &corev1.Service{}, &corev1.Service{}
 	if err := d.k8s.Get(ctx, sampleKey, before); err != nil {
 		return fmt.Errorf("reading the Service: %w", err)
 	}
@@ -153,16 +101,15 @@ func deleteService(ctx context.Context, d *demo) error {
 	if err := d.k8s.Delete(ctx, before); err != nil {
 		return fmt.Errorf("deleting the Service: %w", err)
 	}
-	after := &corev1.Service{}
-	_, err := d.untilReady(ctx, more, func(ctx context.Context, _ *cachev1alpha1.Memcached) (string, error) {
+	back := func(ctx context.Context) (string, error) {
 		after = &corev1.Service{}
 		err := d.k8s.Get(ctx, sampleKey, after)
 		if apierrors.IsNotFound(err) || err == nil && after.UID == before.UID {
 			return "there is no new Service", nil
 		}
 		return "", err
-	})
-	if err != nil {
+	}
+	if err := d.untilReady(more, back)(ctx); err != nil {
 		return err
 	}
 	d.out.outcome("The Service is back: its UID was %s and is %s.", before.UID, after.UID)
@@ -171,27 +118,9 @@ func deleteService(ctx context.Context, d *demo) error {
 
 func deleteMemcached(ctx context.Context, d *demo) error {
 	d.out.command("kubectl delete " + sampleCommand)
-	mc, err := d.memcached(ctx)
-	if err != nil {
-		return err
-	}
-	if err := d.k8s.Delete(ctx, mc); err != nil {
+	if err := d.k8s.Delete(ctx, d.mc); err != nil {
 		return fmt.Errorf("deleting %s: %w", sampleName, err)
 	}
-	if err := d.until(ctx, d.leftovers); err != nil {
-		return err
-	}
-	d.out.outcome("Deployment, ReplicaSets, Service, PodDisruptionBudget and pods are gone.")
-	return d.showChildren(ctx)
-}
-
-// showNodes prints status.nodes.
-func (d *demo) showNodes(mc *cachev1alpha1.Memcached) error {
-	nodes, err := json.Marshal(mc.Status.Nodes)
-	if err != nil {
-		return err
-	}
-	d.out.command("kubectl get " + sampleCommand + " -o jsonpath='{.status.nodes}'")
-	d.out.block(string(nodes))
-	return nil
+	return inOrder(ctx, func(ctx context.Context) error { return d.until(ctx, d.leftovers) },
+		d.outcome("Deployment, ReplicaSets, Service, PodDisruptionBudget and pods are gone."), d.showChildren)
 }

@@ -73,7 +73,7 @@ func renderTable(table *metav1.Table, wide bool) string {
 	return align(lines)
 }
 
-// cellText leaves a cell empty that the object has no value for.
+// cellText is the text of a cell, empty if the object has no value.
 func cellText(cell any) string {
 	if cell == nil {
 		return ""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-##@ Security
+##@ Develop: checks of the manifests
 
 KUBE_SCORE_VERSION ?= v1.20.0
 SYFT_VERSION ?= v1.52.0
@@ -13,6 +13,8 @@ lint: lint-manifests
 .PHONY: lint-manifests
 lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and the objects of every golden Memcached, with kube-score.
 	@KUBE_SCORE="$(KUBE_SCORE)" KUSTOMIZE="$(KUSTOMIZE)" hack/security/lint-manifests.sh
+
+##@ Release: proofs
 
 .PHONY: sbom
 sbom: check-version $(SYFT) ## Write the software bill of materials to dist/sbom.cdx.json (CycloneDX).

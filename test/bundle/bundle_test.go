@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle_test proves what the OLM bundle promises beside what test/scorecard finds: that every validator of the
-// Operator Framework accepts it, that it agrees with the rest of the project, and that hack/bundle refuses bad input.
+// Package bundle_test proves what the OLM bundle promises, beside test/scorecard: every validator of the
+// Operator Framework accepts it, it agrees with the rest of the project, and hack/bundle refuses bad input.
 package bundle_test
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,58 +14,34 @@ import (
 
 	"github.com/operator-framework/api/pkg/manifests"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-)
 
-const root = "../.."
+	"github.com/example/memcached-operator/test/repository"
+)
 
 func bundle(t *testing.T) *manifests.Bundle {
 	t.Helper()
-	loaded, err := manifests.GetBundleFromDir(filepath.Join(root, "bundle"))
+	loaded, err := manifests.GetBundleFromDir(repository.Path("bundle"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return loaded
 }
 
-func read(t *testing.T, path ...string) string {
-	t.Helper()
-	return contentOf(t, filepath.Join(append([]string{root}, path...)...))
-}
-
-func contentOf(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
-// variable returns the default of a variable in the Makefile.
-func variable(t *testing.T, name string) string {
-	t.Helper()
-	match := regexp.MustCompile(`(?m)^` + name + ` \?= (.*)$`).FindStringSubmatch(read(t, "Makefile"))
-	if match == nil {
-		t.Fatalf("the Makefile does not define %s", name)
-	}
-	return match[1]
-}
-
 func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
-	version := variable(t, "VERSION")
+	version := repository.Variable(t, "VERSION")
 	csv := bundle(t).CSV
 	if csv.Name != "memcached-operator.v"+version || csv.Spec.Version.String() != version {
 		t.Errorf("the bundle is %s of version %s, the Makefile prepares %s", csv.Name, csv.Spec.Version, version)
 	}
-	if !strings.Contains(read(t, "catalog", "template.yaml"), "-bundle:v"+version+"\n") {
+	if !strings.Contains(repository.Read(t, "catalog", "template.yaml"), "-bundle:v"+version+"\n") {
 		t.Errorf("catalog/template.yaml does not have version %s", version)
 	}
 }
 
-// The labels say on which nodes OLM may install the operator: those that its image is built for.
+// OLM installs the operator on nodes that the labels name: those that its image is built for.
 func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	var want []string
-	for platform := range strings.SplitSeq(variable(t, "PLATFORMS"), ",") {
+	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
 		system, architecture, _ := strings.Cut(platform, "/")
 		want = append(want, "operatorframework.io/os."+system, "operatorframework.io/arch."+architecture)
 	}
@@ -99,7 +74,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 			t.Errorf("the install mode %s is not supported", mode)
 		}
 	}
-	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches what the variable says.
+	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches those in the variable.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
@@ -114,7 +89,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 
 // Two bundles of the same sources are equal: the time comes from a file, not from a clock.
 func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
-	base := read(t, "config", "manifests", "bases", "memcached-operator.clusterserviceversion.yaml")
+	base := repository.Read(t, "config", "manifests", "bases", "memcached-operator.clusterserviceversion.yaml")
 	match := regexp.MustCompile(`(?m)^ {4}createdAt: "(\d{4}-\d\d-\d\dT00:00:00Z)"$`).FindStringSubmatch(base)
 	if match == nil {
 		t.Fatal("the base of the ClusterServiceVersion has no createdAt with the day of the release")
@@ -124,7 +99,7 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles select by these annotations; anything but plain true and false is ignored in silence.
+// Consoles select by these annotations and silently ignore anything but true and false.
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}
 	for name, value := range bundle(t).CSV.Annotations {
@@ -149,10 +124,11 @@ func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	}
 }
 
-// The image and the folder say the same of the bundle.
+// The image and the folder describe the same bundle.
 func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
-	dockerfile := read(t, "bundle.Dockerfile")
-	annotations := regexp.MustCompile(`(?m)^ {2}([a-z0-9._]+): (.*)$`).FindAllStringSubmatch(read(t, "bundle", "metadata", "annotations.yaml"), -1)
+	dockerfile := repository.Read(t, "bundle.Dockerfile")
+	metadata := repository.Read(t, "bundle", "metadata", "annotations.yaml")
+	annotations := regexp.MustCompile(`(?m)^ {2}([a-z0-9._]+): (.*)$`).FindAllStringSubmatch(metadata, -1)
 	if len(annotations) < 9 {
 		t.Fatalf("annotations.yaml has only %d annotations", len(annotations))
 	}
@@ -163,29 +139,29 @@ func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	}
 }
 
-// What a Dockerfile copies is not ignored.
+// No Dockerfile copies an ignored file.
 func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
-	ignored := strings.Split(read(t, ".dockerignore"), "\n")
+	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
 	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile", "test/scorecard/Dockerfile"} {
-		for _, line := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(read(t, dockerfile), -1) {
+		for _, line := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(repository.Read(t, dockerfile), -1) {
 			for source := range strings.FieldsSeq(line[1]) {
 				source = strings.TrimSuffix(source, "/")
 				if !slices.ContainsFunc(ignored, func(entry string) bool {
 					kept, ok := strings.CutPrefix(entry, "!")
 					return ok && (source == kept || strings.HasPrefix(source, kept+"/"))
 				}) {
-					t.Errorf("%s copies %s, which .dockerignore keeps out", dockerfile, source)
+					t.Errorf("%s copies %s, which .dockerignore excludes", dockerfile, source)
 				}
-				if _, err := os.Stat(filepath.Join(root, source)); err != nil {
-					t.Errorf("%s copies what is not there: %v", dockerfile, err)
+				if _, err := os.Stat(repository.Path(source)); err != nil {
+					t.Errorf("%s copies a missing file: %v", dockerfile, err)
 				}
 			}
 		}
 	}
 }
 
-// OLM v1 makes a ClusterExtension the owner of what it installs, save what Helm is to keep: without the annotation, whoever
-// deletes a ClusterExtension deletes the definition with it, and so every cache of the cluster.
+// OLM v1 makes a ClusterExtension the owner of everything that it installs, except what Helm must keep. Without the annotation,
+// the deletion of a ClusterExtension would delete the definition, and with it every cache of the cluster.
 func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	definitions := bundle(t).V1CRDs
 	if len(definitions) != 1 {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 const missing = "**missing**"
@@ -17,7 +19,7 @@ var levels = []string{"Basic Install", "Seamless Upgrades", "Full Lifecycle", "D
 // criteria returns the proofs of a level, by criterion.
 func criteria(t *testing.T, level string) map[string]string {
 	t.Helper()
-	_, section, found := strings.Cut(read(t, "docs", "capability-levels.md"), ": "+level+"\n")
+	_, section, found := strings.Cut(repository.Read(t, "docs", "capability-levels.md"), ": "+level+"\n")
 	if !found {
 		t.Fatalf("docs/capability-levels.md has no section for %s", level)
 	}
@@ -31,7 +33,7 @@ func criteria(t *testing.T, level string) map[string]string {
 	return proofs
 }
 
-// The bundle claims the highest level of which, and of all below, every criterion has a proof.
+// The bundle claims the highest level whose criteria, and those of all levels below, have proofs.
 func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	proven := ""
 	for _, level := range levels {
@@ -51,12 +53,12 @@ func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	if claimed := bundle(t).CSV.Annotations["capabilities"]; claimed != proven {
 		t.Errorf("the bundle claims %q, docs/capability-levels.md proves %q", claimed, proven)
 	}
-	if !strings.Contains(read(t, "docs", "capability-levels.md"), "claims **"+proven+"**") {
+	if !strings.Contains(repository.Read(t, "docs", "capability-levels.md"), "claims **"+proven+"**") {
 		t.Errorf("docs/capability-levels.md proves %q, but does not say that the bundle claims it", proven)
 	}
 }
 
-// What is called a proof is a test that exists.
+// Every proof is an existing test.
 func TestEveryProofExists(t *testing.T) {
 	for _, level := range levels {
 		for criterion, proof := range criteria(t, level) {
@@ -65,7 +67,7 @@ func TestEveryProofExists(t *testing.T) {
 				t.Errorf("%s, %q: no test and not marked as missing", level, criterion)
 			}
 			for _, test := range tests {
-				if !strings.Contains(read(t, test[1]), test[2]) {
+				if !strings.Contains(repository.Read(t, test[1]), test[2]) {
 					t.Errorf("%s, %q: %s has no test %q", level, criterion, test[1], test[2])
 				}
 			}

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// The stand-ins for kustomize and operator-sdk, so that these tests need neither: make verify runs the real ones. The
-// operator-sdk leaves half a bundle behind when it fails, as the real one does.
+// Stand-ins for kustomize and operator-sdk, so that these tests need neither: make verify runs the real ones. Like the real one,
+// the operator-sdk leaves half a bundle behind when it fails.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"
@@ -44,14 +46,14 @@ esac
 `
 )
 
-// generation is a run of hack/bundle/bundle.sh with the stand-ins, over a bundle that is there already.
+// generation is a run of hack/bundle/bundle.sh with the stand-ins, over an existing bundle.
 type generation struct {
 	folder string
 	output string
 	code   int
 }
 
-// generate runs the script with an environment that is right but for the variables given.
+// generate runs the script with a correct environment, except for the variables given.
 func generate(t *testing.T, variables ...string) generation {
 	t.Helper()
 	folder := t.TempDir()
@@ -66,7 +68,7 @@ func generate(t *testing.T, variables ...string) generation {
 	if err := os.WriteFile(filepath.Join(folder, "bundle", "old"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(filepath.Join(root, "hack", "bundle", "bundle.sh"))
+	command := exec.Command(repository.Path("hack", "bundle", "bundle.sh"))
 	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=example.com/operator:v1.2.3", "MEMCACHED_IMAGE=example.com/memcached:1",
 		"SCORECARD_IMG=example.com/scorecard:v1.2.3", "CHANNELS=candidate-v1,stable-v1", "DEFAULT_CHANNEL=stable-v1",
 		"USE_IMAGE_DIGESTS=false", "BUNDLE_GEN_FLAGS=", "BUNDLE_DIR="+filepath.Join(folder, "bundle"),
@@ -82,7 +84,7 @@ func generate(t *testing.T, variables ...string) generation {
 	return result
 }
 
-// bundles returns what is in the folder but for the stand-ins.
+// bundles returns the files in the folder without the stand-ins.
 func (g generation) bundles(t *testing.T) string {
 	t.Helper()
 	var found []string
@@ -150,13 +152,13 @@ func TestTheNewBundleReplacesTheOldOne(t *testing.T) {
 	}
 }
 
-// The names of the images have no digest, and the registry knows it.
+// The names of the images have no digest, so the registry provides it.
 func TestDigestsComeFromTheRegistry(t *testing.T) {
 	got := generate(t, "USE_IMAGE_DIGESTS=true", "REGISTRY_DIGEST="+digest)
 	if got.code != 0 {
 		t.Fatalf("exit code %d, output %q", got.code, got.output)
 	}
-	csv := contentOf(t, filepath.Join(got.folder, "bundle", "manifests", "memcached-operator.clusterserviceversion.yaml"))
+	csv := repository.ReadFile(t, filepath.Join(got.folder, "bundle", "manifests", "memcached-operator.clusterserviceversion.yaml"))
 	for _, line := range []string{
 		"containerImage: example.com/operator:v1.2.3" + digest, "image: example.com/memcached:1" + digest, `createdAt: "2`,
 	} {
@@ -166,7 +168,7 @@ func TestDigestsComeFromTheRegistry(t *testing.T) {
 	}
 }
 
-// sorted puts the folder before the file beside it, however the system orders them.
+// sorted puts the folder before the file beside it, in whatever order the system lists them.
 func sorted(files string) string {
 	if first, second, found := strings.Cut(files, " "); found && strings.HasSuffix(first, ".Dockerfile") {
 		return second + " " + first

@@ -15,43 +15,24 @@ import (
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // deployment returns the only Deployment of the bundle.
 func deployment(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) operatorsv1alpha1.StrategyDeploymentSpec {
 	t.Helper()
-	all := csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs
-	if len(all) != 1 {
-		t.Fatalf("the bundle has %d Deployments, want 1", len(all))
-	}
-	return all[0]
+	return repository.TheOnly(t, csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, "Deployments in the bundle")
 }
 
 // container returns the only container of the operator.
 func container(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) corev1.Container {
 	t.Helper()
-	all := deployment(t, csv).Spec.Template.Spec.Containers
-	if len(all) != 1 {
-		t.Fatalf("the operator has %d containers, want 1", len(all))
-	}
-	return all[0]
+	return repository.TheOnly(t, deployment(t, csv).Spec.Template.Spec.Containers, "containers of the operator")
 }
 
 func TestOperatorPassesRestrictedPodSecurity(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := deployment(t, bundle(t).CSV).Spec.Template
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	if result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)); !result.Allowed {
-		t.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
-	}
+	repository.MustBeRestricted(t, deployment(t, bundle(t).CSV).Spec.Template)
 }
 
 func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
@@ -61,9 +42,10 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 	}
 }
 
-// OLM runs what config/default runs, but for what OLM provides and for the related image of the operator itself.
+// OLM runs what config/default runs, except for what OLM provides and for the related image of the operator itself.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
-	want := rendered(t, "config/default").Spec
+	all := repository.Render(t, repository.Path("config", "default"))
+	want := repository.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec
 	got := deployment(t, bundle(t).CSV).Spec
 	removed := map[string]bool{"RELATED_IMAGE_MEMCACHED_OPERATOR": true, "WATCH_NAMESPACE": true}
 	for _, template := range []*corev1.PodTemplateSpec{&want.Template, &got.Template} {
@@ -80,27 +62,6 @@ func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
 	}
 }
 
-// rendered returns the Deployment that a kustomization of the project renders.
-func rendered(t *testing.T, folder string) appsv1.Deployment {
-	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), root+"/"+folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, resource := range resources.Resources() {
-		if resource.GetKind() != "Deployment" {
-			continue
-		}
-		var found appsv1.Deployment
-		if err := yaml.UnmarshalStrict([]byte(resource.MustYaml()), &found); err != nil {
-			t.Fatal(err)
-		}
-		return found
-	}
-	t.Fatalf("%s renders no Deployment", folder)
-	return appsv1.Deployment{}
-}
-
 func TestIconIsTheDrawing(t *testing.T) {
 	icons := bundle(t).CSV.Spec.Icon
 	if len(icons) != 1 || icons[0].MediaType != "image/svg+xml" {
@@ -110,7 +71,7 @@ func TestIconIsTheDrawing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(drawing) != read(t, "hack", "bundle", "icon.svg") {
+	if string(drawing) != repository.Read(t, "hack", "bundle", "icon.svg") {
 		t.Error("the icon is not hack/bundle/icon.svg: run make bundle")
 	}
 	decoder := xml.NewDecoder(strings.NewReader(string(drawing)))

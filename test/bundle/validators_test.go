@@ -17,7 +17,7 @@ import (
 
 // findings runs every validator of the Operator Framework that needs no image, no catalog and no cluster.
 func findings(bundle *manifests.Bundle) (errs, warnings []string) {
-	// One pulls images, one is about catalogs of OpenShift's past, two are about objects that are not part of a bundle.
+	// One pulls images, one checks catalogs of old OpenShift versions, two check objects that are not part of a bundle.
 	left := []validator.Validator{
 		validation.MultipleArchitecturesValidator, validation.CommunityOperatorValidator,
 		validation.PackageManifestValidator, validation.OperatorGroupValidator,
@@ -39,12 +39,12 @@ func findings(bundle *manifests.Bundle) (errs, warnings []string) {
 	return errs, warnings
 }
 
-// same says whether two validators are the same function.
+// same reports whether two validators are the same function.
 func same(a, b validator.Validator) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// There is no list of findings that may stay: nothing is found.
+// No finding is waived.
 func TestNoValidatorFindsAnything(t *testing.T) {
 	errs, warnings := findings(bundle(t))
 	for _, finding := range slices.Concat(errs, warnings) {
@@ -52,7 +52,7 @@ func TestNoValidatorFindsAnything(t *testing.T) {
 	}
 }
 
-// Each mutation is a mistake that a validator must find: they run, and on the right objects.
+// Each mutation is a mistake that a validator must find. This proves that they run on the right objects.
 func TestValidatorsFindMistakes(t *testing.T) {
 	tests := map[string]struct {
 		mutate func(*manifests.Bundle)

@@ -22,19 +22,23 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// operatorUser is who the operator is for the API server when it is installed in a namespace.
+// operatorUser is the user name of the operator that is installed in a namespace.
 func operatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + operatorDeployment
 }
 
-// requestsOf returns the requests that a user has sent since a time, each once, from the audit log of the local cluster.
-// Requests of a watch are in it when they begin, all others when they are answered.
+// requestsOf returns the requests of a user since a time from the audit log of the local cluster, each once. A watch is logged
+// when it begins, any other request when it is answered.
 func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
 		files := auditLog()
-		defer closeAll(files)
+		for _, file := range files {
+			defer file.Close()
+		}
 		seen := map[types.UID]bool{}
 		for _, file := range files {
 			for event := range requestsIn(file, user) {
@@ -50,37 +54,24 @@ func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// auditLog opens the files of the audit log. The API server begins a new one when one is large and then renames that, so
-// the current one is opened first: it may be among the renamed ones as well, but is never missed.
+// auditLog opens the files of the audit log. The API server renames a large file and begins a new one. The current file is opened
+// first, so that it may be opened twice but is never missed.
 func auditLog() []*os.File {
-	names := []string{filepath.Join(clusterDir, "audit.log")}
-	current, err := os.Open(names[0])
-	Expect(err).NotTo(HaveOccurred())
-	files := []*os.File{current}
-	rotated, err := filepath.Glob(filepath.Join(clusterDir, "audit-*.log"))
-	Expect(err).NotTo(HaveOccurred())
-	for _, name := range rotated {
-		file, err := os.Open(name)
-		Expect(err).NotTo(HaveOccurred())
-		files = append(files, file)
+	files := []*os.File{clustertest.Must(os.Open(filepath.Join(clusterDir, "audit.log")))}
+	for _, rotated := range clustertest.Must(filepath.Glob(filepath.Join(clusterDir, "audit-*.log"))) {
+		files = append(files, clustertest.Must(os.Open(rotated)))
 	}
 	return files
 }
 
-func closeAll(files []*os.File) {
-	for _, file := range files {
-		_ = file.Close() // it was only read
-	}
-}
-
-// requestsIn reads a file of the audit log, which has a request in each line, and returns those of a user.
+// requestsIn returns the requests of a user from a file of the audit log, which has one request a line.
 func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
-		// Most lines are of others, and parsing them all would take much longer.
+		// Most lines belong to other users, and parsing them would take much longer.
 		mark := []byte(`"` + user + `"`)
 		for lines := bufio.NewReader(file); ; {
 			line, err := lines.ReadBytes('\n')
-			if errors.Is(err, io.EOF) { // what is left has not been written to its end
+			if errors.Is(err, io.EOF) { // the last line may be incomplete
 				return
 			}
 			Expect(err).NotTo(HaveOccurred())
@@ -96,12 +87,7 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// podOf returns the name of the pod that sent a request.
-func podOf(event *auditv1.Event) string {
-	return strings.Join(event.User.Extra["authentication.kubernetes.io/pod-name"], "")
-}
-
-// denied says whether RBAC refused a request. Quotas, Pod Security and namespaces that are about to go answer 403 too.
+// denied reports whether RBAC refused a request. Quotas, Pod Security and terminating namespaces answer 403, too.
 func denied(event *auditv1.Event) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
@@ -110,7 +96,7 @@ func denied(event *auditv1.Event) bool {
 func verbsOf(event *auditv1.Event) []string {
 	switch {
 	case event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated:
-		return []string{"patch", "create"} // server-side apply creates what is not there
+		return []string{"patch", "create"} // server-side apply creates a missing object
 	case event.Verb == "watch" && strings.Contains(event.RequestURI, "sendInitialEvents=true"):
 		return []string{"watch", "list"} // a list in the stream of a watch; API servers before 1.34 have to be asked for both
 	default:
@@ -118,13 +104,13 @@ func verbsOf(event *auditv1.Event) []string {
 	}
 }
 
-// isWrite says whether a request was to change something.
+// isWrite reports whether a request was meant to change something.
 func isWrite(event *auditv1.Event) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, event.Verb)
 }
 
-// resourceOf returns the resource of a request, as RBAC names it, with its API group: apps/deployments, or pods. It is
-// empty for URLs such as those of the discovery.
+// resourceOf returns the resource of a request as RBAC names it, with its API group: apps/deployments, or pods. It is empty for
+// URLs such as those of discovery.
 func resourceOf(event *auditv1.Event) string {
 	if event.ObjectRef == nil || event.ObjectRef.Resource == "" {
 		return ""

@@ -11,84 +11,82 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// How long nobody may follow a change after the leader has gone. Candidates look at the lease after 1 to 2.2 s.
+// How long a change may wait after the leader has gone. Candidates read the lease every 1 to 2.2 s.
 const (
-	// afterKill is a lease of 15 s, which nobody gave back, seen up to 2.2 s late and looked at up to 2.2 s after its end, and
-	// what a slow machine needs.
+	// afterKill is an unreleased lease of 15 s, seen up to 2.2 s late and read up to 2.2 s after its end, and time for a slow
+	// machine.
 	afterKill = 30 * time.Second
-	// afterEnd is less than what is left of a lease that was not given back.
+	// afterEnd is less than the rest of an unreleased lease.
 	afterEnd = 10 * time.Second
 )
 
 var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), Ordered, func() {
 	var (
-		scene   *scene
+		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince has a user change something and fails if that is not followed in time.
+	// followedSince has a user change something and fails if the operator does not follow in time.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
-		took := scene.userScalesAnother(ctx).Sub(since)
-		figures = append(figures, []string{what, took.Round(10 * time.Millisecond).String(), bound.String(), scene.traffic.served().String()})
+		took := f.userScalesOther(ctx).Sub(since)
+		figures = append(figures, []string{
+			what, took.Round(10 * time.Millisecond).String(), bound.String(), f.traffic.served().String(),
+		})
 		Expect(took).To(BeNumerically("<=", bound))
 	}
 
 	BeforeAll(func(ctx SpecContext) {
 		replaceOperator(ctx)
 		scaleOperator(ctx, 2)
-		scene = newScene(ctx)
-		DeferCleanup(func() {
-			AddReportEntry("Succession of operators", tabulate(figures), ReportEntryVisibilityAlways)
-		})
+		f = newFixture(ctx)
+		DeferCleanup(func() { clustertest.AddTable("Succession of operators", figures) })
 	}, NodeTimeout(3*time.Minute))
 
 	BeforeEach(func(ctx SpecContext) {
 		untilOperators(ctx, 2)
-		scene.begin(ctx)
+		f.begin(ctx)
 	}, NodeTimeout(2*time.Minute))
 
-	It("the leader is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		manager := managerOf(leaderOf(ctx, operatorNamespace))
-		killed := time.Now()
-		manager.signal(syscall.SIGKILL)
+	DescribeTable("the leader", func(ctx SpecContext, what string, signal syscall.Signal, bound time.Duration) {
+		manager := managerOf(leader(ctx))
+		sent := time.Now()
+		manager.signal(signal)
 		Eventually(ctx, manager.runs).WithPolling(10 * time.Millisecond).Should(BeFalse())
-		followedSince(ctx, "SIGKILL", killed, afterKill)
-		scene.mustBeUntouched(ctx)
-	})
-
-	It("the leader is told to end: it gives the lease back, and another takes over at once", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		manager := managerOf(leaderOf(ctx, operatorNamespace))
-		told := time.Now()
-		manager.signal(syscall.SIGTERM)
-		Eventually(ctx, manager.runs).WithPolling(10 * time.Millisecond).Should(BeFalse())
-		followedSince(ctx, "SIGTERM", told, afterEnd)
-		scene.mustBeUntouched(ctx)
-	})
+		followedSince(ctx, what, sent, bound)
+		f.mustBeUntouched(ctx)
+	},
+		Entry("is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute),
+			"SIGKILL", syscall.SIGKILL, afterKill),
+		Entry("is told to end: it gives the lease back, and another takes over at once", SpecTimeout(3*time.Minute),
+			"SIGTERM", syscall.SIGTERM, afterEnd),
+	)
 
 	It("the leader is paused: another takes over, and when it goes on it writes nothing more", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		leader := leaderOf(ctx, operatorNamespace)
-		manager := managerOf(leader)
-		paused := time.Now()
+		paused := leader(ctx)
+		manager := managerOf(paused)
+		sent := time.Now()
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
-		followedSince(ctx, "SIGSTOP", paused, afterKill)
-		// The paused one has not seen the change above, nor this one: what it wanted last and what it reads first are wrong.
-		scene.userScalesAnother(ctx)
-		other := childrenOf(ctx, scene.other)
+		followedSince(ctx, "SIGSTOP", sent, afterKill)
+		// The paused one has seen neither the change above nor this one: it wants and reads outdated state at first.
+		f.userScalesOther(ctx)
+		other := childrenOf(ctx, f.other)
 
 		resumed := time.Now()
 		manager.signal(syscall.SIGCONT)
-		Eventually(ctx, manager.runs).Should(BeFalse(), "who has lost the lease must end")
-		Expect(writesOf(leader, scene.namespace, resumed)).To(BeEmpty())
-		Expect(childrenOf(ctx, scene.other)).To(Equal(other))
-		Expect(leaderOf(ctx, operatorNamespace).Name).NotTo(Equal(leader.Name))
-		scene.mustBeUntouched(ctx)
+		Eventually(ctx, manager.runs).Should(BeFalse(), "an operator that has lost the lease must end")
+		Expect(writesOf(paused, f.namespace, resumed)).To(BeEmpty())
+		Expect(childrenOf(ctx, f.other)).To(Equal(other))
+		Expect(leader(ctx).Name).NotTo(Equal(paused.Name))
+		f.mustBeUntouched(ctx)
 	})
 })
 
-// apiServerAway is when the API server was not ready. One that has just started has not read any role and refuses everybody.
+// apiServerAway is when the API server was not ready. After its start it refuses everybody until it has read the roles.
 var apiServerAway struct{ from, until time.Time }
 
 var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
@@ -96,16 +94,16 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 	untilReadyz := func(ctx SpecContext) {
 		GinkgoHelper()
 		Eventually(ctx, func() error {
-			_, err := tryKubectl(ctx, "get", "--raw", "/readyz")
+			_, err := k8s.TryKubectl(ctx, "get", "--raw", "/readyz")
 			return err
 		}).Should(Succeed())
 		apiServerAway.until = time.Now()
 	}
 
 	It("for half a minute: nothing is restarted or changed, and the operator goes on by itself", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		scene := newScene(ctx)
-		scene.begin(ctx)
-		server := apiServer()
+		f := newFixture(ctx)
+		f.begin(ctx)
+		server := theOne(processesOf("kube-apiserver", ""), "processes of the API server")
 		invocation := server.invocation()
 		apiServerAway.from = time.Now()
 		server.signal(syscall.SIGKILL)
@@ -116,23 +114,23 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 			}
 			replaceOperator(ctx)
 		})
-		Consistently(ctx, scene.traffic.firstFailure).WithTimeout(away).Should(BeEmpty())
+		Consistently(ctx, f.traffic.firstFailure).WithTimeout(away).Should(BeEmpty())
 		invocation.start()
 		untilReadyz(ctx)
-		took := scene.userScalesAnother(ctx).Sub(apiServerAway.until)
-		// The controllers of the cluster, its nodes and its DNS ask the API server again after up to half a minute as well.
-		untilReady(ctx, scene.other)
+		took := f.userScalesOther(ctx).Sub(apiServerAway.until)
+		// The controllers, nodes and DNS of the cluster also need up to half a minute to reconnect.
+		k8s.UntilReady(ctx, f.other)
 		Eventually(ctx, func() ([]string, error) {
-			return lookup(ctx, "other."+scene.namespace+".svc.cluster.local")
-		}).Should(HaveLen(int(scene.other.Spec.Size)))
+			return resolver().LookupHost(ctx, "other."+f.namespace+".svc.cluster.local")
+		}).Should(HaveLen(int(f.other.Spec.Size)))
 		ready := time.Since(apiServerAway.until)
-		scene.mustBeUntouched(ctx)
-		AddReportEntry("The API server was away", tabulate([][]string{
+		f.mustBeUntouched(ctx)
+		clustertest.AddTable("The API server was away", [][]string{
 			{"away for", "a change was followed after", "and was Ready and in DNS after", "what clients saw"},
 			{
 				apiServerAway.until.Sub(apiServerAway.from).Round(time.Second).String(), took.Round(10 * time.Millisecond).String(),
-				ready.Round(10 * time.Millisecond).String(), scene.traffic.served().String(),
+				ready.Round(10 * time.Millisecond).String(), f.traffic.served().String(),
 			},
-		}), ReportEntryVisibilityAlways)
+		})
 	})
 })

@@ -17,33 +17,32 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// refusal is what memcached replies to a get for which it has no buffers.
+// refusal is the reply of memcached to a get for which it has no buffers.
 const refusal = "SERVER_ERROR out of memory writing get response"
 
-// A get line of 400 KiB used to take 240 MiB. No client that can connect may end a node, whatever it asks for.
+// A get line of 400 KiB used to take 240 MiB. No request of a client may end a node.
 var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), func() {
 	It("refuses, and neither restarts nor fails those who ask for less", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
-		mc := newMemcached(ctx, newNamespace(ctx), 1)
-		address := serversOf(ctx, mc)[0].Address
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		address := k8s.Servers(ctx, mc)[0].Address
 
 		By("filling it with all that it is sized for")
-		filled, err := traffic.Filler{
-			Address: address, Dial: dial, Connections: int(mc.Spec.Config.MaxConnections), Factor: 1.2, Seed: 1,
-		}.Fill(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(filled.Evictions).To(BeNumerically(">", 0), "the node was not full")
+		fillNode(ctx, mc, address)
 
 		By("asking 1,000 times for more and less than it has buffers for, on 16 connections, while 4 others ask for 5,000 keys that it has")
 		var clients sync.WaitGroup
 		asked, hits := make([]map[int]map[string]int, 16), make([]map[string]int, 4)
 		for i := range asked {
-			clients.Go(func() { asked[i] = askForTooMuch(ctx, address, i, 63) })
+			conn := k8s.ConnectTo(ctx, address)
+			clients.Go(func() { asked[i] = askForTooMuch(ctx, conn, i, 63) })
 		}
 		for i := range hits {
-			clients.Go(func() { hits[i] = askForMuch(ctx, address, i, 20) })
+			conn := k8s.ConnectTo(ctx, address)
+			clients.Go(func() { hits[i] = askForMuch(ctx, conn, i, 20) })
 		}
 		clients.Wait()
 
@@ -57,13 +56,13 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 			Expect(hits[i]).To(Equal(map[string]int{"5000 of 5000, END": 20}), "the client %d of others", i)
 		}
 
-		pod := podsOf(ctx, mc)[0]
+		pod := k8s.Pods(ctx, mc)[0]
 		peak := peakOf(ctx, &pod)
-		AddReportEntry("Peak memory of a full node that was asked for too much", tabulate([][]string{
+		clustertest.AddTable("Peak memory of a full node that was asked for too much", [][]string{
 			{"MiB", "limit", "process (VmHWM)", "container (cgroup)"},
 			{"memory 64Mi", mebibytes(peak.limit), mebibytes(peak.process), mebibytes(peak.container)},
-		}), ReportEntryVisibilityAlways)
-		Expect(restartsOf(&pod)).To(BeZero())
+		})
+		Expect(clustertest.Restarts(&pod)).To(BeZero())
 		Expect(peak.process).To(BeNumerically("<", peak.limit))
 		Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 	})
@@ -72,10 +71,8 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 func mebibytes(amount float64) string { return strconv.FormatFloat(amount, 'f', 1, 64) }
 
 // askForTooMuch asks for one key very often in one request, several times, and returns the replies to each number of keys.
-func askForTooMuch(ctx context.Context, address string, client, requests int) map[int]map[string]int {
+func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[int]map[string]int {
 	defer GinkgoRecover()
-	conn := dialed(ctx, address)
-	defer conn.Close()
 	sizes := []int{5_000, 20_000, 100_000, 200_000, 400_000}
 	replies := map[int]map[string]int{}
 	for request := range requests {
@@ -91,13 +88,11 @@ func askForTooMuch(ctx context.Context, address string, client, requests int) ma
 }
 
 // askForMuch stores 5,000 items and asks for all of them in one request, several times.
-func askForMuch(ctx context.Context, address string, client, requests int) map[string]int {
+func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
-	// Of the size that the node is full of: what is of another has few pages, and the later items would evict the first.
+	// The size of the items that fill the node: another size has few pages, and the later items would evict the first.
 	value := strings.Repeat("v", 60)
-	conn := dialed(ctx, address)
-	defer conn.Close()
 	keys := make([]string, items)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("client-%d-item-%04d", client, i)
@@ -112,14 +107,7 @@ func askForMuch(ctx context.Context, address string, client, requests int) map[s
 	return replies
 }
 
-func dialed(ctx context.Context, address string) *traffic.Conn {
-	GinkgoHelper()
-	conn, err := traffic.Connect(ctx, dial, address)
-	Expect(err).NotTo(HaveOccurred())
-	return conn
-}
-
-// sum adds up the replies that clients got.
+// sum adds up the replies to all clients.
 func sum(asked []map[int]map[string]int) map[int]map[string]int {
 	total := map[int]map[string]int{}
 	for _, replies := range asked {

@@ -18,16 +18,18 @@ import (
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// All caches live on one node of the cluster. What kubectl drain takes from it cannot start anywhere until kubectl uncordon,
-// as if the cluster were full.
+// All caches live on one node of the cluster. The pods that kubectl drain evicts cannot start anywhere until kubectl uncordon, as
+// if the cluster were full.
 var _ = Describe("A drain of a cluster node", func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
@@ -39,7 +41,7 @@ var _ = Describe("A drain of a cluster node", func() {
 			mc.Spec.Image = operatorImage // which has no memcached
 		})
 		for _, healthy := range []*drainedCache{usual, single, spare} {
-			untilReady(ctx, healthy.mc)
+			k8s.UntilReady(ctx, healthy.mc)
 		}
 		untilRunning(ctx, broken.mc)
 		s.begin(ctx, map[*drainedCache]int32{usual: 1, single: 1, spare: 2, broken: 0})
@@ -58,22 +60,22 @@ var _ = Describe("A drain of a cluster node", func() {
 		Expect(drain).NotTo(gexec.Exit())
 
 		By("going on by itself, node by node, as soon as there is room")
-		kubectl(ctx, "uncordon", s.node)
+		k8s.Kubectl(ctx, "uncordon", s.node)
 		Eventually(ctx, drain).Should(gexec.Exit(0))
 		Expect(drain.Out).To(gbytes.Say("node/%s drained", s.node))
 		Expect(s.left(ctx)).To(Equal(map[string]int{"usual": 0, "single": 0, "spare": 0, "broken": 0}))
 
 		By("leaving every cache as it was, with other pods")
 		for _, healthy := range []*drainedCache{usual, single, spare} {
-			untilReady(ctx, healthy.mc)
+			k8s.UntilReady(ctx, healthy.mc)
 		}
-		AddReportEntry("A drain", s.table(ctx), ReportEntryVisibilityAlways)
+		clustertest.AddTable("A drain", s.table(ctx))
 		Expect(usual.readiness.fewest()).To(Equal(2), "of 3 nodes, the least that were ready")
 		Expect(spare.readiness.fewest()).To(Equal(1), "of 3 nodes, the least that were ready")
 	})
 })
 
-// drainedNode is a node of the cluster, the caches on it, and who their nodes were before the drain.
+// drainedNode is a node of the cluster with its caches and the pods that they had before the drain.
 type drainedNode struct {
 	node, namespace string
 	caches          []*drainedCache
@@ -88,22 +90,22 @@ type drainedCache struct {
 // drainLabel marks the pods that a story drains. Everything else stays on the node.
 const drainLabel = "drained-by"
 
-// newDrainedNode picks a node on which pods can run, and sees to it that they can do so again after the spec.
+// newDrainedNode picks a node on which pods can run, and makes it schedulable again after the spec.
 func newDrainedNode(ctx context.Context) *drainedNode {
 	GinkgoHelper()
 	pods := operatorPods(ctx, Default)
 	Expect(pods).NotTo(BeEmpty())
-	s := &drainedNode{node: pods[0].Spec.NodeName, namespace: newNamespace(ctx)}
-	DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "uncordon", s.node) })
+	s := &drainedNode{node: pods[0].Spec.NodeName, namespace: k8s.NewNamespace(ctx)}
+	DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "uncordon", s.node) })
 	return s
 }
 
-// add makes a cache on the node and does not wait until it is Ready.
-func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ...func(*cachev1alpha1.Memcached)) *drainedCache {
+// add creates a cache on the node and does not wait until it is Ready.
+func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ...clustertest.Edit) *drainedCache {
 	GinkgoHelper()
 	var node corev1.Node
 	Expect(k8s.Get(ctx, client.ObjectKey{Name: s.node}, &node)).To(Succeed())
-	mc := createMemcached(ctx, s.namespace, size, append(edits, func(mc *cachev1alpha1.Memcached) {
+	mc := k8s.CreateMemcached(ctx, s.namespace, size, append(edits, func(mc *cachev1alpha1.Memcached) {
 		mc.Name = name
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{drainLabel: cachev1alpha1.LabelValue(s.namespace)}
 		mc.Spec.Scheduling.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
@@ -114,56 +116,52 @@ func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ..
 	return s.caches[len(s.caches)-1]
 }
 
-// untilRunning waits until all pods of a Memcached run and none is ready. One that does not run yet may be evicted whatever
-// its budget says.
+// untilRunning waits until all pods of a Memcached run and none is ready. Until a pod runs, it may be evicted whatever its budget
+// says.
 func untilRunning(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
-		pods := podsOf(ctx, mc)
+		pods := k8s.Pods(ctx, mc)
 		g.Expect(pods).To(HaveLen(int(mc.Spec.Size)))
 		for i := range pods {
 			g.Expect(pods[i].Status.Phase).To(Equal(corev1.PodRunning))
-			g.Expect(isReady(&pods[i])).To(BeFalse())
+			g.Expect(clustertest.Ready(&pods[i])).To(BeFalse())
 		}
 	}).Should(Succeed())
 }
 
-// begin takes down who the nodes are, and waits until the budgets allow so many evictions of ready ones.
+// begin records the pods of each cache, and waits until the budgets allow so many evictions of ready pods.
 func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32) {
 	GinkgoHelper()
 	for _, c := range s.caches {
 		c.originals, c.readiness = map[types.UID]string{}, followReadiness(ctx, c.mc)
-		for _, pod := range podsOf(ctx, c.mc) {
+		for _, pod := range k8s.Pods(ctx, c.mc) {
 			c.originals[pod.UID] = pod.Name
 		}
-		Eventually(ctx, func(g Gomega) {
-			var budget policyv1.PodDisruptionBudget
-			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(c.mc), &budget)).To(Succeed())
-			g.Expect(budget.Status.ExpectedPods).To(Equal(c.mc.Spec.Size), c.mc.Name)
-			g.Expect(budget.Status.DisruptionsAllowed).To(Equal(allowed[c]), c.mc.Name)
-		}).Should(Succeed())
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: c.mc.Name}}
+		Eventually(ctx, k8s.Object(budget)).Should(HaveField("Status",
+			And(HaveField("ExpectedPods", c.mc.Spec.Size), HaveField("DisruptionsAllowed", allowed[c]))), c.mc.Name)
 	}
 }
 
-// drain starts kubectl drain as an administrator does, but for the pods of the story only. It ends with the spec.
+// drain starts kubectl drain as an administrator does, but only for the pods of the story. It ends with the spec.
 func (s *drainedNode) drain(ctx context.Context) *gexec.Session {
 	GinkgoHelper()
 	args := []string{"drain", s.node, "--pod-selector", drainLabel + "=" + s.namespace, "--ignore-daemonsets", "--timeout=3m"}
 	fmt.Fprintln(GinkgoWriter, "$ kubectl", strings.Join(args, " "))
-	drain, err := gexec.Start(exec.CommandContext(ctx, "kubectl", args...), GinkgoWriter, GinkgoWriter)
-	Expect(err).NotTo(HaveOccurred())
+	drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", args...), GinkgoWriter, GinkgoWriter))
 	DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
 	return drain
 }
 
-// refusalsOf returns how often the drain was told that it may not evict a pod yet.
+// refusalsOf returns how often the eviction of a pod was refused.
 func (s *drainedNode) refusalsOf(drain *gexec.Session, pod string) int {
 	return strings.Count(string(drain.Err.Contents()), fmt.Sprintf(
 		"error when evicting pods/%q -n %q (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.",
 		pod, s.namespace))
 }
 
-// left returns how many nodes of each cache the drain has left alone.
+// left returns how many pods of each cache the drain has left alone.
 func (s *drainedNode) left(ctx context.Context) map[string]int {
 	GinkgoHelper()
 	left := map[string]int{}
@@ -173,11 +171,11 @@ func (s *drainedNode) left(ctx context.Context) map[string]int {
 	return left
 }
 
-// leftOf returns the names of the pods of a cache that were there before the drain and are not about to end.
+// leftOf returns the names of the pods of a cache that existed before the drain and are not terminating.
 func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
 	GinkgoHelper()
 	var left []string
-	for _, pod := range podsOf(ctx, cache.mc) {
+	for _, pod := range k8s.Pods(ctx, cache.mc) {
 		if name, ok := cache.originals[pod.UID]; ok {
 			left = append(left, name)
 		}
@@ -185,8 +183,8 @@ func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
 	return left
 }
 
-// table says what the drain did to each cache.
-func (s *drainedNode) table(ctx context.Context) string {
+// table lists the effect of the drain on each cache.
+func (s *drainedNode) table(ctx context.Context) [][]string {
 	GinkgoHelper()
 	rows := [][]string{{"cache", "nodes", "budget", "fewest ready", "nodes left"}}
 	for _, cache := range s.caches {
@@ -198,5 +196,5 @@ func (s *drainedNode) table(ctx context.Context) string {
 			cache.mc.Name, fmt.Sprint(cache.mc.Spec.Size), budget, fmt.Sprint(cache.readiness.fewest()), fmt.Sprint(len(s.leftOf(ctx, cache))),
 		})
 	}
-	return tabulate(rows)
+	return rows
 }

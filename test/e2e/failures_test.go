@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
 var _ = Describe("A failure is told in words, takes nothing away that serves, and is over when its cause is mended:", Ordered, ContinueOnFailure, func() {
@@ -28,35 +29,35 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		incidents = append(incidents, i)
 		return i
 	}
-	AfterAll(func() { AddReportEntry("Failures", tableOfIncidents(incidents), ReportEntryVisibilityAlways) })
+	AfterAll(func() {
+		rows := [][]string{{"failure", "Degraded after", "Ready after the fix", "fewest ready", "reason", "message"}}
+		for _, i := range incidents {
+			rows = append(rows, i.row())
+		}
+		clustertest.AddTable("Failures", rows)
+	})
 
 	It("an image that does not exist", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))
 		good := i.cache.Status.Image
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = good + "-missing" }),
+		i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = good + "-missing" }),
+			i.edit(ctx, func() { i.cache.Spec.Image = good }),
 			cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
-		i.mustServe(ctx, incidentNodes-1)
-		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = good }))
-		i.mustServe(ctx, incidentNodes-1)
 	})
 
 	It("an image without memcached", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = operatorImage }),
+		i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = operatorImage }),
+			i.edit(ctx, func() { i.cache.Spec.Image = "" }),
 			cachev1alpha1.ReasonNodesCrashing, "od cache-", `"memcached": executable file not found in $PATH`)
-		i.mustServe(ctx, incidentNodes-1)
-		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "" }))
-		i.mustServe(ctx, incidentNodes-1)
 	})
 
 	It("a request that no node of the cluster has room for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) {
-			spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
-		}), cachev1alpha1.ReasonUnschedulable, "Pod cache-", "cannot be scheduled", "Insufficient cpu")
-		i.mustServe(ctx, incidentNodes-1)
-		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Resources.Requests = nil }))
-		i.mustServe(ctx, incidentNodes-1)
+		i.passes(ctx, incidentNodes-1, i.edit(ctx, func() {
+			i.cache.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+		}), i.edit(ctx, func() { i.cache.Spec.Resources.Requests = nil }),
+			cachev1alpha1.ReasonUnschedulable, "Pod cache-", "cannot be scheduled", "Insufficient cpu")
 	})
 
 	It("a quota that is used up", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
@@ -66,17 +67,10 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
 		}
 		Expect(k8s.Create(ctx, quota)).To(Succeed())
-		i.untilRefused(ctx, &corev1.Pod{Spec: podsOf(ctx, i.neighbor)[0].Spec}, "exceeded quota")
-
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
-			cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
-		i.mustServe(ctx, incidentNodes)
-		i.endsWith(ctx, func() {
-			before := quota.DeepCopy()
-			quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5")
-			Expect(k8s.Patch(ctx, quota, client.MergeFrom(before))).To(Succeed())
-		})
-		i.mustServe(ctx, incidentNodes)
+		i.untilRefused(ctx, i.pod(ctx), "exceeded quota")
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() {
+			k8s.Change(ctx, quota, func() { quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5") })
+		}, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
 	})
 
 	It("a limit of the namespace that is lower than the memory of a node", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
@@ -88,25 +82,17 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 			}}},
 		}
 		Expect(k8s.Create(ctx, limits)).To(Succeed())
-		i.untilRefused(ctx, &corev1.Pod{Spec: podsOf(ctx, i.neighbor)[0].Spec}, "maximum memory usage")
-
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
+		i.untilRefused(ctx, i.pod(ctx), "maximum memory usage")
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, limits)).To(Succeed()) },
 			cachev1alpha1.ReasonAdmissionDenied, "forbidden", "maximum memory usage per Container is 100Mi, but limit is 198Mi")
-		i.mustServe(ctx, incidentNodes)
-		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, limits)).To(Succeed()) })
-		i.mustServe(ctx, incidentNodes)
 	})
 
 	It("a policy that refuses an object", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))
 		policy := newPolicy(ctx, i.namespace, "object.spec.replicas <= 3", "ask the platform team for more than three nodes")
 		i.untilRefused(ctx, i.deployment(ctx, incidentNodes+1), "ask the platform team")
-
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size++ }),
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, policy)).To(Succeed()) },
 			cachev1alpha1.ReasonAdmissionDenied, policy.Name, "denied request: ask the platform team for more than three nodes")
-		i.mustServe(ctx, incidentNodes)
-		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, policy)).To(Succeed()) })
-		i.mustServe(ctx, incidentNodes)
 	})
 
 	It("a Service of somebody else that has the name already", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
@@ -117,34 +103,40 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		}
 		Expect(k8s.Create(ctx, theirs)).To(Succeed())
 
-		i.happens(ctx, func() { i.cache = createMemcached(ctx, i.namespace, incidentNodes) },
+		i.happens(ctx, func() { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes) },
 			cachev1alpha1.ReasonConflict, "Service cache exists already and belongs to nobody: delete or rename one of the two")
-		untouched := &corev1.Service{}
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(theirs), untouched)).To(Succeed())
-		Expect(untouched.ResourceVersion).To(Equal(theirs.ResourceVersion))
+		before := theirs.ResourceVersion
+		Expect(k8s.Reread(ctx, theirs)).To(Succeed())
+		Expect(theirs.ResourceVersion).To(Equal(before), "it must be untouched")
 		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, theirs)).To(Succeed()) })
 		Expect(childrenOf(ctx, i.cache)).To(HaveLen(3))
 	})
 })
 
 // edit returns a change of the spec of the cache.
-func (i *incident) edit(ctx context.Context, spec func(*cachev1alpha1.MemcachedSpec)) func() {
+func (i *incident) edit(ctx context.Context, edit func()) func() {
 	return func() {
 		GinkgoHelper()
-		change(ctx, i.cache, func(mc *cachev1alpha1.Memcached) { spec(&mc.Spec) })
+		k8s.Change(ctx, i.cache, edit)
 	}
+}
+
+// pod returns a new pod like that of the neighbor.
+func (i *incident) pod(ctx context.Context) *corev1.Pod {
+	GinkgoHelper()
+	return &corev1.Pod{Spec: k8s.Pods(ctx, i.neighbor.mc)[0].Spec}
 }
 
 // deployment returns a new Deployment like that of the neighbor.
 func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deployment {
 	GinkgoHelper()
 	var like appsv1.Deployment
-	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(i.neighbor), &like)).To(Succeed())
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(i.neighbor.mc), &like)).To(Succeed())
 	like.Spec.Replicas = &replicas
 	return &appsv1.Deployment{Spec: like.Spec}
 }
 
-// newPolicy makes a policy for the Deployments of a namespace, which goes with the spec. It takes a while to be in force.
+// newPolicy creates a policy for the Deployments of a namespace, until the spec ends. It takes a while to be in force.
 func newPolicy(ctx context.Context, namespace, expression, message string) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	GinkgoHelper()
 	metadata := metav1.ObjectMeta{Name: namespace}
@@ -174,13 +166,4 @@ func newPolicy(ctx context.Context, namespace, expression, message string) *admi
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, object))).To(Succeed()) })
 	}
 	return policy
-}
-
-// tableOfIncidents says how each of them was told and how long it took.
-func tableOfIncidents(incidents []*incident) string {
-	rows := [][]string{{"failure", "Degraded after", "Ready after the fix", "fewest ready", "reason", "message"}}
-	for _, i := range incidents {
-		rows = append(rows, i.row())
-	}
-	return tabulate(rows)
 }

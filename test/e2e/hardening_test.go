@@ -20,10 +20,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The same Memcached serves all of these: none changes it.
+// All specs share one Memcached and leave it unchanged.
 var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, func() {
 	var (
 		pod  corev1.Pod
@@ -31,14 +32,14 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 	)
 
 	BeforeAll(func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
+		namespace := k8s.NewNamespace(ctx)
 		Expect(k8s.Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "orders"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		})).To(Succeed())
-		mc := newMemcached(ctx, namespace, 1)
-		pod = podsOf(ctx, mc)[0]
-		node = connectTo(ctx, mc)
+		mc := k8s.NewMemcached(ctx, namespace, 1)
+		pod = k8s.Pods(ctx, mc)[0]
+		node = k8s.ConnectTo(ctx, traffic.Address(&pod))
 	}, NodeTimeout(2*time.Minute))
 
 	DescribeTable("refuses what only attackers and administrators ask for",
@@ -71,7 +72,7 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 	It("does not answer a datagram", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
 		bounded, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		Expect(traffic.AnswersUDP(bounded, addressOf(&pod))).To(BeFalse())
+		Expect(traffic.AnswersUDP(bounded, traffic.Address(&pod))).To(BeFalse())
 	})
 
 	It("runs without root, capabilities and all system calls", SpecTimeout(time.Minute), func(ctx SpecContext) {
@@ -105,7 +106,7 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 
 	It("runs where Pod Security admits only restricted pods, and refuses others", SpecTimeout(time.Minute), func(ctx SpecContext) {
 		image := pod.Spec.Containers[0].Image
-		_, err := tryKubectl(ctx, "run", "intruder", "--namespace", pod.Namespace, "--image", image, "--privileged")
+		_, err := k8s.TryKubectl(ctx, "run", "intruder", "--namespace", pod.Namespace, "--image", image, "--privileged")
 		Expect(err).To(MatchError(And(ContainSubstring(`violates PodSecurity "restricted`), ContainSubstring("privileged"))))
 	})
 
@@ -114,7 +115,7 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 			manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
 			Expect(os.WriteFile(manifest, []byte(fmt.Sprintf(
 				"{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: invalid}, spec: %s}", spec)), 0o600)).To(Succeed())
-			_, err := tryKubectl(ctx, "apply", "--namespace", pod.Namespace, "--filename", manifest)
+			_, err := k8s.TryKubectl(ctx, "apply", "--namespace", pod.Namespace, "--filename", manifest)
 			Expect(err).To(HaveOccurred())
 			for _, part := range says {
 				Expect(err).To(MatchError(ContainSubstring(part)))
@@ -138,38 +139,28 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 
 var _ = Describe("The spec opens or closes a node further", func() {
 	It("refuses flush_all with flushAll: false and lists keys with dump: true", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		mc := newMemcached(ctx, newNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = ptr.To(false), ptr.To(true)
 		})
-		node := connectTo(ctx, mc)
+		address := k8s.Servers(ctx, mc)[0].Address
+		node := k8s.ConnectTo(ctx, address)
 		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
 		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
-		Expect(connectTo(ctx, mc).Command(ctx, "lru_crawler metadump all")).To(Equal("OK"))
-		// An item shows when memcached's maintenance has moved it to the list of those that were not used lately.
+		Expect(k8s.ConnectTo(ctx, address).Command(ctx, "lru_crawler metadump all")).To(Equal("OK"))
+		// An item appears when memcached's maintenance has moved it to the list of items that were not used lately.
 		Eventually(ctx, func() (string, error) { return node.Command(ctx, "stats cachedump 1 100") }).Should(HavePrefix("ITEM color "))
 	})
 })
 
-// connectTo connects to the only node of a Memcached until the specs that use it end.
-func connectTo(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Conn {
-	GinkgoHelper()
-	conn, err := traffic.Connect(ctx, dial, serversOf(ctx, mc)[0].Address)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = conn.Close() })
-	return conn
-}
-
-// execute runs a command in the container of a pod, which must succeed, and returns what it prints.
+// execute runs a command in the container of a pod, which must succeed, and returns its output.
 func execute(ctx context.Context, pod *corev1.Pod, command ...string) string {
 	GinkgoHelper()
-	output, err := tryExecute(ctx, pod, command...)
-	Expect(err).NotTo(HaveOccurred())
-	return output
+	return clustertest.Must(tryExecute(ctx, pod, command...))
 }
 
-// tryExecute runs a command in the container of a pod. The error has what it complains of.
+// tryExecute runs a command in the container of a pod. The error includes the output.
 func tryExecute(ctx context.Context, pod *corev1.Pod, command ...string) (string, error) {
-	return tryKubectl(ctx, append([]string{"exec", "--namespace", pod.Namespace, pod.Name, "--"}, command...)...)
+	return k8s.TryKubectl(ctx, append([]string{"exec", "--namespace", pod.Namespace, pod.Name, "--"}, command...)...)
 }
 
 // fieldsOf reads /proc/PID/status.

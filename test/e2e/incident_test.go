@@ -7,30 +7,35 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
 const (
-	// incidentNodes and incidentKeys are the size of a cache before something goes wrong, and what it holds.
+	// incidentNodes and incidentKeys are the nodes and keys of a cache before something goes wrong.
 	incidentNodes = 3
 	incidentKeys  = 300
-	// longestRecovery is how long a Memcached may take to recover from what is mended.
+	// longestRecovery is how long a Memcached may take to recover when the cause is fixed.
 	longestRecovery = time.Minute
 )
 
-// incident is something that goes wrong with a cache. Beside it, in the same namespace, is a neighbor that nobody changes.
+// incident is a failure of a cache. In the same namespace is a neighbor that nobody changes.
 type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
@@ -39,86 +44,85 @@ type incident struct {
 	client *traffic.Client
 	ring   *traffic.Ring
 
-	// The rest is what must stay as it is: the neighbor, its children, pods and traffic, and the pods of the operator.
-	neighbor  *cachev1alpha1.Memcached
-	children  []child
-	pods      []string
-	traffic   *steadyTraffic
-	operators []string
+	// The neighbor and the pods of the operator must stay as they are.
+	neighbor  *bystander
+	operators map[string]clustertest.Incarnation
 
-	// told is how long it took until the condition was there, recovered how long until the cache was Ready again. Fewest is
-	// how many nodes were ready at least, -1 if there was no cache.
-	told, recovered time.Duration
-	fewest          int
-	condition       metav1.Condition
+	// degraded is the time until the condition was there, recovered the time until the cache was Ready again. Fewest is the
+	// smallest number of ready nodes, -1 if there was no cache.
+	degraded, recovered time.Duration
+	fewest              int
+	condition           metav1.Condition
 }
 
-// newIncident makes the neighbor, and what else is needed: the cache as a rule.
+// newIncident creates the neighbor, and whatever else is needed: usually the cache.
 func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	GinkgoHelper()
-	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: newNamespace(ctx), fewest: -1}
-	i.neighbor = createMemcached(ctx, i.namespace, 1, func(mc *cachev1alpha1.Memcached) { mc.Name = "neighbor" })
+	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}
+	neighbor := k8s.CreateMemcached(ctx, i.namespace, 1, clustertest.Named("neighbor"))
 	for _, add := range more {
 		add(i)
 	}
-	untilReady(ctx, i.neighbor)
-	i.children, i.pods = childrenOf(ctx, i.neighbor), livesOf(ctx, i.neighbor)
-	i.traffic = startTraffic(ctx, serversOf(ctx, i.neighbor))
-	i.operators = operatorLives(ctx)
+	i.neighbor = watchOver(ctx, neighbor)
+	i.operators = clustertest.Incarnations(operatorPods(ctx, Default))
 	return i
 }
 
-// newIncidentInCache makes a cache that is Ready and holds keys, too.
+// newIncidentInCache also creates a cache that is Ready and holds keys.
 func newIncidentInCache(ctx context.Context) *incident {
 	GinkgoHelper()
-	i := newIncident(ctx, func(i *incident) { i.cache = createMemcached(ctx, i.namespace, incidentNodes) })
-	untilReady(ctx, i.cache)
-	servers := serversOf(ctx, i.cache)
-	var err error
-	i.ring, err = traffic.NewRing(servers...)
-	Expect(err).NotTo(HaveOccurred())
-	i.client = newClient(servers)
+	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes) })
+	k8s.UntilReady(ctx, i.cache)
+	servers := k8s.Servers(ctx, i.cache)
+	i.ring = clustertest.Must(traffic.NewRing(servers...))
+	i.client = k8s.NewClientOf(servers...)
 	Expect(i.client.Write(ctx, incidentKeys, 100)).To(Succeed())
 	i.readiness = followReadiness(ctx, i.cache)
 	return i
 }
 
-// happens does what goes wrong, and returns when a condition has a reason and says something of it.
+// passes causes a failure and fixes it. Before the fix and after it, so many nodes must have been ready all the time.
+func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), reason string, says ...string) {
+	GinkgoHelper()
+	i.happens(ctx, failure, reason, says...)
+	i.mustServe(ctx, nodes)
+	i.endsWith(ctx, fix)
+	i.mustServe(ctx, nodes)
+}
+
+// happens causes the failure, and returns when the conditions and an event have the reason and their messages all the words.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
 	began := time.Now()
 	what()
 	Eventually(ctx, func(g Gomega) {
-		i.condition = i.conditionNow(ctx, g, cachev1alpha1.ConditionDegraded)
+		i.condition = k8s.Condition(ctx, g, i.cache, cachev1alpha1.ConditionDegraded)
 		g.Expect(i.condition.Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(i.condition.Reason).To(Equal(reason), i.condition.Message)
 	}).WithPolling(50 * time.Millisecond).Should(Succeed())
-	i.told = time.Since(began)
+	i.degraded = time.Since(began)
 
-	By("telling it to people, scripts and dashboards")
+	By("showing it to people, scripts and dashboards")
 	for _, words := range says {
 		Expect(i.condition.Message).To(ContainSubstring(words))
 	}
-	kubectl(ctx, "wait", "--namespace", i.namespace, "memc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
-	Eventually(ctx, func(g Gomega) {
-		ready := i.conditionNow(ctx, g, cachev1alpha1.ConditionReady)
-		g.Expect(ready.Status).To(Equal(metav1.ConditionFalse))
-		g.Expect(ready.Reason).To(Equal(reason), ready.Message)
-	}).Should(Succeed())
+	k8s.Kubectl(ctx, "wait", "--namespace", i.namespace, "memc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
+	k8s.UntilCondition(ctx, i.cache, cachev1alpha1.ConditionReady,
+		And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", reason)))
 	i.untilEvent(ctx, "Warning", reason, says...)
 }
 
-// mustServe fails unless the cache is Available, so many nodes have been ready all the time, and those that were there
-// before hold their keys.
+// mustServe fails unless the cache is Available, so many nodes were ready all the time, and the nodes that have stayed hold
+// their keys.
 func (i *incident) mustServe(ctx context.Context, nodes int) {
 	GinkgoHelper()
-	available := i.conditionNow(ctx, Default, cachev1alpha1.ConditionAvailable)
+	available := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionAvailable)
 	Expect(available.Status).To(Equal(metav1.ConditionTrue), available.Message)
 	i.fewest = i.readiness.fewest()
 	Expect(i.fewest).To(BeNumerically(">=", nodes), "of %d nodes, the least that were ready", incidentNodes)
 	stayed := map[string]bool{}
-	for _, pod := range podsOf(ctx, i.cache) {
-		stayed[pod.Name] = isReady(&pod)
+	for _, pod := range k8s.Pods(ctx, i.cache) {
+		stayed[pod.Name] = clustertest.Ready(&pod)
 	}
 	kept := 0
 	for number := range incidentKeys {
@@ -127,41 +131,29 @@ func (i *incident) mustServe(ctx context.Context, nodes int) {
 		}
 	}
 	Expect(kept).To(BeNumerically(">", 0), "keys of nodes that have stayed")
-	hits, err := i.client.Read(ctx, incidentKeys)
-	Expect(err).NotTo(HaveOccurred())
+	hits := clustertest.Must(i.client.Read(ctx, incidentKeys))
 	// A node that leaves serves for a while, so there may be more.
 	Expect(hits.Hits).To(BeNumerically(">=", kept), "%+v", hits)
 }
 
-// endsWith does what mends it, and returns when the cache is Ready again. Nothing else may have been disturbed meanwhile.
+// endsWith fixes the cause, and returns when the cache is Ready again. Nothing else may have been disturbed meanwhile.
 func (i *incident) endsWith(ctx context.Context, fix func()) {
 	GinkgoHelper()
 	began := time.Now()
 	fix()
-	untilReady(ctx, i.cache)
+	k8s.UntilReady(ctx, i.cache)
 	i.recovered = time.Since(began)
 	Expect(i.recovered).To(BeNumerically("<", longestRecovery))
-	degraded := i.conditionNow(ctx, Default, cachev1alpha1.ConditionDegraded)
+	degraded := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionDegraded)
 	Expect(degraded.Status).To(Equal(metav1.ConditionFalse), degraded.Message)
 	i.untilEvent(ctx, "Normal", "Recovered")
 
 	By("having left everything else alone")
-	i.traffic.mustBeServed()
-	Expect(childrenOf(ctx, i.neighbor)).To(Equal(i.children))
-	Expect(livesOf(ctx, i.neighbor)).To(Equal(i.pods))
-	Expect(operatorLives(ctx)).To(Equal(i.operators), "the operator must not need a restart")
+	i.neighbor.mustBeUntouched(ctx)
+	Expect(clustertest.Incarnations(operatorPods(ctx, Default))).To(Equal(i.operators), "the operator must not need a restart")
 }
 
-// conditionNow returns a condition of the cache if it describes the latest spec.
-func (i *incident) conditionNow(ctx context.Context, g Gomega, name string) metav1.Condition {
-	g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(i.cache), i.cache)).To(Succeed())
-	condition := apimeta.FindStatusCondition(i.cache.Status.Conditions, name)
-	g.Expect(condition).NotTo(BeNil())
-	g.Expect(condition.ObservedGeneration).To(Equal(i.cache.Generation))
-	return *condition
-}
-
-// untilEvent waits for an event about the cache that says something.
+// untilEvent waits for an event about the cache whose note has all the words.
 func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...string) {
 	GinkgoHelper()
 	notes := []types.GomegaMatcher{Not(BeEmpty())}
@@ -177,7 +169,7 @@ func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...
 	}).Should(Succeed())
 }
 
-// untilRefused waits until the API server refuses an object, which is tried only.
+// untilRefused waits until the API server refuses an object in a dry run.
 func (i *incident) untilRefused(ctx context.Context, object client.Object, because string) {
 	GinkgoHelper()
 	object.SetNamespace(i.namespace)
@@ -187,21 +179,69 @@ func (i *incident) untilRefused(ctx context.Context, object client.Object, becau
 	}).Should(MatchError(ContainSubstring(because)))
 }
 
-// operatorLives returns what a restarted or replaced operator has not in common with the one before.
-func operatorLives(ctx context.Context) []string {
-	GinkgoHelper()
-	var lives []string
-	for _, pod := range operatorPods(ctx, Default) {
-		lives = append(lives, fmt.Sprint(pod.Name, " ", pod.UID, " ", restartsOf(&pod)))
-	}
-	return lives
-}
-
-// row is the incident in a table. What has not been reached is empty.
+// row is the incident in a table. Whatever was not reached is empty.
 func (i *incident) row() []string {
 	fewest := "-"
 	if i.fewest >= 0 {
 		fewest = fmt.Sprintf("%d of %d", i.fewest, incidentNodes)
 	}
-	return []string{i.title, seconds(i.told), seconds(i.recovered), fewest, i.condition.Reason, i.condition.Message}
+	return []string{i.title, seconds(i.degraded), seconds(i.recovered), fewest, i.condition.Reason, i.condition.Message}
+}
+
+// readiness counts the nodes of a Memcached that are ready and not terminating. It watches, so it misses nothing.
+type readiness struct {
+	mutex  sync.Mutex
+	ready  map[apitypes.UID]bool
+	least  int
+	broken error
+}
+
+// followReadiness follows the nodes of a Memcached until the spec ends.
+func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readiness {
+	GinkgoHelper()
+	r := &readiness{ready: map[apitypes.UID]bool{}}
+	nodes := clustertest.PodsOf(mc)
+	var pods corev1.PodList
+	Expect(k8s.List(ctx, &pods, nodes...)).To(Succeed())
+	for i := range pods.Items {
+		r.note(watch.Added, &pods.Items[i])
+	}
+	r.least = len(r.ready)
+	// Starts at the list, so that no change between the two is missed.
+	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}}
+	changes := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...))
+	DeferCleanup(changes.Stop)
+	go r.follow(changes.ResultChan())
+	return r
+}
+
+func (r *readiness) follow(changes <-chan watch.Event) {
+	for change := range changes {
+		if pod, ok := change.Object.(*corev1.Pod); ok {
+			r.note(change.Type, pod)
+		}
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.broken = errors.New("the watch of the pods has ended")
+}
+
+func (r *readiness) note(change watch.EventType, pod *corev1.Pod) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if change != watch.Deleted && pod.DeletionTimestamp == nil && clustertest.Ready(pod) {
+		r.ready[pod.UID] = true
+	} else {
+		delete(r.ready, pod.UID)
+	}
+	r.least = min(r.least, len(r.ready))
+}
+
+// fewest returns the smallest number of nodes that were ready at the same time so far.
+func (r *readiness) fewest() int {
+	GinkgoHelper()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	Expect(r.broken).NotTo(HaveOccurred())
+	return r.least
 }

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,99 +17,93 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// What clients may rely on whenever the members of a cache change.
+// What clients may rely on when the members of a cache change.
 const (
-	// longestKnown is for how long a client may know a node whose deletion has begun, from DNS or from the status.
+	// longestKnown is how long a client may know a node whose deletion has begun, from DNS or from the status.
 	longestKnown = 7 * time.Second
-	// recordTTL is for how much of that a client may keep an answer of the cluster's DNS.
+	// recordTTL is the part of it for which a client may cache an answer of the cluster's DNS.
 	recordTTL = 5 * time.Second
-	// shortestService is for how long such a node goes on serving those who do not know it yet: the default of
-	// gracefulShutdown.preStopDelaySeconds, less a second that the news may take to get to this test.
+	// shortestService is how long such a node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, less a
+	// second for the news of the deletion to reach this test.
 	shortestService = 4 * time.Second
-	// longestBlind is for how long a census may have seen nothing. On a busy machine an answer takes its time.
+	// longestBlind is how long the sampler may have seen nothing. On a busy machine answers are slow.
 	longestBlind = 3 * time.Second
 )
 
 // The figures need the DNS of the local cluster, which keeps no answers, and the network of the pods.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
-	var m *movements
+	var m *membership
 	BeforeEach(func() {
-		m = &movements{rows: [][]string{{
+		m = &membership{rows: [][]string{{
 			"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
 			"in status.nodes after", "failures of those who stay", "of those who leave",
 		}}}
 	})
-	AfterEach(func() { AddReportEntry("What clients see", tabulate(m.rows), ReportEntryVisibilityAlways) })
+	AfterEach(func() { clustertest.AddTable("What clients see", m.rows) })
 
 	It("never sees too many or too few, and finds all of them serving", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		m.mc = newMemcached(ctx, newNamespace(ctx), 3)
-		m.see(ctx, "a rolling change of 3", 2, 3, verbosity(1))
-		m.see(ctx, "a pod of 3 is deleted", 2, 3, func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-			Expect(k8s.Delete(ctx, &podsOf(ctx, mc)[0])).To(Succeed())
-		})
-		m.see(ctx, "size 3 to 5", 3, 5, size(5))
-		m.see(ctx, "size 5 to 2", 2, 5, size(2))
+		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
+		m.see(ctx, "a rolling change of 3", 2, 3, func() { roll(ctx, m.mc) })
+		m.see(ctx, "a pod of 3 is deleted", 2, 3, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, m.mc)[0])).To(Succeed()) })
+		m.see(ctx, "size 3 to 5", 3, 5, func() { scale(ctx, m.mc, 5) })
+		m.see(ctx, "size 5 to 2", 2, 5, func() { scale(ctx, m.mc, 2) })
 	})
 
 	It("sees one more than size during a rollout only if a surge is asked for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		m.mc = newMemcached(ctx, newNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
+		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.UpdateStrategy.MaxSurge = ptr.To(intstr.FromInt32(1))
-			// Else the old node leaves in the moment in which the new one is announced.
+			// Otherwise the old node would leave when the new one is announced.
 			mc.Spec.UpdateStrategy.MinReadySeconds = 2
 		})
-		seen := m.see(ctx, "a rolling change of 2, maxSurge 1", 2, 3, verbosity(1))
+		seen := m.see(ctx, "a rolling change of 2, maxSurge 1", 2, 3, func() { roll(ctx, m.mc) })
 		Expect(seen.dns.most).To(Equal(3))
 	})
 
 	It("always sees a single node, of which the new one starts first", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		m.mc = newMemcached(ctx, newNamespace(ctx), 1)
-		m.see(ctx, "a rolling change of 1", 1, 2, verbosity(1))
+		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		m.see(ctx, "a rolling change of 1", 1, 2, func() { roll(ctx, m.mc) })
 	})
 })
 
-// edit is a change that somebody makes to a Memcached or what belongs to it.
-type edit func(ctx context.Context, mc *cachev1alpha1.Memcached)
-
-func size(nodes int32) edit {
-	return func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = nodes })
-	}
+func scale(ctx context.Context, mc *cachev1alpha1.Memcached, nodes int32) {
+	GinkgoHelper()
+	k8s.Change(ctx, mc, func() { mc.Spec.Size = nodes })
 }
 
-// verbosity is an option of memcached, so that a change of it replaces every pod.
-func verbosity(level int32) edit {
-	return func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = level })
-	}
+// roll changes an option of memcached, which replaces every pod.
+func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	k8s.Change(ctx, mc, func() { mc.Spec.Config.Verbosity = 1 })
 }
 
-// movements are the changes of who the members of a Memcached are, with a row for each.
-type movements struct {
+// membership is the nodes of a Memcached, and a table with a row for each change of them.
+type membership struct {
 	mc   *cachev1alpha1.Memcached
 	rows [][]string
 }
 
-// see makes a change and checks what clients see of it. There are never fewer members than fewest nor more than most.
-func (m *movements) see(ctx context.Context, title string, fewest, most int, change edit) tally {
+// see makes a change and checks what clients see of it. There are never fewer nodes than fewest, nor more than most.
+func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
-	seen := censusOf(ctx, m.mc, func() { change(ctx, m.mc) }).tally()
+	seen := sampleMembership(ctx, m.mc, change).summary()
 	m.rows = append(m.rows, []string{
 		title, between(seen.dns), between(seen.status), seconds(seen.dns.stale), seconds(seen.status.stale),
 		seconds(seen.dns.complete), seconds(seen.status.complete), fmt.Sprint(len(seen.failures)), ending(seen),
 	})
-	Expect(seen.blind).To(BeNumerically("<", longestBlind), "too little was seen to know")
+	Expect(seen.blind).To(BeNumerically("<", longestBlind), "time without samples")
 	for where, members := range map[string]figures{"in DNS": seen.dns, "in status.nodes": seen.status} {
 		Expect(members.fewest).To(BeNumerically(">=", fewest), "members "+where)
 		Expect(members.most).To(BeNumerically("<=", most), "members "+where)
 	}
-	Expect(seen.dns.stale+recordTTL).To(BeNumerically("<", longestKnown), "a node that is gone, in DNS and what is kept of it")
-	Expect(seen.status.stale).To(BeNumerically("<", longestKnown), "a node that is gone, in status.nodes")
-	Expect(seen.failures).To(BeEmpty(), "of nodes that stay, or that have come")
+	Expect(seen.dns.stale+recordTTL).To(BeNumerically("<", longestKnown), "a terminated node, in DNS and in cached records")
+	Expect(seen.status.stale).To(BeNumerically("<", longestKnown), "a terminated node, in status.nodes")
+	Expect(seen.failures).To(BeEmpty(), "of nodes that stay or have come")
 	if seen.served != 0 {
-		Expect(seen.served).To(BeNumerically(">", shortestService), "a node that leaves")
+		Expect(seen.served).To(BeNumerically(">", shortestService), "a terminating node")
 	}
 	return seen
 }
@@ -120,11 +115,11 @@ func between(f figures) string {
 	return fmt.Sprintf("%d to %d", f.fewest, f.most)
 }
 
-func ending(t tally) string {
-	if t.served == 0 {
+func ending(s summary) string {
+	if s.served == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%d, none within %s", t.ended, seconds(t.served))
+	return fmt.Sprintf("%d, none within %s", s.ended, seconds(s.served))
 }
 
 func seconds(d time.Duration) string {
@@ -132,4 +127,103 @@ func seconds(d time.Duration) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// summary is the result of a sampler in figures.
+type summary struct {
+	dns, status figures
+	// blind is the longest time without a sample.
+	blind time.Duration
+	// failures are those of announced nodes that were not leaving.
+	failures []string
+	// ended counts the failed commands to leaving nodes. served is how long after its deletion the first of them to end had
+	// answered everything; zero if none left.
+	ended  int
+	served time.Duration
+}
+
+// figures are what either DNS or status.nodes said.
+type figures struct {
+	// fewest and most are the smallest and the largest number of members.
+	fewest, most int
+	// stale is the longest time after its deletion had begun at which a pod was still seen as a member.
+	stale time.Duration
+	// complete is the time from the change until only the remaining members were seen.
+	complete time.Duration
+}
+
+func (m *sampler) summary() summary {
+	s := summary{
+		dns:    m.figuresOf(m.inDNS, func(ip string, _ *podLife) string { return ip }),
+		status: m.figuresOf(m.inStatus, func(_ string, pod *podLife) string { return pod.name }),
+		blind:  max(longestGap(m.inDNS), longestGap(m.inStatus)),
+	}
+	for ip, failures := range m.failures {
+		s.addNode(m, m.pods[ip], failures)
+	}
+	return s
+}
+
+// addNode adds the results of the commands to a node that DNS has announced.
+func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
+	leaving := slices.IndexFunc(failures, func(f failure) bool {
+		return pod != nil && !pod.leaving.IsZero() && f.at.After(pod.leaving)
+	})
+	if leaving < 0 {
+		leaving = len(failures)
+	}
+	for _, f := range failures[:leaving] {
+		s.failures = append(s.failures, fmt.Sprintf("%s after the change: %v", seconds(f.at.Sub(m.began)), f.err))
+	}
+	if pod == nil || pod.leaving.IsZero() {
+		return
+	}
+	end := pod.gone
+	if leaving < len(failures) {
+		end = failures[leaving].at
+	}
+	if served := end.Sub(pod.leaving); s.served == 0 || served < s.served {
+		s.served = served
+	}
+	s.ended += len(failures) - leaving
+}
+
+// figuresOf counts in samples, which call a pod what nameOf returns.
+func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
+	f := figures{fewest: len(samples[0].members)}
+	for _, seen := range samples {
+		f.fewest, f.most = min(f.fewest, len(seen.members)), max(f.most, len(seen.members))
+	}
+	for ip, pod := range m.pods {
+		if pod.leaving.IsZero() {
+			continue
+		}
+		name := nameOf(ip, pod)
+		for _, seen := range samples {
+			if slices.Contains(seen.members, name) {
+				f.stale = max(f.stale, seen.at.Sub(pod.leaving))
+			}
+		}
+	}
+	final := samples[len(samples)-1].members
+	complete := lastChange(samples, func(seen sample) bool { return slices.Equal(seen.members, final) })
+	f.complete = max(0, complete.Sub(m.began))
+	return f
+}
+
+// lastChange returns the time of the first sample since which something holds.
+func lastChange(samples []sample, holds func(sample) bool) time.Time {
+	since := len(samples) - 1
+	for since > 0 && holds(samples[since-1]) {
+		since--
+	}
+	return samples[since].at
+}
+
+func longestGap(samples []sample) time.Duration {
+	var longest time.Duration
+	for i := range samples[1:] {
+		longest = max(longest, samples[i+1].at.Sub(samples[i].at))
+	}
+	return longest
 }

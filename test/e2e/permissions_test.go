@@ -18,34 +18,36 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// permission is what RBAC lets the operator do.
+// permission is a verb that RBAC grants the operator.
 type permission struct {
-	// namespace is where; empty is everywhere.
+	// namespace is where it applies; empty is everywhere.
 	namespace string
 	// resource is as in apps/deployments, with its API group.
 	resource, verb string
 }
 
-// unusedPermissions are those that the operator needs although it does not use them in the suite.
+// unusedPermissions are needed, although the operator does not use them in the suite.
 var unusedPermissions = map[permission]string{
-	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift asks for it: owner references block the deletion of the owner",
-	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent twice about one state of a Memcached counts",
-	{operatorNamespace, "events", "create"}:                   "leader election tells who leads",
-	{operatorNamespace, "events", "patch"}:                    "leader election tells it again",
+	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift requires it for owner references that block deletion",
+	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent again becomes a series",
+	{operatorNamespace, "events", "create"}:                   "leader election reports the leader",
+	{operatorNamespace, "events", "patch"}:                    "leader election reports it again",
 }
 
-// suiteBegan is since when requests count.
+// suiteBegan is the time since which requests count.
 var suiteBegan = time.Now()
 
-// specFailed says that a spec has failed: then the operator may not have done everything that it should.
+// specFailed is set when a spec has failed: then the operator may not have used all permissions.
 var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// The permissions of the operator are tight: over the whole suite it is refused nothing, and it uses whatever it is granted.
-// The operator is still installed here: what BeforeSuite has to clean up it cleans up later.
+// The permissions of the operator are tight: over the whole suite nothing is refused, and every grant is used. The cleanup of
+// BeforeSuite, which uninstalls the operator, runs later.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return
@@ -60,41 +62,35 @@ var _ = AfterSuite(func(ctx SpecContext) {
 		Expect([]string{p.resource, p.verb}).NotTo(ContainElement(ContainSubstring("*")), "no permission has a wildcard")
 		Expect(p.resource).NotTo(HavePrefix("secrets"))
 	}
-	if suite, _ := GinkgoConfiguration(); specFailed || isFiltered(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles) ||
-		suite.LabelFilter != "" {
+	suite, _ := GinkgoConfiguration()
+	filters := slices.Concat(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles)
+	if specFailed || len(filters) > 0 || suite.LabelFilter != "" {
 		return
 	}
 	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)
 })
 
-func isFiltered(filters ...[]string) bool { return len(slices.Concat(filters...)) > 0 }
-
-// permissionsOf returns what the roles that are bound to the operator in a namespace grant, each with no use yet.
+// permissionsOf returns the permissions that roles grant to the operator in a namespace, each with no use yet.
 func permissionsOf(ctx context.Context, namespace string) map[permission]int {
 	GinkgoHelper()
 	granted := map[permission]int{}
 	var everywhere rbacv1.ClusterRoleBindingList
+	var somewhere rbacv1.RoleBindingList
 	Expect(k8s.List(ctx, &everywhere)).To(Succeed())
+	Expect(k8s.List(ctx, &somewhere)).To(Succeed())
+	operator := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: operatorDeployment}
 	for _, binding := range everywhere.Items {
-		if bindsOperator(binding.Subjects, namespace) {
+		if slices.Contains(binding.Subjects, operator) {
 			addRules(granted, "", rulesOf(ctx, "", binding.RoleRef))
 		}
 	}
-	var somewhere rbacv1.RoleBindingList
-	Expect(k8s.List(ctx, &somewhere)).To(Succeed())
 	for _, binding := range somewhere.Items {
-		if bindsOperator(binding.Subjects, namespace) {
+		if slices.Contains(binding.Subjects, operator) {
 			addRules(granted, binding.Namespace, rulesOf(ctx, binding.Namespace, binding.RoleRef))
 		}
 	}
 	Expect(granted).NotTo(BeEmpty())
 	return granted
-}
-
-func bindsOperator(subjects []rbacv1.Subject, namespace string) bool {
-	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
-		return subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == namespace && subject.Name == operatorDeployment
-	})
 }
 
 func rulesOf(ctx context.Context, namespace string, ref rbacv1.RoleRef) []rbacv1.PolicyRule {
@@ -126,8 +122,8 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user by the permission that each of them needs. It returns those that have been refused,
-// or that something else must have granted.
+// useOf counts the requests of a user by permission. It returns the requests that were refused, or that something else must have
+// granted.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {
@@ -137,7 +133,7 @@ func useOf(granted map[permission]int, user string, since time.Time) (refused ma
 		}
 		resource := resourceOf(event)
 		if resource == "" && !denied(event) {
-			continue // everybody may ask what the API server has
+			continue // discovery, which everybody may read
 		}
 		for _, verb := range verbsOf(event) {
 			everywhere := permission{"", cmp.Or(resource, event.RequestURI), verb}
@@ -160,7 +156,7 @@ func useOf(granted map[permission]int, user string, since time.Time) (refused ma
 	return refused
 }
 
-// listUse lists all permissions with the number of requests that needed them. It returns those that none has needed.
+// listUse lists all permissions with their number of requests, and returns the unused ones.
 func listUse(granted map[permission]int) (unused []string, table string) {
 	rows := [][]string{{"verb", "resource", "namespace", "requests"}}
 	sorted := slices.SortedFunc(maps.Keys(granted), func(a, b permission) int {
@@ -178,5 +174,5 @@ func listUse(granted map[permission]int) (unused []string, table string) {
 		}
 		rows = append(rows, []string{p.verb, p.resource, cmp.Or(p.namespace, "(all)"), use})
 	}
-	return unused, tabulate(rows)
+	return unused, clustertest.Tabulate(rows)
 }

@@ -22,15 +22,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// As docs/operations/security.md says. test/policy tries every way around the policies.
+// Follows docs/operations/security.md. test/policy tries every way around the policies.
 var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		// Several policies deny it; the API server names any one. They are part of config/default.
 		Eventually(ctx, func() error { return probe(ctx) }).Should(MatchError(ContainSubstring(
 			"ValidatingAdmissionPolicy 'memcached-operator-")))
-		kubectl(ctx, "apply", "--kustomize", "config/allowed-images")
-		DeferCleanup(func(ctx SpecContext) { kubectl(ctx, "delete", "--kustomize", "config/allowed-images") })
-		mc := newMemcached(ctx, newNamespace(ctx), 1)
+		k8s.Kubectl(ctx, "apply", "--kustomize", "config/allowed-images")
+		DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "delete", "--kustomize", "config/allowed-images") })
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		Eventually(ctx, func() error {
 			deployment := &appsv1.Deployment{}
 			if err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), deployment); err != nil {
@@ -42,41 +42,36 @@ var _ = Describe("An administrator who holds the operator to its task with the a
 	}, NodeTimeout(2*time.Minute))
 
 	It("has caches as before", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
-		mc := newMemcached(ctx, newNamespace(ctx), 2)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 3 })
-		untilReady(ctx, mc)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2)
+		scale(ctx, mc, 3)
+		k8s.UntilReady(ctx, mc)
+		k8s.Change(ctx, mc, func() {
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("96Mi"))
 			mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false)
 		})
-		untilReady(ctx, mc)
+		k8s.UntilReady(ctx, mc)
 		for _, child := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
 			uid := child.GetUID()
 			Expect(k8s.Delete(ctx, child)).To(Succeed())
-			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), child)).To(Succeed())
-				g.Expect(child.GetUID()).NotTo(Equal(uid))
-			}).Should(Succeed())
+			Eventually(ctx, k8s.Object(child)).ShouldNot(HaveField("UID", uid))
 		}
-		untilReady(ctx, mc)
+		k8s.UntilReady(ctx, mc)
 		err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{})
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 
 	It("allows no image that is not on the list, and is told which", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := newIncidentInCache(ctx)
-		i.happens(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = operatorImage }),
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Image = operatorImage }),
+			i.edit(ctx, func() { i.cache.Spec.Image = "" }),
 			cachev1alpha1.ReasonAdmissionDenied, "ValidatingAdmissionPolicy 'memcached-operator-images'", operatorImage)
-		i.mustServe(ctx, incidentNodes)
-		i.endsWith(ctx, i.edit(ctx, func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "" }))
-		i.mustServe(ctx, incidentNodes)
 	})
 })
 
-// probe asks, as the operator, for what it must not do.
+// probe tries, as the operator, something forbidden.
 func probe(ctx context.Context) error {
-	_, err := tryKubectl(ctx, "create", "deployment", "probe", "--image=example.com/any", "--dry-run=server",
+	_, err := k8s.TryKubectl(ctx, "create", "deployment", "probe", "--image=example.com/any", "--dry-run=server",
 		"--as=system:serviceaccount:"+operatorNamespace+":"+operatorDeployment,
 		"--as-group=system:serviceaccounts", "--as-group=system:authenticated")
 	return err

@@ -6,32 +6,41 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Three caches fall ill at the same time: that the probes restart one of them shows that they have had the time to restart
-// the others.
+// Three nodes get a fault at the same time: the restart of one proves that the probes had the time to restart the others.
 var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster, "slow"), func() {
 	It("is restarted if nobody can connect to it, but not if it is slow or hangs", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
-		deaf, slow, hung := newPatient(ctx, namespace, "deaf"), newPatient(ctx, namespace, "slow"), newPatient(ctx, namespace, "hung")
+		namespace := k8s.NewNamespace(ctx)
+		deaf, slow := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow")
+		hung := newFaultyNode(ctx, namespace, "hung")
 		began := time.Now()
 		deaf.stopListening()
-		goOn := slow.stutter()
+		goOn := slow.stutter(ctx)
 		hung.process.signal(syscall.SIGSTOP)
 
-		By("leaving the deaf one to those who are connected already")
-		Expect(command(ctx, deaf.address)).To(MatchError(ContainSubstring("i/o timeout")))
+		By("serving only open connections on the deaf one")
+		Expect(connectAndAsk(ctx, deaf.address)).To(MatchError(ContainSubstring("i/o timeout")))
 		Expect(deaf.open.Command(ctx, "mn")).To(Equal("MN"))
 
 		By("taking it out of the Service, and restarting it after a minute in which no connect succeeded")
-		slow.askAgainAndAgain(ctx)
-		hung.askAgainAndAgain(ctx)
+		slow.askPeriodically(ctx)
+		hung.askPeriodically(ctx)
 		Eventually(ctx, func(g Gomega) {
 			slow.mustBeLeftAlone(ctx)
 			hung.mustBeLeftAlone(ctx)
@@ -40,7 +49,7 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 		Expect(deaf.unready).To(And(BeNumerically(">", 0), BeNumerically("<", deaf.restarted)))
 		soonest, latest := deaf.livenessTakes()
 		Expect(deaf.restarted).To(BeNumerically(">", soonest), "a restart loses data: a shorter outage must not cause it")
-		Expect(kubectl(ctx, "events", "--namespace", namespace, "--for", "pod/"+deaf.pod.Name)).
+		Expect(k8s.Kubectl(ctx, "events", "--namespace", namespace, "--for", "pod/"+deaf.pod.Name)).
 			To(ContainSubstring("Container memcached failed liveness probe, will be restarted"))
 
 		By("leaving alone the slow one, which answers, and the one that hangs, which does not: TCP connects succeed")
@@ -59,22 +68,198 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 		By("losing nothing when they go on")
 		goOn()
 		hung.process.signal(syscall.SIGCONT)
-		Expect(slow.keys(ctx)).To(Equal(patientKeys))
-		Expect(hung.keys(ctx)).To(Equal(patientKeys))
+		Expect(slow.keys(ctx)).To(Equal(faultyKeys))
+		Expect(hung.keys(ctx)).To(Equal(faultyKeys))
 		Expect(deaf.keys(ctx)).To(BeZero(), "a restart has lost them")
 	})
 })
 
-// tableOf says what became of each patient.
-func tableOf(watched time.Duration, patients ...*patient) string {
+// tableOf lists the state of each node and its answers.
+func tableOf(watched time.Duration, nodes ...*faultyNode) string {
 	rows := [][]string{{
 		"memcached", "not ready after", "restarted after", "serves again after", "asked", "connected", "answered", "slowest answer",
 	}}
-	for _, p := range patients {
+	for _, p := range nodes {
 		rows = append(rows, []string{
 			p.mc.Name, seconds(p.unready), seconds(p.restarted), seconds(p.serving),
 			fmt.Sprint(p.asked), fmt.Sprint(p.connected), fmt.Sprint(p.answered), seconds(p.slowest),
 		})
 	}
-	return fmt.Sprintf("%swatched for %s\n", tabulate(rows), seconds(watched))
+	return fmt.Sprintf("%swatched for %s\n", clustertest.Tabulate(rows), seconds(watched))
+}
+
+const (
+	// faultyKeys is how many keys a node holds before its fault.
+	faultyKeys = 10
+	// faultyTimeout is how long its clients wait for an answer: longer than the slow one ever takes.
+	faultyTimeout = 5 * time.Second
+	// A stuttering memcached is stopped most of the time. A turn is not a whole second, so that a client that asks once a second
+	// meets a different part of each.
+	stutterStop, stutterPeriod = 800 * time.Millisecond, 1100 * time.Millisecond
+)
+
+// faultyNode is a Memcached with one node, whose process gets a fault.
+type faultyNode struct {
+	mc      *cachev1alpha1.Memcached
+	pod     corev1.Pod
+	process process
+	address string
+	// open is a connection from before the fault.
+	open *traffic.Conn
+
+	// unready, restarted and serving are when observe has first seen it so; zero if not.
+	unready, restarted, serving time.Duration
+
+	// stopAsking ends askPeriodically. Then the counts may be read.
+	stopAsking func()
+	// asked counts the attempts of a client to connect and send a command, connected and answered those that got that far.
+	asked, connected, answered int
+	slowest                    time.Duration
+}
+
+// newFaultyNode returns a node that is healthy so far and holds keys.
+func newFaultyNode(ctx context.Context, namespace, name string) *faultyNode {
+	GinkgoHelper()
+	p := &faultyNode{mc: k8s.NewMemcached(ctx, namespace, 1, clustertest.Named(name))}
+	p.pod = k8s.Pods(ctx, p.mc)[0]
+	p.address = traffic.Address(&p.pod)
+	p.open = k8s.ConnectTo(ctx, p.address)
+	Expect(k8s.NewClient(ctx, p.mc).Write(ctx, faultyKeys, 100)).To(Succeed())
+	p.process = theOne(processesOf("memcached", "pod"+string(p.pod.UID)), "processes of memcached in pod "+p.pod.Name)
+	// A stopped process could not end.
+	DeferCleanup(func() { p.process.signal(syscall.SIGCONT) })
+	return p
+}
+
+// stopListening makes the process drop every new connection, as if its listener were dead. Open connections stay.
+func (p *faultyNode) stopListening() {
+	GinkgoHelper()
+	handle := clustertest.Must(unix.PidfdOpen(p.process.pid, 0))
+	defer unix.Close(handle)
+	deafened := 0
+	for _, socket := range listeners(handle) {
+		// A program that accepts no byte of any packet.
+		drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
+		program := unix.SockFprog{Len: 1, Filter: &drop}
+		Expect(unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)).To(Succeed())
+		Expect(unix.Close(socket)).To(Succeed())
+		deafened++
+	}
+	Expect(deafened).To(BeNumerically(">", 0), "listening sockets of memcached")
+}
+
+// listeners returns handles of the listening sockets of a process, which has few open files.
+func listeners(handle int) []int {
+	GinkgoHelper()
+	var sockets []int
+	for number := range 64 {
+		file, err := unix.PidfdGetfd(handle, number, 0)
+		if errors.Is(err, unix.EBADF) {
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred())
+		if listens, err := unix.GetsockoptInt(file, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err == nil && listens == 1 {
+			sockets = append(sockets, file)
+		} else {
+			Expect(unix.Close(file)).To(Succeed())
+		}
+	}
+	return sockets
+}
+
+// keys returns how many of its keys the memcached still holds.
+func (p *faultyNode) keys(ctx context.Context) int {
+	GinkgoHelper()
+	hits := clustertest.Must(k8s.NewClient(ctx, p.mc).Read(ctx, faultyKeys))
+	Expect(hits.Errors+hits.Wrong).To(BeZero(), "%+v", hits)
+	return hits.Hits
+}
+
+// stutter stops the process most of the time until goOn, or the end of the spec.
+func (p *faultyNode) stutter(ctx context.Context) (goOn func()) {
+	return clustertest.InBackground(ctx, func(ctx context.Context) {
+		// If the process has ended, the spec notices.
+		clustertest.Every(ctx, stutterPeriod, func() {
+			_ = syscall.Kill(p.process.pid, syscall.SIGSTOP)
+			select {
+			case <-ctx.Done():
+			case <-time.After(stutterStop):
+			}
+			_ = syscall.Kill(p.process.pid, syscall.SIGCONT)
+		})
+	})
+}
+
+// askPeriodically connects and sends a command once a second until stopAsking.
+func (p *faultyNode) askPeriodically(ctx context.Context) {
+	p.stopAsking = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, time.Second, func() { p.ask(ctx) })
+	})
+}
+
+func (p *faultyNode) ask(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, faultyTimeout)
+	defer cancel()
+	begin := time.Now()
+	conn, err := traffic.Connect(limited, dial, p.address)
+	connected, answered := err == nil, false
+	if connected {
+		_, err = conn.Command(limited, "mn")
+		answered = err == nil
+		_ = conn.Close() // what matters is the answer
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	p.asked++
+	if connected {
+		p.connected++
+	}
+	if answered {
+		p.answered++
+		p.slowest = max(p.slowest, time.Since(begin))
+	}
+}
+
+// mustBeLeftAlone fails unless nothing was restarted, the pod is ready and the conditions are unchanged.
+func (p *faultyNode) mustBeLeftAlone(ctx context.Context) {
+	GinkgoHelper()
+	pod := p.now(ctx)
+	Expect(clustertest.Ready(pod)).To(BeTrue(), "pod %s must be ready", pod.Name)
+	Expect(clustertest.Restarts(pod)).To(BeZero(), "restarts of pod %s", pod.Name)
+	var mc cachev1alpha1.Memcached
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p.mc), &mc)).To(Succeed())
+	Expect(mc.Status.Conditions).To(Equal(p.mc.Status.Conditions))
+}
+
+// observe records the state of the node until it serves again.
+func (p *faultyNode) observe(ctx context.Context, g Gomega, began time.Time) {
+	pod := p.now(ctx)
+	if p.unready == 0 && !clustertest.Ready(pod) {
+		p.unready = time.Since(began)
+	}
+	if p.restarted == 0 && clustertest.Restarts(pod) == 1 {
+		p.restarted = time.Since(began)
+	}
+	g.Expect(p.restarted).NotTo(BeZero(), "memcached must be restarted")
+	g.Expect(clustertest.Ready(pod)).To(BeTrue(), "pod %s must be ready again", pod.Name)
+	g.Expect(connectAndAsk(ctx, p.address)).To(Succeed())
+	p.serving = time.Since(began)
+}
+
+// now rereads the pod, which must still be the same.
+func (p *faultyNode) now(ctx context.Context) *corev1.Pod {
+	GinkgoHelper()
+	var pod corev1.Pod
+	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(&p.pod), &pod)).To(Succeed())
+	Expect(pod.UID).To(Equal(p.pod.UID))
+	return &pod
+}
+
+// livenessTakes returns how long the liveness probe takes to restart a container that always fails.
+func (p *faultyNode) livenessTakes() (soonest, latest time.Duration) {
+	const busyMachine = 10
+	probe := p.pod.Spec.Containers[0].LivenessProbe
+	all := probe.FailureThreshold * probe.PeriodSeconds
+	return time.Duration(all-probe.PeriodSeconds) * time.Second, time.Duration(all+probe.TimeoutSeconds+busyMachine) * time.Second
 }

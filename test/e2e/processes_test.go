@@ -7,32 +7,37 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// process is a process of the local cluster: the suite runs in its process namespace and sees all of them.
+// process is a process of the local cluster: the suite runs in its process namespace.
 type process struct {
 	pid int
-	// executable is the path of its file, as it sees it.
+	// executable is the path of its file, as the process sees it.
 	executable string
 }
 
-// apiServer returns the process of the API server.
-func apiServer() process {
+func theOne(found []process, what string) process {
 	GinkgoHelper()
-	found := processesOf("kube-apiserver", "")
-	Expect(found).To(HaveLen(1), "processes of the API server")
+	Expect(found).To(HaveLen(1), what)
 	return found[0]
 }
 
@@ -42,17 +47,13 @@ func managersOf(pod *corev1.Pod) []process {
 	return processesOf("manager", "pod"+string(pod.UID))
 }
 
-// processesOf returns the processes that run a file of this name in a cgroup whose path has this in it.
+// processesOf returns the processes that run a file of this name in a cgroup whose path contains this text.
 func processesOf(file, cgroup string) []process {
 	GinkgoHelper()
-	folders, err := filepath.Glob("/proc/[0-9]*")
-	Expect(err).NotTo(HaveOccurred())
 	var found []process
-	for _, folder := range folders {
-		pid, err := strconv.Atoi(filepath.Base(folder))
-		Expect(err).NotTo(HaveOccurred())
-		p := process{pid: pid}
-		// What cannot be read has ended meanwhile.
+	for _, folder := range clustertest.Must(filepath.Glob("/proc/[0-9]*")) {
+		p := process{pid: clustertest.Must(strconv.Atoi(filepath.Base(folder)))}
+		// Unreadable files belong to processes that have ended meanwhile.
 		p.executable, _ = os.Readlink(p.file("exe"))
 		cgroups, _ := os.ReadFile(p.file("cgroup"))
 		if filepath.Base(p.executable) == file && bytes.Contains(cgroups, []byte(cgroup)) {
@@ -64,7 +65,7 @@ func processesOf(file, cgroup string) []process {
 
 func (p process) file(name string) string { return fmt.Sprintf("/proc/%d/%s", p.pid, name) }
 
-// runs says whether the process is still there. One that has ended has no file any more, even before its parent takes note.
+// runs reports whether the process still runs. After its end it has no file, even before its parent takes note.
 func (p process) runs() bool {
 	executable, _ := os.Readlink(p.file("exe"))
 	return executable == p.executable
@@ -79,7 +80,7 @@ func (p process) signal(signal syscall.Signal) {
 	}
 }
 
-// invocation is how a process was started, so that it can be started again.
+// invocation is how a process was started, for starting it again.
 type invocation struct {
 	path, dir, log string
 	args, env      []string
@@ -88,25 +89,18 @@ type invocation struct {
 // invocation returns how the process was started. Its output goes to a file.
 func (p process) invocation() invocation {
 	GinkgoHelper()
-	link := func(name string) string {
-		target, err := os.Readlink(p.file(name))
-		Expect(err).NotTo(HaveOccurred())
-		return target
-	}
+	link := func(name string) string { return clustertest.Must(os.Readlink(p.file(name))) }
 	list := func(name string) []string {
-		content, err := os.ReadFile(p.file(name))
-		Expect(err).NotTo(HaveOccurred())
+		content := clustertest.Must(os.ReadFile(p.file(name)))
 		return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 	}
 	return invocation{path: p.executable, dir: link("cwd"), log: link("fd/1"), args: list("cmdline"), env: list("environ")}
 }
 
-// start starts the process again, with its output at the end of the same file. It belongs to the cluster and outlives the
-// suite.
+// start starts the process again and appends its output to the same file. It belongs to the cluster and outlives the suite.
 func (i invocation) start() {
 	GinkgoHelper()
-	log, err := os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0)
-	Expect(err).NotTo(HaveOccurred())
+	log := clustertest.Must(os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0))
 	defer log.Close()
 	cmd := &exec.Cmd{
 		Path: i.path, Args: i.args, Env: i.env, Dir: i.dir, Stdout: log, Stderr: log,
@@ -114,5 +108,81 @@ func (i invocation) start() {
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	Expect(cmd.Start()).To(Succeed())
-	go func() { _ = cmd.Wait() }() // else it would stay as a zombie if the suite ended it once more
+	go func() { _ = cmd.Wait() }() // reaps it if the suite ends it once more
+}
+
+// scaleOperator changes the number of operators until the spec ends.
+func scaleOperator(ctx context.Context, replicas int) {
+	GinkgoHelper()
+	resize := func(ctx context.Context, replicas int) {
+		GinkgoHelper()
+		k8s.Kubectl(ctx, "--namespace", operatorNamespace, "scale", "deployment", operatorDeployment,
+			fmt.Sprint("--replicas=", replicas))
+		untilOperators(ctx, replicas)
+	}
+	resize(ctx, replicas)
+	DeferCleanup(func(ctx SpecContext) { resize(ctx, 1) })
+}
+
+// replaceOperator starts the operator in a new pod: the old one may have to wait for ever longer before it restarts.
+func replaceOperator(ctx context.Context) {
+	GinkgoHelper()
+	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
+	untilOperators(ctx, 1)
+}
+
+// untilOperators waits until exactly so many operators exist, and each is ready and runs.
+func untilOperators(ctx context.Context, replicas int) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		pods := operatorPods(ctx, g)
+		g.Expect(pods).To(HaveLen(replicas))
+		for i := range pods {
+			g.Expect(clustertest.Ready(&pods[i])).To(BeTrue(), "pod %s must be ready", pods[i].Name)
+			if clusterDir != "" {
+				// The status says ready until Kubernetes notices the end of the container.
+				g.Expect(managersOf(&pods[i])).To(HaveLen(1), "processes in pod %s", pods[i].Name)
+			}
+		}
+	}).Should(Succeed())
+}
+
+func operatorPods(ctx context.Context, g Gomega) []corev1.Pod {
+	pods, err := k8s.OperatorPods(ctx, operatorNamespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	return pods
+}
+
+// leader returns the pod of the operator that holds the lease.
+func leader(ctx context.Context) *corev1.Pod {
+	GinkgoHelper()
+	var pod corev1.Pod
+	Eventually(ctx, func(g Gomega) {
+		lease := coordinationv1.Lease{}
+		lease.Namespace, lease.Name = operatorNamespace, "memcached-operator.cache.example.com"
+		g.Expect(k8s.Reread(ctx, &lease)).To(Succeed())
+		g.Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
+		holder, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: holder}, &pod)).To(Succeed())
+	}).Should(Succeed())
+	return &pod
+}
+
+// managerOf returns the process of the operator in a pod.
+func managerOf(pod *corev1.Pod) process {
+	GinkgoHelper()
+	return theOne(managersOf(pod), "processes of the operator in pod "+pod.Name)
+}
+
+// writesOf returns the writes of a pod of the operator in a namespace since a time.
+func writesOf(pod *corev1.Pod, namespace string, since time.Time) []string {
+	GinkgoHelper()
+	var writes []string
+	for event := range requestsOf(operatorUser(operatorNamespace), since) {
+		sender := event.User.Extra["authentication.kubernetes.io/pod-name"]
+		if slices.Contains(sender, pod.Name) && isWrite(event) && event.ObjectRef != nil && event.ObjectRef.Namespace == namespace {
+			writes = append(writes, event.Verb+" "+event.RequestURI)
+		}
+	}
+	return writes
 }

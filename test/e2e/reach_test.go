@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dial connects to a pod at its address. On the local cluster the tests run in the network of the pods; elsewhere they
-// reach the pods through the API server, as kubectl port-forward does.
+// dial connects to a pod at its address. On the local cluster the tests run in the pod network. Elsewhere, they reach pods
+// through the API server, as kubectl port-forward does.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if clusterDir == "" {
 		local, err := forwards.to(ctx, address)
@@ -33,11 +33,6 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 		address = local
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, address)
-}
-
-// lookup asks the DNS of the cluster for the addresses of a name.
-func lookup(ctx context.Context, name string) ([]string, error) {
-	return resolver().LookupHost(ctx, name)
 }
 
 // resolver asks the DNS of the cluster.
@@ -57,7 +52,7 @@ func resolver() *net.Resolver {
 		if len(pods.Items) == 0 {
 			return nil, fmt.Errorf("the service kube-dns has no pods")
 		}
-		// A forwarded port carries TCP only. The resolver notices by the type of the connection.
+		// A forwarded port carries only TCP, which the resolver recognizes by the type of the connection.
 		return dial(ctx, "tcp", net.JoinHostPort(pods.Items[0].Status.PodIP, dnsPort(&pods.Items[0])))
 	}}
 }
@@ -111,11 +106,11 @@ func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 
 // forward forwards a port of this machine to a port of a pod until the pod or the suite ends.
 func forward(pod *corev1.Pod, port string, ended func()) (string, error) {
-	clientset, err := kubernetes.NewForConfig(config)
+	clientset, err := kubernetes.NewForConfig(k8s.Config)
 	if err != nil {
 		return "", err
 	}
-	transport, upgrader, err := spdy.RoundTripperFor(config)
+	transport, upgrader, err := spdy.RoundTripperFor(k8s.Config)
 	if err != nil {
 		return "", err
 	}

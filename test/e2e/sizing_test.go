@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
@@ -28,33 +29,29 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 		"MiB", "limit", "process (VmHWM)", "container (cgroup)", "limit/process", "connections", "rejected_connections", "sets", "evictions",
 	}}
 
-	AfterAll(func() {
-		AddReportEntry("Peak memory of a full node with all its connections", tabulate(rows), ReportEntryVisibilityAlways)
-	})
+	AfterAll(func() { clustertest.AddTable("Peak memory of a full node with all its connections", rows) })
 
 	DescribeTable("is enough for all that clients may give the node, and no waste",
 		func(ctx SpecContext, spec cachev1alpha1.MemcachedSpec, atMost float64) {
-			mc := newMemcached(ctx, newNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
+			mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
 				mc.Spec.Config, mc.Spec.Resources = spec.Config, spec.Resources
 			})
-			address := serversOf(ctx, mc)[0].Address
-			filled, err := traffic.Filler{
-				Address: address, Dial: dial, Connections: int(mc.Spec.Config.MaxConnections), Factor: 1.2, Seed: 1,
-			}.Fill(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(filled.Evictions).To(BeNumerically(">", 0), "the node was not full")
+			address := k8s.Servers(ctx, mc)[0].Address
+			filled := fillNode(ctx, mc, address)
 
-			pod := podsOf(ctx, mc)[0]
+			pod := k8s.Pods(ctx, mc)[0]
 			peak := peakOf(ctx, &pod)
-			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejectedConnections(ctx, address)))
-			Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
+			// Some of the rejected connections are those of the kubelet's probes.
+			rejected := clustertest.Must(k8s.ConnectTo(ctx, address).Stats(ctx))["rejected_connections"]
+			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejected))
+			Expect(clustertest.Restarts(&pod)).To(BeZero())
 			Expect(pod.Status.ContainerStatuses[0].LastTerminationState.Terminated).To(BeNil())
 			Expect(peak.process).To(BeNumerically("<", peak.limit))
 			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
 		},
-		// What is not for items counts most in a small node: a page for each slab class, the reserve for the kernel, and the
-		// buffers, of which the filler uses few as it reads its answers.
+		// In a small node, memory that is not for items weighs most: a page for each slab class, the reserve for the kernel, and
+		// the buffers, of which the filler uses few since it reads its answers.
 		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
@@ -70,8 +67,8 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 
 var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
 	It("are as many as the spec says, and the next client is told why it is none", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		mc := newMemcached(ctx, newNamespace(ctx), 1)
-		address := serversOf(ctx, mc)[0].Address
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		address := k8s.Servers(ctx, mc)[0].Address
 		Expect(mc.Spec.Config.MaxConnections).To(BeEquivalentTo(1024), "the default")
 		var clients []*traffic.Conn
 		for range mc.Spec.Config.MaxConnections {
@@ -79,7 +76,7 @@ var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
 			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
 			clients = append(clients, client)
 		}
-		// Two places more are for the probes of the kubelet, which come and go.
+		// Two more connections are for the probes of the kubelet, which come and go.
 		var replies []string
 		for range 3 {
 			_, reply := connect(ctx, address)
@@ -100,40 +97,32 @@ func withMemory(quantity string) cachev1alpha1.MemcachedSpec {
 	return cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{Memory: ptr.To(resource.MustParse(quantity))}}
 }
 
-// connect connects to a node and returns its reply to a command that does nothing. The connection ends with the spec.
+// fillNode gives a node more items than it has memory for, over all its connections.
+func fillNode(ctx context.Context, mc *cachev1alpha1.Memcached, address string) traffic.Report {
+	GinkgoHelper()
+	filled := clustertest.Must(traffic.Filler{
+		Address: address, Dial: dial, Connections: int(mc.Spec.Config.MaxConnections), Factor: 1.2, Seed: 1,
+	}.Fill(ctx))
+	Expect(filled.Evictions).To(BeNumerically(">", 0), "the node was not full")
+	return filled
+}
+
+// connect connects to a node and returns its reply to a command that does nothing.
 func connect(ctx context.Context, address string) (*traffic.Conn, string) {
 	GinkgoHelper()
-	conn, err := traffic.Connect(ctx, dial, address)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { _ = conn.Close() })
-	reply, err := conn.Command(ctx, "mn")
-	Expect(err).NotTo(HaveOccurred())
-	return conn, reply
+	conn := k8s.ConnectTo(ctx, address)
+	return conn, clustertest.Must(conn.Command(ctx, "mn"))
 }
 
-// rejectedConnections is how many connections were one too many, those of the kubelet's probes among them.
-func rejectedConnections(ctx context.Context, address string) string {
-	GinkgoHelper()
-	conn, _ := connect(ctx, address)
-	stats, err := conn.Stats(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	return stats["rejected_connections"]
-}
-
-// peak is how much memory a node has used at most, in MiB.
-type peak struct {
-	limit float64
-	// process is the resident memory of memcached.
-	process float64
-	// container is what the kernel has charged to the container: that is what the limit is for.
-	container float64
-}
+// peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel has charged to the
+// container, which is what the limit applies to.
+type peak struct{ limit, process, container float64 }
 
 // peakOf reads the peaks in the container.
 func peakOf(ctx context.Context, pod *corev1.Pod) peak {
 	GinkgoHelper()
 	process := fieldsOf(execute(ctx, pod, "cat", "/proc/1/status"))["VmHWM"]
-	// Of cgroup v2 and of cgroup v1: whichever the machine has.
+	// cgroup v2, or cgroup v1.
 	container := execute(ctx, pod, "sh", "-c",
 		"cat /sys/fs/cgroup/memory.peak 2>/dev/null || cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 	return peak{
@@ -145,15 +134,13 @@ func peakOf(ctx context.Context, pod *corev1.Pod) peak {
 
 func number(text string) float64 {
 	GinkgoHelper()
-	value, err := strconv.ParseFloat(text, 64)
-	Expect(err).NotTo(HaveOccurred())
-	return value
+	return clustertest.Must(strconv.ParseFloat(text, 64))
 }
 
 // row is a row of the table of all peaks.
 func (p peak) row(title string, filled traffic.Report, rejected string) []string {
 	return []string{
-		title, fmt.Sprintf("%.0f", p.limit), fmt.Sprintf("%.1f", p.process), fmt.Sprintf("%.1f", p.container),
+		title, fmt.Sprintf("%.0f", p.limit), mebibytes(p.process), mebibytes(p.container),
 		fmt.Sprintf("%.2f", p.limit/p.process), strconv.Itoa(filled.Connections), rejected, strconv.Itoa(filled.Sets),
 		strconv.FormatInt(filled.Evictions, 10),
 	}

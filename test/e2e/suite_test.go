@@ -10,41 +10,39 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment says what is tested, and where.
+// The environment names the subject of the tests, and where it is.
 var (
-	// operatorImage is what make deploy deploys.
+	// operatorImage is the image that make deploy deploys.
 	operatorImage = os.Getenv("IMG")
-	// upgradedImage is another build of the operator, for the stories of its upgrade.
+	// upgradedImage is another build of the operator, for upgrades.
 	upgradedImage = os.Getenv("E2E_UPGRADED_IMG")
-	// clusterDir holds the files of the local cluster, its audit log among them. It is empty on any other cluster.
+	// clusterDir holds the files of the local cluster, such as its audit log. It is empty on any other cluster.
 	clusterDir = os.Getenv("E2E_CLUSTER_DIR")
 )
 
-// onLocalCluster labels what needs more than an API: the audit log, or the processes of the node.
-const onLocalCluster = "local-cluster"
-
-// The clients of the suite, an administrator of the cluster.
-var (
-	config *rest.Config
-	k8s    client.WithWatch
+const (
+	// onLocalCluster labels specs that need more than an API: the audit log, or the processes of the node.
+	onLocalCluster = "local-cluster"
+	// make deploy installs this Deployment.
+	operatorNamespace  = "memcached-operator-system"
+	operatorDeployment = "memcached-operator-controller-manager"
 )
+
+// k8s is the cluster, as its administrator sees it.
+var k8s *clustertest.Cluster
 
 func TestEndToEnd(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -52,28 +50,34 @@ func TestEndToEnd(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(2 * time.Minute)
-	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	Expect(operatorImage).NotTo(BeEmpty(), "IMG must name the image of the operator: run make test-e2e")
-
-	scheme := runtime.NewScheme()
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-	Expect(cachev1alpha1.AddToScheme(scheme)).To(Succeed())
-	var err error
-	config, err = ctrl.GetConfig()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	k8s, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	k8s = clustertest.Connect("make test-e2e", []string{"IMG"})
+	k8s.Dial, k8s.Diagnostics = dial, diagnostics
 
 	// The suite ends with make undeploy, which deletes every Memcached of the cluster.
-	err = k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
+	err := k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
 	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the cluster must not have the operator yet: %v", err)
 
 	deploy(ctx, operatorImage)
 	DeferCleanup(func(ctx SpecContext) {
-		makeTarget(ctx, "undeploy", "IMG="+operatorImage, "ignore-not-found=true")
+		k8s.Make(ctx, "undeploy", "IMG="+operatorImage, "ignore-not-found=true")
 	})
 })
+
+// deploy installs the operator, or changes its image, and waits until it has replaced the previous one.
+func deploy(ctx context.Context, image string) {
+	GinkgoHelper()
+	k8s.Make(ctx, "deploy", "IMG="+image)
+	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "rollout", "status", "deployment", operatorDeployment, "--timeout=2m")
+}
+
+// diagnostics print objects, conditions, events and logs after a failure.
+func diagnostics(namespace string) []string {
+	return []string{
+		"get --namespace " + namespace + " memcached,deployment,replicaset,pod,service,poddisruptionbudget,endpointslice -o wide",
+		"describe --namespace " + namespace + " memcached,pod",
+		"events --namespace " + namespace,
+		"logs --namespace " + namespace + " --selector app.kubernetes.io/name=memcached --prefix --tail=50",
+		"describe --namespace " + operatorNamespace + " pod",
+		"logs --namespace " + operatorNamespace + " deployment/" + operatorDeployment + " --all-pods --tail=100",
+	}
+}

@@ -12,51 +12,55 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A cache is filled, something changes, and the hit ratio says what is left. The client hashes consistently (ketama) by the
-// names in status.nodes and writes nothing in between. What it finds must be, to the key, what was written to a process
-// that still runs and still owns the key. The bounds beside that are those of rings whose nodes have random names.
+// A cache is filled, something changes, and the hit ratio shows what is left. The client hashes consistently (ketama) by the
+// names in status.nodes and writes nothing in between. It must find exactly the keys that were written to a process that still
+// runs and still owns them. The bounds are those of rings whose nodes have random names.
 var _ = Describe("A filled cache", Ordered, func() {
 	var cache *filledCache
 	BeforeAll(func(ctx SpecContext) {
 		cache = &filledCache{
-			mc:   newMemcached(ctx, newNamespace(ctx), 3),
+			mc:   k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3),
 			rows: [][]string{{"change", "hits before", "hits after", "pods gone", "pods new", "restarts"}},
 		}
 	}, NodeTimeout(2*time.Minute))
-	AfterAll(func() { AddReportEntry("What survives", tabulate(cache.rows), ReportEntryVisibilityAlways) })
+	AfterAll(func() { clustertest.AddTable("What survives", cache.rows) })
 
 	It("survives what happens to the operator", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
 		cache.keepsAll(ctx, "the operator is restarted", func() {
-			kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
-			cache.untilOperatorLooks(ctx)
+			replaceOperator(ctx)
+			cache.untilOperatorReconciles(ctx)
 		})
 		if upgradedImage != "" {
 			cache.keepsAll(ctx, "the operator is upgraded", func() {
 				deploy(ctx, upgradedImage)
-				cache.untilOperatorLooks(ctx)
+				cache.untilOperatorReconciles(ctx)
 			})
 		}
 		cache.keepsAll(ctx, "the operator has a newer default image", func() {
-			kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment,
+			k8s.Kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment,
 				"RELATED_IMAGE_MEMCACHED=docker.io/library/memcached:1.6.999")
-			cache.untilReason(ctx, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonNewerDefaultsAvailable)
-			cache.untilOperatorLooks(ctx)
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonNewerDefaultsAvailable)
+			cache.untilOperatorReconciles(ctx)
 		})
 		cache.keepsAll(ctx, "the operator is the first one again", func() {
 			deploy(ctx, operatorImage)
-			cache.untilOperatorLooks(ctx)
-			cache.untilReason(ctx, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
+			cache.untilOperatorReconciles(ctx)
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
 		})
 	})
 
@@ -81,12 +85,13 @@ var _ = Describe("A filled cache", Ordered, func() {
 
 	It("survives a change that a pause holds back until it is taken back", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		cache.keepsAll(ctx, "paused, then config.verbosity: 1 and back", func() {
-			change(ctx, cache.mc, func(mc *cachev1alpha1.Memcached) {
+			mc := cache.mc
+			k8s.Change(ctx, mc, func() {
 				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
 				mc.Spec.Config.Verbosity = 1
 			})
-			cache.untilReason(ctx, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
-			change(ctx, cache.mc, func(mc *cachev1alpha1.Memcached) {
+			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
+			k8s.Change(ctx, mc, func() {
 				delete(mc.Annotations, cachev1alpha1.PausedAnnotation)
 				mc.Spec.Config.Verbosity = 0
 			})
@@ -98,74 +103,122 @@ var _ = Describe("A filled cache", Ordered, func() {
 			of := metav1.ObjectMeta{Namespace: cache.mc.Namespace, Name: cache.mc.Name}
 			for _, object := range []client.Object{&corev1.Service{ObjectMeta: of}, &policyv1.PodDisruptionBudget{ObjectMeta: of}} {
 				Expect(k8s.Delete(ctx, object)).To(Succeed())
-				Eventually(ctx, func() error { return k8s.Get(ctx, client.ObjectKeyFromObject(object), object) }).Should(Succeed())
+				Eventually(ctx, k8s.Reread).WithArguments(object).Should(Succeed())
 			}
 		})
 	})
 
 	It("survives its Memcached, if that is deleted with --cascade=orphan and created again", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		cache.keepsAll(ctx, "the Memcached is deleted with --cascade=orphan", func() {
-			kubectl(ctx, "--namespace", cache.mc.Namespace, "delete", "memcached", cache.mc.Name, "--cascade=orphan")
-			again := &cachev1alpha1.Memcached{
-				ObjectMeta: metav1.ObjectMeta{Namespace: cache.mc.Namespace, Name: cache.mc.Name}, Spec: cache.mc.Spec,
-			}
-			Expect(k8s.Create(ctx, again)).To(Succeed())
-			cache.mc = again
+			k8s.Kubectl(ctx, "--namespace", cache.mc.Namespace, "delete", "memcached", cache.mc.Name, "--cascade=orphan")
+			spec := cache.mc.Spec
+			cache.mc = k8s.CreateMemcached(ctx, cache.mc.Namespace, spec.Size, func(mc *cachev1alpha1.Memcached) { mc.Spec = spec })
 		})
 	})
 
 	It("keeps about three quarters when a fourth node comes or goes", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		cache.keeps(ctx, "size 3 to 4", 0.65, 0.85, func() { size(4)(ctx, cache.mc) })
-		cache.keeps(ctx, "size 4 to 3", 0.65, 0.85, func() { size(3)(ctx, cache.mc) })
+		cache.keeps(ctx, "size 3 to 4", 0.65, 0.85, func() { scale(ctx, cache.mc, 4) })
+		cache.keeps(ctx, "size 4 to 3", 0.65, 0.85, func() { scale(ctx, cache.mc, 3) })
 	})
 
 	It("keeps about two thirds when one memcached of three restarts: its pod stays", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		victim := podsOf(ctx, cache.mc)[0]
-		address := addressOf(&victim)
+		victim := k8s.Pods(ctx, cache.mc)[0]
+		address := traffic.Address(&victim)
 		cache.keeps(ctx, "one memcached ends", 0.55, 0.78, func() {
 			// The command may end with the container that it ends.
-			_, _ = tryKubectl(ctx, "--namespace", victim.Namespace, "exec", victim.Name, "--", "sh", "-c", "kill 1")
+			_, _ = k8s.TryKubectl(ctx, "--namespace", victim.Namespace, "exec", victim.Name, "--", "sh", "-c", "kill 1")
 			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(&victim), &victim)).To(Succeed())
-				g.Expect(restartsOf(&victim)).To(BeEquivalentTo(1))
+				g.Expect(k8s.Reread(ctx, &victim)).To(Succeed())
+				g.Expect(clustertest.Restarts(&victim)).To(BeEquivalentTo(1))
 				g.Expect(victim.Status.ContainerStatuses[0].Ready).To(BeTrue())
 			}).Should(Succeed())
 		})
-		Expect(addressOf(&victim)).To(Equal(address))
+		Expect(traffic.Address(&victim)).To(Equal(address))
 	})
 
 	It("keeps about half when one pod of three is replaced: the new one has a new name", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		cache.keeps(ctx, "one pod is deleted", 0.38, 0.62, func() {
-			victim := podsOf(ctx, cache.mc)[0]
+			victim := k8s.Pods(ctx, cache.mc)[0]
 			Expect(k8s.Delete(ctx, &victim)).To(Succeed())
-			cache.untilGone(ctx, victim.Name)
+			Eventually(ctx, k8s.Object(cache.mc)).Should(HaveField("Status.Nodes", Not(ContainElement(victim.Name))))
 		})
 	})
 
 	It("is empty after a rolling change: every pod is replaced by one that starts empty", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		cache.keeps(ctx, "config.verbosity: 1", 0, 0, func() { verbosity(1)(ctx, cache.mc) })
+		cache.keeps(ctx, "config.verbosity: 1", 0, 0, func() { roll(ctx, cache.mc) })
 	})
 })
 
-// keepsAllAfter changes the Memcached in a way that must not touch any node.
+// The operator needs some permissions only for this: see permissions_test.go.
+var _ = Describe("Drift", func() {
+	const managedBy = "app.kubernetes.io/managed-by"
+
+	It("labels that are removed come back", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		before, pods := childrenOf(ctx, mc), k8s.Incarnations(ctx, mc)
+		for i, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
+			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
+			k8s.Change(ctx, object, func() { delete(object.GetLabels(), managedBy) })
+			Eventually(ctx, k8s.Object(object)).Should(HaveField("Labels", HaveKeyWithValue(managedBy, "memcached-operator")))
+			Expect(string(object.GetUID())).To(Equal(before[i].uid))
+		}
+		Expect(k8s.Incarnations(ctx, mc)).To(Equal(pods), "no pod is replaced or restarted")
+	})
+
+	It("a budget that is not wanted any more is deleted", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		k8s.Change(ctx, mc, func() { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(mc), &policyv1.PodDisruptionBudget{}))
+		}).Should(BeTrue())
+	})
+})
+
+var _ = Describe("A memcached that exits", func() {
+	It("is started again in the same pod, empty", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
+		pod := k8s.Pods(ctx, mc)[0]
+		Expect(k8s.NewClient(ctx, mc).Write(ctx, 10, 100)).To(Succeed())
+
+		ended := time.Now()
+		execute(ctx, &pod, "sh", "-c", "kill 1")
+
+		By("serving again at the same address")
+		Eventually(ctx, func(g Gomega) {
+			now := k8s.Pods(ctx, mc)
+			g.Expect(now).To(HaveLen(1))
+			g.Expect(now[0].UID).To(Equal(pod.UID))
+			g.Expect(clustertest.Restarts(&now[0])).To(BeEquivalentTo(1))
+			g.Expect(connectAndAsk(ctx, traffic.Address(&pod))).To(Succeed())
+		}).Should(Succeed())
+		AddReportEntry("An exited memcached", "served again after "+seconds(time.Since(ended)), ReportEntryVisibilityAlways)
+		k8s.UntilReady(ctx, mc)
+
+		By("without what it held, as any restart")
+		cache := k8s.NewClient(ctx, mc)
+		Expect(cache.Read(ctx, 10)).To(Equal(traffic.Hits{Keys: 10}))
+		clustertest.MustStore(ctx, cache, 10)
+	})
+})
+
+// keepsAllAfter edits the Memcached in a way that must not touch any node.
 func (c *filledCache) keepsAllAfter(ctx context.Context, title string, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
-	c.keepsAll(ctx, title, func() { change(ctx, c.mc, edit) })
+	c.keepsAll(ctx, title, func() { k8s.Change(ctx, c.mc, func() { edit(c.mc) }) })
 }
 
-// untilOperatorLooks waits until there is only one operator, the new one, and it has seen a change: an operator that has
-// nothing to do writes nothing, from which its having looked could be told.
-func (c *filledCache) untilOperatorLooks(ctx context.Context) {
+// untilOperatorReconciles waits until only the new operator is left and has followed a change. Without a change, it would write
+// nothing that proves a reconcile.
+func (c *filledCache) untilOperatorReconciles(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
-		var pods corev1.PodList
-		g.Expect(k8s.List(ctx, &pods, client.InNamespace(operatorNamespace))).To(Succeed())
-		g.Expect(pods.Items).To(HaveLen(1))
-		g.Expect(pods.Items[0].DeletionTimestamp).To(BeNil())
+		pods := operatorPods(ctx, g)
+		g.Expect(pods).To(HaveLen(1))
+		g.Expect(pods[0].DeletionTimestamp).To(BeNil())
 	}).Should(Succeed())
-	change(ctx, c.mc, func(mc *cachev1alpha1.Memcached) {
-		generation := cachev1alpha1.AnnotationValue(fmt.Sprint(mc.Generation))
-		mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/generation": generation}
+	k8s.Change(ctx, c.mc, func() {
+		generation := cachev1alpha1.AnnotationValue(fmt.Sprint(c.mc.Generation))
+		c.mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/generation": generation}
 	})
-	untilReady(ctx, c.mc)
+	k8s.UntilReady(ctx, c.mc)
 }

@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 const kustomization = "kustomization.yaml"
 
-// Every file of config/ is used by the kustomization.yaml of its folder or of another, and every file that one names
-// exists: what is not rendered would rot unseen.
+// A kustomization.yaml uses every file of config/, and every file that one names
+// exists: a file that is never rendered would rot unseen.
 func TestEveryFileIsReferenced(t *testing.T) {
 	referenced := map[string]bool{}
 	var files []string
@@ -57,7 +58,7 @@ func TestEveryFileIsReferenced(t *testing.T) {
 func namedBy(t *testing.T, path string) []string {
 	t.Helper()
 	var content types.Kustomization
-	if err := yaml.UnmarshalStrict([]byte(read(t, path)), &content); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, path)), &content); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	names := slices.Concat(content.Resources, content.Components, content.Configurations)
@@ -76,7 +77,7 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	names := map[string]bool{}
 	for _, file := range namedBy(t, filepath.Join(config("samples"), kustomization)) {
 		var sample cachev1alpha1.Memcached
-		if err := yaml.UnmarshalStrict([]byte(read(t, file)), &sample); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, file)), &sample); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
@@ -93,11 +94,11 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	}
 }
 
-// The sample of the tutorial says the size and nothing else.
+// The sample of the tutorial sets only the size.
 func TestSmallestSampleIsTheTutorials(t *testing.T) {
 	var sample, want map[string]any
 	file := filepath.Join(config("samples"), "cache_v1alpha1_memcached.yaml")
-	if err := yaml.Unmarshal([]byte(read(t, file)), &sample); err != nil {
+	if err := yaml.Unmarshal([]byte(repository.ReadFile(t, file)), &sample); err != nil {
 		t.Fatal(err)
 	}
 	want = map[string]any{
@@ -112,10 +113,10 @@ func TestSmallestSampleIsTheTutorials(t *testing.T) {
 // operator-sdk and kubebuilder read PROJECT; they refuse a layout that they do not know.
 func TestProjectMatchesTheAPI(t *testing.T) {
 	var got map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "PROJECT"))), &got); err != nil {
+	if err := yaml.Unmarshal([]byte(repository.Read(t, "PROJECT")), &got); err != nil {
 		t.Fatal(err)
 	}
-	module := strings.TrimPrefix(strings.SplitN(read(t, filepath.Join(root, "go.mod")), "\n", 2)[0], "module ")
+	module := strings.TrimPrefix(strings.SplitN(repository.Read(t, "go.mod"), "\n", 2)[0], "module ")
 	group, domain, _ := strings.Cut(cachev1alpha1.GroupVersion.Group, ".")
 	want := map[string]any{
 		"domain": domain,
@@ -141,16 +142,16 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 	}
 }
 
-// What is shipped names no folder of whoever wrote it.
+// No shipped file names a folder of its author.
 func TestNothingIsMachineSpecific(t *testing.T) {
 	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
 	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}
 	for _, dir := range []string{"config", "hack", ".ci"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(repository.Path(dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
-			relative, err := filepath.Rel(root, path)
+			relative, err := filepath.Rel(repository.Path(), path)
 			files = append(files, relative)
 			return err
 		})
@@ -159,7 +160,7 @@ func TestNothingIsMachineSpecific(t *testing.T) {
 		}
 	}
 	for _, file := range files {
-		if found := personal.FindString(read(t, filepath.Join(root, file))); found != "" {
+		if found := personal.FindString(repository.Read(t, file)); found != "" {
 			t.Errorf("%s holds %q", file, found)
 		}
 	}

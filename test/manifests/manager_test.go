@@ -4,34 +4,27 @@
 package manifests_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 func TestManagerPassesRestrictedPodSecurity(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 	for _, overlay := range []string{"default", "namespaced"} {
-		template := find[appsv1.Deployment](t, render(t, config(overlay)), "Deployment", manager).Spec.Template
-		result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec))
-		if !result.Allowed {
-			t.Errorf("config/%s: %s: %s", overlay, result.ForbiddenReason(), result.ForbiddenDetail())
-		}
+		t.Run(overlay, func(t *testing.T) {
+			all := repository.Render(t, config(overlay))
+			repository.MustBeRestricted(t, repository.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template)
+		})
 	}
 }
 
 func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
-	manager := container(t, render(t, config("default")))
+	manager := container(t, repository.Render(t, config("default")))
 	if readOnly := manager.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 		t.Error("the root file system is writable")
 	}
@@ -46,9 +39,9 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	}
 }
 
-// Go must begin to save memory before the limit ends the process, but not long before.
+// Go must begin to save memory before the limit kills the process, but not long before.
 func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
-	all := render(t, config("default"))
+	all := repository.Render(t, config("default"))
 	soft := resource.MustParse(strings.TrimSuffix(env(t, all, "GOMEMLIMIT").Value, "B"))
 	limits := container(t, all).Resources.Limits
 	hard := limits.Memory()
@@ -58,9 +51,9 @@ func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 }
 
 func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
-	main := read(t, filepath.Join(root, "main.go"))
+	main := repository.Read(t, "main.go")
 	for _, overlay := range []string{"default", "namespaced"} {
-		for _, arg := range container(t, render(t, config(overlay))).Args {
+		for _, arg := range container(t, repository.Render(t, config(overlay))).Args {
 			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 			if !strings.Contains(main, "\""+name+"\"") {
 				t.Errorf("config/%s passes %s, which main.go does not define", overlay, arg)
@@ -70,7 +63,7 @@ func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
 }
 
 func TestImagesArePinned(t *testing.T) {
-	all := render(t, config("default"))
+	all := repository.Render(t, config("default"))
 	tagged := regexp.MustCompile(`^[^@ ]+/[^@ :]+:v?\d+\.\d+\.\d+$`)
 	for _, image := range []string{container(t, all).Image, env(t, all, "RELATED_IMAGE_MEMCACHED").Value} {
 		if !tagged.MatchString(image) {
@@ -80,17 +73,10 @@ func TestImagesArePinned(t *testing.T) {
 }
 
 func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
-	makefile := read(t, filepath.Join(root, "Makefile"))
-	variable := func(name string) string {
-		match := regexp.MustCompile(`(?m)^` + name + ` \?= (.*)$`).FindStringSubmatch(makefile)
-		if match == nil {
-			t.Fatalf("the Makefile does not define %s", name)
-		}
-		return match[1]
-	}
+	variable := func(name string) string { return repository.Variable(t, name) }
 	want := strings.NewReplacer("$(IMAGE_TAG_BASE)", variable("IMAGE_TAG_BASE"), "$(VERSION)", variable("VERSION")).
 		Replace(variable("IMG"))
-	if got := container(t, render(t, config("default"))).Image; got != want {
+	if got := container(t, repository.Render(t, config("default"))).Image; got != want {
 		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
 	}
 }

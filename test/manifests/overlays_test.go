@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 func TestDefaultInstallsExactly(t *testing.T) {
@@ -45,14 +47,14 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding memcached-operator-services",
 		"ValidatingAdmissionPolicyBinding memcached-operator-writes",
 	}
-	if diff := cmp.Diff(want, render(t, config("default")).names()); diff != "" {
+	if diff := cmp.Diff(want, repository.Render(t, config("default")).Names()); diff != "" {
 		t.Errorf("config/default (-want +got):\n%s", diff)
 	}
 }
 
-// The format of bundles has no place for policies: OLM refuses a bundle with one.
+// Bundles cannot contain policies: OLM refuses a bundle with one.
 func TestBundlesHaveNoPolicy(t *testing.T) {
-	for _, name := range render(t, config("manifests")).names() {
+	for _, name := range repository.Render(t, config("manifests")).Names() {
 		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
 			t.Errorf("config/manifests has %s", name)
 		}
@@ -68,8 +70,8 @@ func TestNamespacedInstallsExactly(t *testing.T) {
 		"RoleBinding memcached-operator-manager-rolebinding",
 		"ServiceAccount memcached-operator-controller-manager",
 	}
-	all := render(t, config("namespaced"))
-	if diff := cmp.Diff(want, all.names()); diff != "" {
+	all := repository.Render(t, config("namespaced"))
+	if diff := cmp.Diff(want, all.Names()); diff != "" {
 		t.Errorf("config/namespaced (-want +got):\n%s", diff)
 	}
 	for _, object := range all {
@@ -80,7 +82,7 @@ func TestNamespacedInstallsExactly(t *testing.T) {
 }
 
 func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
-	all := render(t, config("namespaced"))
+	all := repository.Render(t, config("namespaced"))
 	want := corev1.EnvVar{
 		Name:      "WATCH_NAMESPACE",
 		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
@@ -89,7 +91,7 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 		t.Errorf("WATCH_NAMESPACE (-want +got):\n%s", diff)
 	}
 	want = corev1.EnvVar{Name: "WATCH_NAMESPACE"}
-	if diff := cmp.Diff(want, env(t, render(t, config("default")), "WATCH_NAMESPACE")); diff != "" {
+	if diff := cmp.Diff(want, env(t, repository.Render(t, config("default")), "WATCH_NAMESPACE")); diff != "" {
 		t.Errorf("WATCH_NAMESPACE of config/default (-want +got):\n%s", diff)
 	}
 	if args := container(t, all).Args; !slices.Contains(args, "--metrics-bind-address=0") {
@@ -97,13 +99,15 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// Everything that points at something by name or label must find it after prefixes and patches.
+// Every reference by name or label must still resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
-	for name, all := range map[string]objects{
-		"default": render(t, config("default")), "namespaced": render(t, config("namespaced")), "optional": withOptional(t),
+	for name, all := range map[string]repository.Objects{
+		"default":    repository.Render(t, config("default")),
+		"namespaced": repository.Render(t, config("namespaced")),
+		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
-			names := all.names()
+			names := all.Names()
 			for _, object := range all {
 				for _, reference := range references(object) {
 					if !slices.Contains(names, reference) {
@@ -139,10 +143,10 @@ func references(object *unstructured.Unstructured) []string {
 
 func TestMetricsReachTheOperator(t *testing.T) {
 	all := withOptional(t)
-	template := find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
-	service := find[corev1.Service](t, all, "Service", manager+"-metrics-service")
-	policy := find[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "memcached-operator-allow-metrics-traffic")
-	monitor := find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+	template := repository.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
+	service := repository.Find[corev1.Service](t, all, "Service", manager+"-metrics-service")
+	policy := repository.Find[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "memcached-operator-allow-metrics-traffic")
+	monitor := repository.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
 
 	selectors := map[string]map[string]string{
 		"Service": service.Spec.Selector, "NetworkPolicy": policy.Spec.PodSelector.MatchLabels,
@@ -175,7 +179,7 @@ func TestMetricsReachTheOperator(t *testing.T) {
 }
 
 func TestNamespaceIsRestricted(t *testing.T) {
-	object := find[metav1.PartialObjectMetadata](t, render(t, config("default")), "Namespace", namespace)
+	object := repository.Find[metav1.PartialObjectMetadata](t, repository.Render(t, config("default")), "Namespace", namespace)
 	if level := object.Labels["pod-security.kubernetes.io/enforce"]; level != "restricted" {
 		t.Errorf("the namespace enforces %q, want restricted", level)
 	}

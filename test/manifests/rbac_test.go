@@ -10,14 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // permissions are verbs by API group and resource, or by URL.
 type permissions map[string]string
 
-func permissionsOf(t *testing.T, all objects, kind, name string) permissions {
+func permissionsOf(t *testing.T, all repository.Objects, kind, name string) permissions {
 	t.Helper()
-	role := find[rbacv1.ClusterRole](t, all, kind, name) // a Role has the same rules
+	role := repository.Find[rbacv1.ClusterRole](t, all, kind, name) // a Role has the same rules
 	got := permissions{}
 	add := func(key string, verbs []string) {
 		verbs = append(strings.Fields(got[key]), verbs...)
@@ -41,8 +43,8 @@ func permissionsOf(t *testing.T, all objects, kind, name string) permissions {
 	return got
 }
 
-// These are all permissions of the operator. Nothing is deleted but PodDisruptionBudgets and NetworkPolicies, no Secret is read, and nothing
-// has a wildcard: whoever adds a line here should know why.
+// These are all permissions of the operator. It deletes only PodDisruptionBudgets and NetworkPolicies and reads no Secret, and
+// no permission has a wildcard. A new line needs a reason.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":            "list watch",
 	"cache.example.com/memcacheds/status":     "patch",
@@ -83,9 +85,9 @@ func TestPermissions(t *testing.T) {
 		},
 	}
 	for overlay, roles := range tests {
-		all := render(t, config(overlay))
+		all := repository.Render(t, config(overlay))
 		rendered := 0
-		for _, name := range all.names() {
+		for _, name := range all.Names() {
 			if strings.HasPrefix(name, "Role ") || strings.HasPrefix(name, "ClusterRole ") {
 				rendered++
 			}
@@ -102,10 +104,10 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// The tables above say it, and this says it in words that do not change with them.
+// The same as the tables above, in words that do not change with them.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyPolicies(t *testing.T) {
 	for _, role := range []string{"manager-role", "metrics-auth-role"} {
-		for on, verbs := range permissionsOf(t, render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
+		for on, verbs := range permissionsOf(t, repository.Render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
 			switch {
 			case strings.Contains(on+verbs, "*"):
 				t.Errorf("%s: %q %q has a wildcard", role, on, verbs)
@@ -121,9 +123,9 @@ func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyPolicies(t *testing.T) {
 }
 
 func TestUserRolesAreAggregated(t *testing.T) {
-	all := render(t, config("default"))
+	all := repository.Render(t, config("default"))
 	for role, into := range map[string]string{"admin": "admin", "editor": "edit", "viewer": "view"} {
-		labels := find[rbacv1.ClusterRole](t, all, "ClusterRole", "memcached-operator-memcached-"+role+"-role").Labels
+		labels := repository.Find[rbacv1.ClusterRole](t, all, "ClusterRole", "memcached-operator-memcached-"+role+"-role").Labels
 		if labels["rbac.authorization.k8s.io/aggregate-to-"+into] != "true" {
 			t.Errorf("the role %s is not aggregated into %s: %v", role, into, labels)
 		}

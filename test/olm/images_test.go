@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// imageList is the file that users mirror images by.
+// imageList is the file from which users mirror images.
 const imageList = "docs/operations/images.txt"
 
 // content returns a file of the repository.
@@ -35,7 +35,7 @@ func listed(list string) []string {
 	return images
 }
 
-// TestBundleNamesListedImagesOnly finds every image that the bundle and the catalog name in the list.
+// TestBundleNamesListedImagesOnly proves that the list has every image that the bundle and the catalog name.
 func TestBundleNamesListedImagesOnly(t *testing.T) {
 	images := listed(content(t, imageList))
 	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
@@ -46,7 +46,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	} {
 		found := named.FindAllStringSubmatch(content(t, path), -1)
 		if len(found) == 0 {
-			t.Errorf("%s names no image: mend this test", path)
+			t.Errorf("%s names no image: fix this test", path)
 		}
 		for _, match := range found {
 			if !slices.Contains(images, match[1]) {
@@ -56,7 +56,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	}
 }
 
-// TestToolsHaveOneVersion holds the list against the modules that the tools are built from.
+// TestToolsHaveOneVersion compares the list with the modules that the tools are built from.
 func TestToolsHaveOneVersion(t *testing.T) {
 	images := listed(content(t, imageList))
 	modules := content(t, "hack/olm/go.mod")

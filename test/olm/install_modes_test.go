@@ -6,6 +6,7 @@
 package olm
 
 import (
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -16,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The namespaces of a story: one has the operator.
+// The namespaces of a story. The operator is in its own.
 const (
 	own = iota
 	first
@@ -29,7 +30,7 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 		beginStory(ctx)
 		namespaces := make([]string, numberOfNamespaces)
 		for i := range namespaces {
-			namespaces[i] = newNamespace(ctx, "restricted")
+			namespaces[i] = k8s.NewNamespace(ctx)
 		}
 		newCatalog(ctx, catalogImage)
 		var scope []string
@@ -42,16 +43,14 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 
 		var caches []*cachev1alpha1.Memcached
 		for _, namespace := range namespaces {
-			caches = append(caches, createMemcached(ctx, namespace, 1))
+			caches = append(caches, k8s.CreateMemcached(ctx, namespace, 1))
 		}
-		in := map[int]bool{}
 		for _, i := range served {
-			in[i] = true
-			untilReady(ctx, caches[i])
-			mustServe(ctx, caches[i], 100)
+			k8s.UntilReady(ctx, caches[i])
+			k8s.MustServe(ctx, caches[i], 100)
 		}
 		for i, mc := range caches {
-			if !in[i] {
+			if !slices.Contains(served, i) {
 				mustBeUntouched(ctx, mc, namespaces[own])
 			}
 		}
@@ -63,17 +62,17 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
-// mustBeUntouched fails if the operator has done something for a Memcached, or could.
+// mustBeUntouched fails if the operator has reconciled a Memcached, or has the permissions to.
 func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators string) {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
 	Expect(mc.Status).To(Equal(cachev1alpha1.MemcachedStatus{}))
-	Expect(kubectl(ctx, "get", "deployment,service,poddisruptionbudget,pod", "--namespace", mc.Namespace,
+	Expect(k8s.Kubectl(ctx, "get", "deployment,service,poddisruptionbudget,pod", "--namespace", mc.Namespace,
 		"--selector", "app.kubernetes.io/instance="+mc.Name, "--output=name")).To(BeEmpty())
 	if mc.Namespace == operators {
 		return // OLM also grants the permissions where the operator is
 	}
-	answer, err := run(ctx, repository, "kubectl", "auth", "can-i", "patch", "deployments.apps", "--namespace", mc.Namespace,
+	answer, err := k8s.TryKubectl(ctx, "auth", "can-i", "patch", "deployments.apps", "--namespace", mc.Namespace,
 		"--as", "system:serviceaccount:"+operators+":"+operatorDeployment)
 	Expect(err).To(HaveOccurred())
 	Expect(answer).To(HavePrefix("no"))

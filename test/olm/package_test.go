@@ -16,27 +16,23 @@ import (
 	. "github.com/onsi/gomega"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
-	// packageName names the package, and all that the stories make for it.
+	// packageName names the package, and everything that the stories create for it.
 	packageName = "memcached-operator"
 	// olmNamespace is where OLM runs. Its catalogs are for all namespaces.
 	olmNamespace = "olm"
-	// operatorDeployment is what the bundle deploys.
+	// operatorDeployment is the Deployment in the bundle.
 	operatorDeployment = "memcached-operator-controller-manager"
 )
 
 // versionName is the name of the ClusterServiceVersion of a version.
 func versionName(version string) string { return packageName + ".v" + version }
 
-// newCatalog makes a catalog of an image, and waits until it serves. It goes with the story.
+// newCatalog creates a catalog from an image, and waits until it serves. It is deleted with the spec.
 func newCatalog(ctx context.Context, image string) {
 	GinkgoHelper()
 	catalog := &operatorsv1alpha1.CatalogSource{
@@ -49,7 +45,7 @@ func newCatalog(ctx context.Context, image string) {
 	Expect(k8s.Create(ctx, catalog)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, catalog)).To(Succeed()) })
 	Eventually(ctx, func() (string, error) {
-		err := k8s.Get(ctx, client.ObjectKeyFromObject(catalog), catalog)
+		err := k8s.Reread(ctx, catalog)
 		if state := catalog.Status.GRPCConnectionState; state != nil {
 			return state.LastObservedState, err
 		}
@@ -62,12 +58,10 @@ func release(ctx context.Context, image string) {
 	GinkgoHelper()
 	catalog := &operatorsv1alpha1.CatalogSource{}
 	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: olmNamespace, Name: packageName}, catalog)).To(Succeed())
-	before := catalog.DeepCopy()
-	catalog.Spec.Image = image
-	Expect(k8s.Patch(ctx, catalog, client.MergeFrom(before))).To(Succeed())
+	k8s.Change(ctx, catalog, func() { catalog.Spec.Image = image })
 }
 
-// newScope makes an OperatorGroup: operators in its namespace serve the target namespaces, or all if there are none.
+// newScope creates an OperatorGroup: operators in its namespace serve the target namespaces, or all if none is given.
 func newScope(ctx context.Context, namespace string, targets ...string) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &operatorsv1.OperatorGroup{
@@ -89,12 +83,6 @@ func subscribe(ctx context.Context, namespace, channel string, approval operator
 	Expect(k8s.Create(ctx, &operatorsv1alpha1.Subscription{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: packageName}, Spec: spec,
 	})).To(Succeed())
-}
-
-// subscription returns the Subscription of a namespace.
-func subscription(ctx context.Context, namespace string) (*operatorsv1alpha1.Subscription, error) {
-	sub := &operatorsv1alpha1.Subscription{}
-	return sub, k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: packageName}, sub)
 }
 
 // untilPlanned waits until OLM has planned the installation of a version, and returns the plan.
@@ -120,60 +108,49 @@ func untilPlanned(ctx context.Context, namespace, version string) *operatorsv1al
 // approve approves a plan, as an administrator does.
 func approve(ctx context.Context, plan *operatorsv1alpha1.InstallPlan) {
 	GinkgoHelper()
-	before := plan.DeepCopy()
-	plan.Spec.Approved = true
-	Expect(k8s.Patch(ctx, plan, client.MergeFrom(before))).To(Succeed())
+	k8s.Change(ctx, plan, func() { plan.Spec.Approved = true })
 }
 
-// installed returns the versions of the operator in a namespace with their phases.
-func installed(ctx context.Context, namespace string) (map[string]operatorsv1alpha1.ClusterServiceVersionPhase, error) {
+// phases are the phases of ClusterServiceVersions by version.
+type phases map[string]operatorsv1alpha1.ClusterServiceVersionPhase
+
+// installed returns the versions of the operator in a namespace.
+func installed(ctx context.Context, namespace string) (phases, error) {
 	var versions operatorsv1alpha1.ClusterServiceVersionList
 	err := k8s.List(ctx, &versions, client.InNamespace(namespace))
-	phases := map[string]operatorsv1alpha1.ClusterServiceVersionPhase{}
+	found := phases{}
 	for _, csv := range versions.Items {
-		// In the other namespaces that an operator serves, OLM makes copies to show it.
+		// OLM copies it to the other namespaces that the operator serves.
 		if !csv.IsCopied() {
-			phases[csv.Spec.Version.String()] = csv.Status.Phase
+			found[csv.Spec.Version.String()] = csv.Status.Phase
 		}
 	}
-	return phases, err
+	return found, err
 }
 
 // untilInstalled waits until a version is installed, and no other.
 func untilInstalled(ctx context.Context, namespace, version string) {
 	GinkgoHelper()
 	begin := time.Now()
-	Eventually(ctx, func() (map[string]operatorsv1alpha1.ClusterServiceVersionPhase, error) {
-		return installed(ctx, namespace)
-	}).Should(Equal(map[string]operatorsv1alpha1.ClusterServiceVersionPhase{version: operatorsv1alpha1.CSVPhaseSucceeded}))
+	Eventually(ctx, installed).WithArguments(namespace).Should(Equal(phases{version: operatorsv1alpha1.CSVPhaseSucceeded}))
 	AddReportEntry(fmt.Sprintf("%s installed after %s", version, time.Since(begin).Round(time.Second)))
 }
 
-// uninstall removes the operator as the documentation says: the Subscription, the ClusterServiceVersion, and the rest of the
-// namespace's part. The definition stays, and so do all caches.
+// uninstall removes the operator as the documentation says: Subscription, ClusterServiceVersion and OperatorGroup. The definition
+// and all caches stay.
 func uninstall(ctx context.Context, namespace, version string) {
 	GinkgoHelper()
-	kubectl(ctx, "delete", "--namespace", namespace, "--timeout=1m",
+	k8s.Kubectl(ctx, "delete", "--namespace", namespace, "--timeout=1m",
 		"subscription/"+packageName, "clusterserviceversion/"+versionName(version), "operatorgroup/"+packageName)
-	Eventually(ctx, func() ([]corev1.Pod, error) {
-		var pods corev1.PodList
-		err := k8s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"control-plane": "controller-manager"})
-		return pods.Items, err
-	}).Should(BeEmpty(), "pods of the operator")
+	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// removeDefinition deletes the definition of Memcached, and with it every cache.
-func removeDefinition(ctx context.Context) {
-	GinkgoHelper()
-	kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
-}
-
-// removeRest deletes what OLM leaves: its own record of the operator in a namespace.
+// removeRest deletes what OLM leaves behind: its own record of the operator.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
-	// OLM makes the record anew as long as there is anything that it lists.
+	// OLM recreates the record as long as anything exists that it lists.
 	Eventually(ctx, func() []string {
-		kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
+		k8s.Kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
 		return remains(ctx)
 	}).Should(BeEmpty())
 }
@@ -181,42 +158,26 @@ func removeRest(ctx context.Context) {
 // definition is the name of the CustomResourceDefinition.
 const definition = "memcacheds.cache.example.com"
 
-// remains returns what the cluster has of the operator outside of namespaces.
+// remains returns the objects of the operator that are in no namespace.
 func remains(ctx context.Context) []string {
 	GinkgoHelper()
-	var found []string
-	for _, kind := range []schema.GroupVersionKind{
-		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"),
-		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
-		rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
-		operatorsv1.GroupVersion.WithKind("Operator"),
-	} {
-		var all metav1.PartialObjectMetadataList
-		all.SetGroupVersionKind(kind)
-		Expect(k8s.List(ctx, &all)).To(Succeed())
-		for i := range all.Items {
-			if name := all.Items[i].Name; strings.Contains(name, "memcached") {
-				found = append(found, kind.Kind+" "+name)
-			}
-		}
-	}
-	return found
+	return k8s.Remains(ctx, operatorsv1.GroupVersion.WithKind("Operator"))
 }
 
-// left returns what a namespace has that neither Kubernetes puts into each nor is the operator's lease, which no owner
-// removes: the next operator there takes it over.
+// left returns all objects in a namespace, except those that Kubernetes puts into each and the operator's lease, which the next
+// operator there takes over.
 func left(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	var kinds []string
-	for kind := range strings.FieldsSeq(kubectl(ctx, "api-resources", "--namespaced", "--verbs=list,delete", "--output=name")) {
+	for kind := range strings.FieldsSeq(k8s.Kubectl(ctx, "api-resources", "--namespaced", "--verbs=list,delete", "--output=name")) {
 		if !strings.HasPrefix(kind, "events") && kind != "endpoints" {
 			kinds = append(kinds, kind)
 		}
 	}
-	return slices.DeleteFunc(strings.Fields(kubectl(ctx, "get", strings.Join(kinds, ","), "--namespace", namespace, "--output=name")),
-		func(name string) bool {
-			return slices.Contains([]string{
-				"configmap/kube-root-ca.crt", "serviceaccount/default", "lease.coordination.k8s.io/memcached-operator.cache.example.com",
-			}, name)
-		})
+	objects := strings.Fields(k8s.Kubectl(ctx, "get", strings.Join(kinds, ","), "--namespace", namespace, "--output=name"))
+	return slices.DeleteFunc(objects, func(name string) bool {
+		return slices.Contains([]string{
+			"configmap/kube-root-ca.crt", "serviceaccount/default", "lease.coordination.k8s.io/memcached-operator.cache.example.com",
+		}, name)
+	})
 }

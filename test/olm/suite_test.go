@@ -13,23 +13,17 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment says what is tested: the variables of the Makefile of the same names.
+// The environment names the subject of the tests, with the variables of the Makefile.
 var (
 	version       = os.Getenv("VERSION")
 	nextVersion   = os.Getenv("NEXT_VERSION")
@@ -38,8 +32,8 @@ var (
 	catalogImage  = os.Getenv("CATALOG_IMG")
 )
 
-// k8s is the client of the suite, an administrator of the cluster.
-var k8s client.WithWatch
+// k8s is the cluster, as its administrator sees it.
+var k8s *clustertest.Cluster
 
 func TestOLM(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -47,33 +41,33 @@ func TestOLM(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(2 * time.Minute)
-	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	for _, variable := range []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"} {
-		Expect(os.Getenv(variable)).NotTo(BeEmpty(), "%s is not set: run make test-olm", variable)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme,
-		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme, operatorsv2.AddToScheme,
-	} {
-		Expect(add(scheme)).To(Succeed())
-	}
-	config, err := ctrl.GetConfig()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	k8s, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	witnessImages(ctx)
+	k8s = clustertest.Connect("make test-olm", []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"},
+		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme, operatorsv2.AddToScheme)
+	k8s.Diagnostics = diagnostics
+	recordImages(ctx)
 })
 
-// beginStory comes first in every story: it begins on a cluster that has nothing of the operator, and leaves it like that.
+// diagnostics print objects, conditions, events and logs after a failure.
+func diagnostics(namespace string) []string {
+	return []string{
+		"get --namespace " + namespace +
+			" memcached,deployment,pod,job,subscription,installplan,clusterserviceversion,operatorgroup -o wide",
+		"describe --namespace " + namespace + " subscription,clusterserviceversion,memcached,pod",
+		"events --namespace " + namespace,
+		"logs --namespace " + namespace + " --selector control-plane=controller-manager --prefix --tail=100",
+		"get --namespace " + olmNamespace + " catalogsource,job,pod -o wide",
+		"logs --namespace " + olmNamespace + " deployment/catalog-operator --tail=50",
+		"logs --namespace " + olmNamespace + " deployment/olm-operator --tail=50",
+	}
+}
+
+// beginStory begins every story on a cluster without any part of the operator, and leaves it so.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		removeDefinition(ctx)
+		// With the definition, every cache is deleted.
+		k8s.Kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 		removeRest(ctx)
 	})
 }

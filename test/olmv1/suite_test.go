@@ -12,24 +12,18 @@ package olmv1
 import (
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The versions of the checkout and after it: the variables of the Makefile of the same names.
+// The version of the checkout and the next one, from the variables of the Makefile of the same names.
 var version, nextVersion = os.Getenv("VERSION"), os.Getenv("NEXT_VERSION")
 
-// k8s is the client of the suite, an administrator of the cluster.
-var k8s client.Client
+// k8s is the cluster, as its administrator sees it.
+var k8s *clustertest.Cluster
 
 func TestOLMV1(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -37,22 +31,19 @@ func TestOLMV1(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	SetDefaultEventuallyTimeout(2 * time.Minute)
-	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	for _, variable := range []string{"VERSION", "NEXT_VERSION"} {
-		Expect(os.Getenv(variable)).NotTo(BeEmpty(), "%s is not set: run make test-olm-v1", variable)
-	}
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme,
-	} {
-		Expect(add(scheme)).To(Succeed())
-	}
-	config, err := ctrl.GetConfig()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	k8s, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
+	k8s = clustertest.Connect("make test-olm-v1", []string{"VERSION", "NEXT_VERSION"})
+	k8s.Diagnostics = diagnostics
 	apply(ctx, documented("Namespace"))
 })
+
+// diagnostics print objects, conditions, events and logs after a failure.
+func diagnostics(string) []string {
+	return []string{
+		"describe clustercatalogs,clusterextensions",
+		"get all,memcacheds --all-namespaces --output=wide",
+		"events --all-namespaces",
+		"logs --namespace=" + operatorNamespace + " " + operatorDeployment + " --tail=100",
+		"logs --namespace=olmv1-system deployment/catalogd-controller-manager --tail=50",
+		"logs --namespace=olmv1-system deployment/operator-controller-controller-manager --tail=50",
+	}
+}

@@ -6,14 +6,18 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // tailLines is how many lines of its log a process shows when it exits unexpectedly.
@@ -116,4 +120,29 @@ func (p *Process) Tail(lines int) string {
 	}
 	all := strings.Split(strings.TrimRight(string(log), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// UntilServing waits until a GET of the URL answers 200 OK. It polls, since readiness cannot be watched. The end of the process
+// ends the wait.
+func (p *Process) UntilServing(ctx context.Context, url string, period, timeout time.Duration) error {
+	serving := func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.Done():
+			return false, p.Err()
+		default:
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			return false, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	}
+	if err := wait.PollUntilContextTimeout(ctx, period, timeout, true, serving); err != nil {
+		return fmt.Errorf("waiting for %s to be ready: %w", p.spec.Name, err)
+	}
+	return nil
 }

@@ -4,6 +4,8 @@
 package process_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,5 +81,29 @@ func TestStartReportsMissingCommand(t *testing.T) {
 	_, err := process.Start(process.Spec{Name: "it", Path: "/does/not/exist", LogFile: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.HasPrefix(err.Error(), "starting it: ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestUntilServing(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if requests++; requests < 3 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	p := start(t, "while :; do sleep 0.01; done")
+	if err := p.UntilServing(t.Context(), server.URL, time.Millisecond, 10*time.Second); err != nil || requests != 3 {
+		t.Errorf("got %v after %d requests, want 3", err, requests)
+	}
+	if err := p.UntilServing(t.Context(), "http://127.0.0.1:0", time.Millisecond, 10*time.Millisecond); err == nil {
+		t.Error("nothing listens, got no error")
+	}
+	if err := p.Stop(10 * time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := p.UntilServing(t.Context(), server.URL, time.Millisecond, time.Minute); err == nil ||
+		!strings.Contains(err.Error(), "ended") {
+		t.Errorf("it has ended, got %v", err)
 	}
 }

@@ -18,16 +18,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bundle is what the tests look at.
+// bundle is the bundle under test.
 type bundle struct {
 	csv     *operatorsv1alpha1.ClusterServiceVersion
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	objects []*unstructured.Unstructured
-	// needed are the permissions that the sources say the operator needs.
+	// needed are the permissions that the operator needs according to the sources.
 	needed permissionsOf
 }
 
-// load reads the bundle in a folder, and what the project's folder config says of permissions.
+// load reads the bundle in a folder, and the permissions from the project's folder config.
 func load(folder, config string) (*bundle, error) {
 	loaded, err := manifests.GetBundleFromDir(folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func load(folder, config string) (*bundle, error) {
 
 // permissionsOf are the rules that the operator needs.
 type permissionsOf struct {
-	// namespaced are needed where there are caches, cluster for the whole cluster.
+	// namespaced are needed in the namespaces of caches, cluster in the whole cluster.
 	namespaced, cluster []rbacv1.PolicyRule
 }
 
@@ -78,7 +78,7 @@ func containersOf(pod corev1.PodTemplateSpec) []corev1.Container {
 	return append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...)
 }
 
-// ships says whether the bundle has an object of that kind and name.
+// ships reports whether the bundle has an object of that kind and name.
 func (b *bundle) ships(kind, name string) bool {
 	for _, object := range b.objects {
 		if object.GetKind() == kind && object.GetName() == name {

@@ -13,13 +13,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// foreign are fields whose inner fields belong to Kubernetes, which describes them.
+// foreign are fields whose inner fields Kubernetes defines and describes.
 var foreign = []string{
 	"scheduling.affinity", "scheduling.tolerations", "scheduling.topologySpreadConstraints", "conditions",
 }
 
-// descriptors finds fields of the API that have no descriptor, and descriptors of fields that do not exist or that a console
-// could not show.
+// descriptors finds fields of the API without a descriptor, and descriptors of missing fields or that a console could not show.
 func descriptors(b *bundle) []string {
 	var wrong []string
 	for _, crd := range b.crds {

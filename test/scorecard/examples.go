@@ -24,8 +24,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// examples finds examples that a user could not create: the API does not know a field, the schema or one of its rules
-// refuses it, or the operator cannot make objects of it. Each has a description.
+// examples finds examples that a user could not create: the API does not know a field, the schema or one of its rules refuses
+// it, or the operator cannot make objects from it. Each example needs a description.
 func examples(b *bundle) []string {
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(b.csv.Annotations["alm-examples"]), &all); err != nil {
@@ -55,7 +55,7 @@ func examples(b *bundle) []string {
 	return wrong
 }
 
-// tryExample does with an example what the API server and the operator would do, and returns its name.
+// tryExample handles an example as the API server and the operator would, and returns its name.
 func tryExample(b *bundle, text []byte) (string, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {
@@ -85,7 +85,7 @@ func tryExample(b *bundle, text []byte) (string, error) {
 		return mc.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
 	}
 	if len(objects) == 0 {
-		return mc.Name, errors.New("the operator makes nothing of it")
+		return mc.Name, errors.New("the operator makes nothing from it")
 	}
 	return mc.Name, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 )
 
-// tests are what scorecard's configuration names, each with what it finds wrong.
+// tests are the tests that scorecard's configuration names. Each returns its findings.
 var tests = map[string]func(*bundle) []string{
 	"descriptors": descriptors,
 	"examples":    examples,
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run runs the test that the arguments name and prints its result, as scorecard expects it.
+// run runs the test that the arguments name and prints the result in the format of scorecard.
 func run(args []string, output io.Writer) error {
 	flags := flag.NewFlagSet("scorecard", flag.ContinueOnError)
 	folder := flags.String("bundle", "/bundle", "the folder of the bundle")

@@ -13,8 +13,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// permissions finds differences between what the bundle grants to the operator and what config/ says that it needs, and
-// whatever the bundle grants to others.
+// permissions finds differences between the permissions that the bundle grants to the operator and those in config/, and any
+// grants to others.
 func permissions(b *bundle) []string {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	wrong := compareRules("the operator's permissions in namespaces", b.needed.namespaced, granted(strategy.Permissions))
@@ -53,7 +53,7 @@ func compareRules(of string, needed, granted []rbacv1.PolicyRule) []string {
 	return wrong
 }
 
-// verbs takes rules apart: each verb on each resource or URL.
+// verbs splits rules into single verbs on a resource or URL.
 func verbs(rules []rbacv1.PolicyRule) map[string]bool {
 	all := map[string]bool{}
 	for _, rule := range rules {

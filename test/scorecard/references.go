@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// references finds what the bundle refers to without shipping it: a pod would never start, or would crash.
+// references finds references to objects that the bundle does not ship: a pod would never start, or would crash.
 func references(b *bundle) []string {
 	var wrong []string
 	for name, pod := range b.pods() {
@@ -79,7 +79,7 @@ func needVariables(container corev1.Container, need func(kind, name string, opti
 	}
 }
 
-// needVolume calls need with the objects that a volume is made of.
+// needVolume calls need with the objects that a volume shows.
 func needVolume(volume corev1.Volume, need func(kind, name string, optional *bool)) {
 	if volume.Secret != nil {
 		need("Secret", volume.Secret.SecretName, volume.Secret.Optional)
@@ -103,8 +103,8 @@ func needVolume(volume corev1.Volume, need func(kind, name string, optional *boo
 	}
 }
 
-// unmountedFiles returns the arguments that name a file outside of every volume: bundles whose manager wants a certificate
-// that nobody mounts crash that way.
+// unmountedFiles returns the arguments that name a file outside of every volume, such as a certificate that is not mounted: the
+// manager would crash.
 func unmountedFiles(pod corev1.PodTemplateSpec) []string {
 	var missing []string
 	for _, container := range containersOf(pod) {
@@ -123,7 +123,7 @@ func unmountedFiles(pod corev1.PodTemplateSpec) []string {
 	return missing
 }
 
-// makesServiceAccount says whether OLM makes a service account for the bundle.
+// makesServiceAccount reports whether OLM creates a service account for the bundle.
 func (b *bundle) makesServiceAccount(name string) bool {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	for _, permissions := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {

@@ -38,7 +38,7 @@ func TestTheBundlePasses(t *testing.T) {
 	}
 }
 
-// What scorecard runs is what there is.
+// Scorecard runs every test.
 func TestTheConfigurationOfScorecardNamesEveryTest(t *testing.T) {
 	text, err := os.ReadFile(folder + "/tests/scorecard/config.yaml")
 	if err != nil {

@@ -14,10 +14,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, less that of a mirror: any registry may be one. Tags and digests
-// are left out, since stand-ins have others.
+// repositoryOf returns the path of an image in its registry, without that of a mirror. It leaves out tags and digests, since
+// stand-ins have others.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")
@@ -25,15 +27,14 @@ func repositoryOf(image string) string {
 	return strings.TrimPrefix(path, "mirror/")
 }
 
-// witnessImages notes the images of all pods of the stories, and fails the suite in the end if one is not in the list.
-func witnessImages(ctx context.Context) {
+// recordImages records the images of all pods of the stories. Images that are not in the list fail the suite at its end.
+func recordImages(ctx context.Context) {
 	GinkgoHelper()
 	var known []string
-	for _, image := range listed(read(imageList)) {
+	for _, image := range listed(clustertest.Read(imageList)) {
 		known = append(known, repositoryOf(image))
 	}
-	watcher, err := k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{})
-	Expect(err).NotTo(HaveOccurred())
+	watcher := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}))
 	seen := map[string]bool{}
 	var watching sync.WaitGroup
 	watching.Go(func() {

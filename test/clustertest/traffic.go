@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// Servers returns the nodes in the status of a Memcached as clients use them.
+func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
+	GinkgoHelper()
+	return Must(traffic.Servers(ctx, c, mc.Namespace, mc.Status.Nodes))
+}
+
+// NewClient returns a client of all nodes of a Memcached.
+func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
+	GinkgoHelper()
+	return c.NewClientOf(c.Servers(ctx, mc)...)
+}
+
+// NewClientOf returns a client of these servers. Its connections are closed when the spec ends, or the container if that made it;
+// if it is used later, it connects again.
+func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
+	GinkgoHelper()
+	cache := traffic.NewClient(Must(traffic.NewRing(servers...)), c.Dial)
+	DeferCleanup(cache.Close)
+	return cache
+}
+
+// ConnectTo connects to a node until the spec ends, or the container if that made it.
+func (c *Cluster) ConnectTo(ctx context.Context, address string) *traffic.Conn {
+	GinkgoHelper()
+	conn := Must(traffic.Connect(ctx, c.Dial, address))
+	DeferCleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// MustServe fails unless the nodes of a Memcached store keys and give all of them back.
+func (c *Cluster) MustServe(ctx context.Context, mc *cachev1alpha1.Memcached, keys int) {
+	GinkgoHelper()
+	MustStore(ctx, c.NewClient(ctx, mc), keys)
+}
+
+// MustStore writes keys and reads all of them back.
+func MustStore(ctx context.Context, cache *traffic.Client, keys int) {
+	GinkgoHelper()
+	Expect(cache.Write(ctx, keys, 100)).To(Succeed())
+	MustFind(ctx, cache, keys)
+}
+
+// MustFind fails unless all keys are found.
+func MustFind(ctx context.Context, cache *traffic.Client, keys int) {
+	GinkgoHelper()
+	Expect(cache.Read(ctx, keys)).To(Equal(traffic.Hits{Keys: keys, Hits: keys}))
+}
+
+// FullCache is a Memcached whose keys and pods must survive.
+type FullCache struct {
+	cluster *Cluster
+	mc      *cachev1alpha1.Memcached
+	client  *traffic.Client
+	keys    int
+	pods    map[string]Incarnation
+}
+
+// Fill writes keys to a Memcached.
+func (c *Cluster) Fill(ctx context.Context, mc *cachev1alpha1.Memcached, keys int) *FullCache {
+	GinkgoHelper()
+	full := &FullCache{cluster: c, mc: mc, client: c.NewClient(ctx, mc), keys: keys, pods: c.Incarnations(ctx, mc)}
+	Expect(full.pods).To(HaveLen(int(mc.Spec.Size)))
+	MustStore(ctx, full.client, keys)
+	return full
+}
+
+// MustBeUntouched fails if a pod was replaced, a container restarted or a key lost.
+func (f *FullCache) MustBeUntouched(ctx context.Context) {
+	GinkgoHelper()
+	Expect(f.cluster.Incarnations(ctx, f.mc)).To(Equal(f.pods), "pods and restarts")
+	MustFind(ctx, f.client, f.keys)
+}
+
+// MustSurvive reads all keys again and again, as an application does, while something happens. No key may be missing in any
+// round, and the cache must be untouched.
+func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
+	GinkgoHelper()
+	var rounds, missing int
+	stop := InBackground(ctx, func(ctx context.Context) {
+		for ctx.Err() == nil {
+			if hits, err := f.client.Read(ctx, f.keys); err == nil {
+				rounds++
+				missing += hits.Keys - hits.Hits
+			}
+		}
+	})
+	what()
+	stop()
+	Expect(rounds).To(BeNumerically(">", 10))
+	Expect(missing).To(BeZero(), "keys that were missing, in %d rounds", rounds)
+	f.MustBeUntouched(ctx)
+	AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(f.pods), f.keys, rounds))
+}
+
+// InBackground runs a function until stop or the end of the spec. Stop waits for the end of the function.
+func InBackground(ctx context.Context, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
+	DeferCleanup(stop)
+	return stop
+}
+
+// Every does something at once and then periodically, until the context ends.
+func Every(ctx context.Context, period time.Duration, do func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// bystander is a Memcached that nobody changes and that clients use: whatever a story does, nothing may happen to it.
+type bystander struct {
+	mc *cachev1alpha1.Memcached
+	// since is when the watch over it began. The rest is its state at that time.
+	since    time.Time
+	children []child
+	pods     map[string]clustertest.Incarnation
+	traffic  *steadyTraffic
+}
+
+// watchOver waits until a Memcached is Ready, records its state and starts to use it.
+func watchOver(ctx context.Context, mc *cachev1alpha1.Memcached) *bystander {
+	GinkgoHelper()
+	k8s.UntilReady(ctx, mc)
+	return &bystander{
+		mc: mc, since: time.Now(), children: childrenOf(ctx, mc), pods: k8s.Incarnations(ctx, mc),
+		traffic: startTraffic(ctx, mc),
+	}
+}
+
+// mustBeUntouched fails unless every client was served and the Memcached is as it was.
+func (b *bystander) mustBeUntouched(ctx context.Context) {
+	GinkgoHelper()
+	b.traffic.mustBeServed()
+	Expect(childrenOf(ctx, b.mc)).To(Equal(b.children))
+	Expect(k8s.Incarnations(ctx, b.mc)).To(Equal(b.pods), "pods and restarts")
+}
+
+// fixture is a bystander, beside another Memcached that a user changes to see whether an operator works.
+type fixture struct {
+	*bystander
+
+	namespace    string
+	cache, other *cachev1alpha1.Memcached
+}
+
+// newFixture creates both Memcacheds in a namespace of their own.
+func newFixture(ctx context.Context) *fixture {
+	GinkgoHelper()
+	f := &fixture{namespace: k8s.NewNamespace(ctx)}
+	f.cache = k8s.NewMemcached(ctx, f.namespace, 3)
+	f.other = k8s.NewMemcached(ctx, f.namespace, 1, clustertest.Named("other"))
+	return f
+}
+
+// begin records the state of the cache and starts to use it.
+func (f *fixture) begin(ctx context.Context) {
+	GinkgoHelper()
+	f.bystander = watchOver(ctx, f.cache)
+}
+
+// userScalesOther changes the size of the other Memcached, from 1 to 2 to 3 to 1, and returns when its Deployment followed.
+func (f *fixture) userScalesOther(ctx context.Context) time.Time {
+	GinkgoHelper()
+	k8s.Change(ctx, f.other, func() { f.other.Spec.Size = f.other.Spec.Size%3 + 1 })
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: f.other.Name}}
+	Eventually(ctx, k8s.Object(deployment)).WithPolling(20 * time.Millisecond).
+		Should(HaveField("Spec.Replicas", HaveValue(Equal(f.other.Spec.Size))))
+	return time.Now()
+}
+
+// mustBeUntouched also fails if the operator has sent a write to the cache, even one that changed nothing.
+func (f *fixture) mustBeUntouched(ctx context.Context) {
+	GinkgoHelper()
+	f.bystander.mustBeUntouched(ctx)
+	for event := range requestsOf(operatorUser(operatorNamespace), f.since) {
+		if isWrite(event) && resourceOf(event) != "" {
+			Expect(event.ObjectRef.Namespace+"/"+event.ObjectRef.Name).NotTo(Equal(f.namespace+"/"+f.cache.Name),
+				"%s %s", event.Verb, event.RequestURI)
+		}
+	}
+}
+
+// child is what differs in an object that the operator manages after any write.
+type child struct {
+	kind, uid string
+	// generation counts the changes of the spec.
+	generation int64
+	// applied is the time of the operator's last change.
+	applied time.Time
+}
+
+// childrenOf returns the objects that the operator manages for a Memcached.
+func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
+	GinkgoHelper()
+	var children []child
+	for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
+		found := child{kind: fmt.Sprintf("%T", object), uid: string(object.GetUID()), generation: object.GetGeneration()}
+		for _, fields := range object.GetManagedFields() {
+			if fields.Manager == "memcached-operator" {
+				found.applied = fields.Time.Time
+			}
+		}
+		Expect(found.applied).NotTo(BeZero())
+		children = append(children, found)
+	}
+	return children
+}
+
+const (
+	// roundPeriod is how often steady traffic reads and writes its keys.
+	roundPeriod = 100 * time.Millisecond
+	// keysPerRound are enough for each of a few nodes to have some of them.
+	keysPerRound = 100
+)
+
+// steadyTraffic is an application that reads and writes the same keys on all nodes of a cache all the time. Each key that it
+// reads was written one round before.
+type steadyTraffic struct {
+	cache *traffic.Client
+	mutex sync.Mutex
+	seen  served
+}
+
+// served is how a cache served steady traffic.
+type served struct {
+	begin           time.Time
+	rounds          int
+	reads, hits     int
+	slowest         time.Duration
+	firstOfFailures string
+}
+
+// startTraffic starts steady traffic to the nodes of a cache until the spec ends.
+func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraffic {
+	GinkgoHelper()
+	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), seen: served{begin: time.Now()}}
+	Expect(t.cache.Write(ctx, keysPerRound, 100)).To(Succeed())
+	clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() { t.round(ctx) })
+	})
+	return t
+}
+
+// round reads all keys and writes them again.
+func (t *steadyTraffic) round(ctx context.Context) {
+	begin := time.Now()
+	hits, failure := t.cache.Read(ctx, keysPerRound)
+	if failure == nil {
+		failure = t.cache.Write(ctx, keysPerRound, 100)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.seen.rounds++
+	t.seen.reads += hits.Keys
+	t.seen.hits += hits.Hits
+	t.seen.slowest = max(t.seen.slowest, time.Since(begin))
+	if hits.Hits == hits.Keys && failure == nil || t.seen.firstOfFailures != "" {
+		return
+	}
+	t.seen.firstOfFailures = fmt.Sprintf("after %s: %+v, %v", begin.Sub(t.seen.begin), hits, failure)
+}
+
+// served returns how the cache has served so far.
+func (t *steadyTraffic) served() served {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.seen
+}
+
+// firstFailure returns the first round that was not served, if any.
+func (t *steadyTraffic) firstFailure() string { return t.served().firstOfFailures }
+
+// mustBeServed fails unless everything was read and written so far, at least once a second.
+func (t *steadyTraffic) mustBeServed() {
+	GinkgoHelper()
+	seen := t.served()
+	Expect(seen.firstOfFailures).To(BeEmpty(), "memcached must serve all the time")
+	Expect(seen.hits).To(Equal(seen.reads))
+	Expect(seen.rounds).To(BeNumerically(">", time.Since(seen.begin)/time.Second), "rounds, if there is one in each second")
+}
+
+// String is a cell of a table.
+func (s served) String() string {
+	return fmt.Sprintf("%d of %d reads hit, no write failed, slowest round %s", s.hits, s.reads, s.slowest.Round(time.Millisecond))
+}

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const (
+	// samplePeriod is how often a sampler reads the members and checks that each of them serves.
+	samplePeriod = 100 * time.Millisecond
+	// sampleTimeout is how long it waits for an answer.
+	sampleTimeout = time.Second
+)
+
+// sampler observes the members of a Memcached during a change. Ten times a second it reads the DNS of the cluster and
+// status.nodes, and sends a command to every node that DNS has announced. A watch tells it when a pod begins to terminate.
+type sampler struct {
+	// key names the Memcached. The object itself belongs to the change.
+	key client.ObjectKey
+	// began is the time of the change.
+	began time.Time
+
+	// mutex guards the rest while the sampler runs.
+	mutex           sync.Mutex
+	inDNS, inStatus []sample
+	pods            map[string]*podLife // by IP address
+	// failures are the unanswered commands, by the IP address that DNS had announced.
+	failures map[string][]failure
+	broken   error
+}
+
+// sample is the members at one time: addresses in DNS, names in the status.
+type sample struct {
+	at      time.Time
+	members []string
+}
+
+// podLife is what a watch has reported about a pod, and when.
+type podLife struct {
+	name string
+	// leaving is the begin of its deletion, gone the end; zero if not.
+	leaving, gone time.Time
+}
+
+// failure is an unanswered command, and when it was sent.
+type failure struct {
+	at  time.Time
+	err error
+}
+
+// sampleMembership makes a change to a Memcached and observes its members until nobody comes or leaves any more.
+func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *sampler {
+	GinkgoHelper()
+	m := &sampler{key: client.ObjectKeyFromObject(mc), pods: map[string]*podLife{}, failures: map[string][]failure{}}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	pods := clustertest.Must(k8s.Watch(ctx, &corev1.PodList{}, client.InNamespace(mc.Namespace)))
+	defer pods.Stop()
+	var followers sync.WaitGroup
+	followers.Go(func() { m.watchPods(ctx, pods.ResultChan()) })
+	followers.Go(func() { clustertest.Every(ctx, samplePeriod, func() { m.askDNS(ctx, &followers) }) })
+	followers.Go(func() { clustertest.Every(ctx, samplePeriod, func() { m.askStatus(ctx) }) })
+
+	m.untilSettled(ctx, mc.Spec.Size)
+	m.began = time.Now()
+	change()
+	k8s.UntilReady(ctx, mc)
+	m.untilSettled(ctx, mc.Spec.Size)
+	stop()
+	followers.Wait()
+	Expect(m.broken).NotTo(HaveOccurred())
+	return m
+}
+
+// untilSettled waits until exactly the wanted number of pods exists, DNS and the status name these and no others, and the watch
+// has reported the end of all others.
+func (m *sampler) untilSettled(ctx context.Context, size int32) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		var pods corev1.PodList
+		g.Expect(k8s.List(ctx, &pods, client.InNamespace(m.key.Namespace))).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(int(size)))
+		var names, addresses []string
+		for _, pod := range pods.Items {
+			g.Expect(pod.DeletionTimestamp).To(BeNil())
+			names, addresses = append(names, pod.Name), append(addresses, pod.Status.PodIP)
+		}
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		g.Expect(m.inDNS).NotTo(BeEmpty())
+		g.Expect(m.inDNS[len(m.inDNS)-1].members).To(ConsistOf(addresses))
+		g.Expect(m.inStatus).NotTo(BeEmpty())
+		g.Expect(m.inStatus[len(m.inStatus)-1].members).To(ConsistOf(names))
+		for _, pod := range m.pods {
+			g.Expect(pod.gone.IsZero()).To(Equal(pod.leaving.IsZero()))
+		}
+	}).Should(Succeed())
+}
+
+func (m *sampler) watchPods(ctx context.Context, events <-chan watch.Event) {
+	for event := range events {
+		if pod, ok := event.Object.(*corev1.Pod); ok {
+			m.note(func() { m.notePod(event.Type, pod) })
+		}
+	}
+	if ctx.Err() == nil {
+		m.note(func() { m.broken = errors.New("the watch of the pods ended early") })
+	}
+}
+
+// notePod finds the pod by its name: after its end, it may have no address.
+func (m *sampler) notePod(event watch.EventType, pod *corev1.Pod) {
+	var life *podLife
+	for _, known := range m.pods {
+		if known.name == pod.Name {
+			life = known
+		}
+	}
+	if life == nil {
+		if pod.Status.PodIP == "" {
+			return // it has not started yet
+		}
+		life = &podLife{name: pod.Name}
+		m.pods[pod.Status.PodIP] = life
+	}
+	if pod.DeletionTimestamp != nil && life.leaving.IsZero() {
+		life.leaving = time.Now()
+	}
+	if event == watch.Deleted {
+		life.gone = time.Now()
+	}
+}
+
+// askDNS takes a sample, and starts to send commands to each node that was not announced before.
+func (m *sampler) askDNS(ctx context.Context, followers *sync.WaitGroup) {
+	at := time.Now()
+	limited, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	// Only A records: if their query fails, Go's resolver would return the empty answer to the AAAA query.
+	found, err := resolver().LookupNetIP(limited, "ip4", m.key.Name+"."+m.key.Namespace+".svc.cluster.local.")
+	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
+		return // the gap shows in summary.blind
+	}
+	var addresses []string
+	for _, address := range found {
+		addresses = append(addresses, address.Unmap().String())
+	}
+	slices.Sort(addresses)
+	m.note(func() {
+		m.inDNS = append(m.inDNS, sample{at, addresses})
+		for _, address := range addresses {
+			if _, known := m.failures[address]; !known {
+				m.failures[address] = nil
+				followers.Go(func() { m.sendCommands(ctx, address) })
+			}
+		}
+	})
+}
+
+func (m *sampler) askStatus(ctx context.Context) {
+	at := time.Now()
+	limited, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	var mc cachev1alpha1.Memcached
+	if err := k8s.Get(limited, m.key, &mc); err != nil {
+		return // as in askDNS
+	}
+	m.note(func() { m.inStatus = append(m.inStatus, sample{at, mc.Status.Nodes}) })
+}
+
+// sendCommands connects to a node and sends a command, again and again, until the pod is gone.
+func (m *sampler) sendCommands(ctx context.Context, ip string) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	clustertest.Every(ctx, samplePeriod, func() {
+		at := time.Now()
+		err := connectAndAsk(ctx, net.JoinHostPort(ip, fmt.Sprint(traffic.Port)))
+		m.note(func() {
+			if pod := m.pods[ip]; pod != nil && !pod.gone.IsZero() {
+				stop()
+			}
+			if err != nil && ctx.Err() == nil {
+				m.failures[ip] = append(m.failures[ip], failure{at, err})
+			}
+		})
+	})
+}
+
+// connectAndAsk connects to a memcached and asks for its version.
+func connectAndAsk(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	conn, err := traffic.Connect(ctx, dial, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	reply, err := conn.Command(ctx, "version")
+	if err == nil && !strings.HasPrefix(reply, "VERSION ") {
+		err = fmt.Errorf("%s: version: the reply is %q", address, reply)
+	}
+	return err
+}
+
+func (m *sampler) note(what func()) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	what()
+}
