@@ -37,7 +37,7 @@ var _ = Describe("Telling OLM whether it may upgrade the operator", Ordered, fun
 
 	It("tells it once, also without any Memcached, and nothing after a restart", func(ctx SpecContext) {
 		r := first(ctx)
-		Expect(r.log.take()).To(ConsistOf(ContainSubstring("Told OLM whether it may upgrade the operator")))
+		Expect(r.log.take()).To(ConsistOf(ContainSubstring("Reported to OLM whether it may upgrade the operator")))
 		Expect(o.condition.Spec.Deployments).To(Equal([]string{"controller-manager"}), "what OLM wrote stays")
 		version := o.condition.ResourceVersion
 
@@ -226,7 +226,7 @@ var _ = Describe("Telling OLM whether it may upgrade the operator", Ordered, fun
 		r.update = nil
 		r.look(ctx, readCondition, readCondition, writeCondition)
 		Expect(o.knows(ctx)).To(Equal(mayNotUpgrade("cache")))
-		Expect(r.log.take()).To(ConsistOf(ContainSubstring("Told OLM")))
+		Expect(r.log.take()).To(ConsistOf(ContainSubstring("Reported to OLM")))
 		Expect(r.look(ctx)).To(Equal(time.Minute))
 
 		By("failing another time, which is news")

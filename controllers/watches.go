@@ -85,7 +85,7 @@ func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 // watch enqueues the Memcacheds of an object that this process writes: for creations and deletions at once, for updates with the
 // delay of change, which is told whether the update is what this process wrote last.
 func watch(
-	r *Reconciler, change func(before, after client.Object, own bool) enqueueDelay,
+	r *Reconciler, change func(ctx context.Context, before, after client.Object, own bool) enqueueDelay,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
@@ -93,8 +93,8 @@ func watch(
 				enqueueAll(q, 0, e.Object)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if delay := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+			if delay := change(ctx, e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
 				enqueueAll(q, delay, e.ObjectNew, e.ObjectOld)
 			}
 		},
@@ -142,7 +142,7 @@ func instanceOf(object client.Object) types.NamespacedName {
 
 // memcachedChange reacts to a new spec, which may come with a status of our own, to the pause annotation, and to a status that
 // somebody else has written. The latter can wait: one of our own looks the same until its answer has come.
-func memcachedChange(before, after client.Object, own bool) enqueueDelay {
+func memcachedChange(_ context.Context, before, after client.Object, own bool) enqueueDelay {
 	old, oldOK := before.(*cachev1alpha1.Memcached)
 	mc, ok := after.(*cachev1alpha1.Memcached)
 	switch {
@@ -160,14 +160,16 @@ func memcachedChange(before, after client.Object, own bool) enqueueDelay {
 // childChange returns the reaction to updates of a child. A new spec and new metadata are handled at once, unless they are our
 // own. Annotations can wait: they have no effect that would be ours to keep, but the hash among them may be lost. Of a
 // workload, the status counts as well, above all when it has just finished its work.
-func (r *Reconciler) childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
-	return func(before, after client.Object, own bool) enqueueDelay {
+func (r *Reconciler) childChange(
+	child memcached.Child,
+) func(ctx context.Context, before, after client.Object, own bool) enqueueDelay {
+	return func(ctx context.Context, before, after client.Object, own bool) enqueueDelay {
 		switch {
 		case own:
 			return never
 		case !equality.Semantic.DeepEqual(child.Spec(before), child.Spec(after)) || metadataChanged(before, after):
 			return 0
-		case child.Workload && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(context.Background(), after):
+		case child.Workload && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(ctx, after):
 			return finished
 		case child.Workload, !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()):
 			return debounce

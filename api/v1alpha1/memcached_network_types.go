@@ -54,6 +54,6 @@ type IPBlock struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.except must be ranges of IP addresses, such as 10.1.0.0/16"
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
 	Except []string `json:"except,omitempty"`
 }

@@ -57,7 +57,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user, and one with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints))\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints)|networkPolicy\.from)\b`)
 	check := func(path string, rules apiextensionsv1.ValidationRules) {
 		for _, rule := range rules {
 			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|term)\b`).MatchString(rule.Message)

@@ -68,13 +68,13 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, config: {idleTimeout: 719h59m60s}}`),
 		Entry(nil, `{size: 1, config: {idleTimeout: 720h}}`),
 		Entry(nil, `{size: 1, config: {verbosity: 1}}`),
-		// 64Mi and 1024 connections need 162.7Mi, 1Gi and 1 connection 1185.7Mi.
-		Entry(nil, `{size: 1, resources: {limits: {memory: 163Mi}}}`),
-		Entry(nil, `{size: 1, resources: {requests: {memory: 163Mi}}}`),
-		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1186Mi}}}`),
+		// 64Mi and 1024 connections need 164.7Mi, 1Gi and 1 connection 1187.7Mi.
+		Entry(nil, `{size: 1, resources: {limits: {memory: 165Mi}}}`),
+		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
+		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1188Mi}}}`),
 		// Threads take 7.09Mi each, of which a CPU limit may mean one only.
-		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 142Mi}}}`),
-		Entry(nil, `{size: 1, resources: {limits: {memory: 142Mi, cpu: 1}}}`),
+		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {memory: 144Mi, cpu: 1}}}`),
 		// A request below the model is what the user wants, as long as the limit is not.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),

@@ -33,7 +33,7 @@ func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 		GenerateName: "story-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": level},
 	}}
 	Expect(c.Create(ctx, namespace)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // Ginkgo gives the cleanup its own
 		c.Report(ctx, namespace.Name)
 		Expect(c.Delete(ctx, namespace)).To(Succeed())
 	})

@@ -31,14 +31,18 @@ func operatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + operatorDeployment
 }
 
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}
+
 // requestsOf returns the requests of a user since a time from the audit log of the local cluster, each once. A watch is logged
 // when it begins, any other request when it is answered.
 func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
 		files := auditLog()
-		for _, file := range files {
-			defer file.Close()
-		}
+		defer closeAll(files)
 		seen := map[types.UID]bool{}
 		for _, file := range files {
 			for event := range requestsIn(file, user) {

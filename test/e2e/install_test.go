@@ -251,7 +251,8 @@ func get(ctx context.Context, url, token string) (status int, body string) {
 	}
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the operator signs for itself
 	defer transport.CloseIdleConnections()
-	response := clustertest.Must((&http.Client{Transport: transport}).Do(request))
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	return response.StatusCode, string(clustertest.Must(io.ReadAll(response.Body)))
 }

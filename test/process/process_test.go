@@ -87,7 +87,8 @@ func TestStartReportsMissingCommand(t *testing.T) {
 func TestUntilServing(t *testing.T) {
 	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if requests++; requests < 3 {
+		requests++
+		if requests < 3 {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))

@@ -163,7 +163,7 @@ func visit(ctx context.Context, batches [][]string, do func(keys []string) error
 	for _, batch := range batches {
 		group.Go(func() error {
 			if ctx.Err() != nil {
-				return nil // the cause is returned below
+				return context.Cause(ctx)
 			}
 			err := do(batch)
 			if unreachable(err) {
