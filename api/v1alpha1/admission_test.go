@@ -183,7 +183,7 @@ var _ = DescribeTable("Resources that cannot work are refused with the field and
 		`1024 connections needs at least 165Mi`),
 	Entry(nil, `config: {maxConnections: 65536}, resources: {requests: {memory: 256Mi}}`,
 		`spec.resources.requests: Invalid value: spec.resources.requests.memory is 256Mi and is also the limit as no limit is `,
-		`given, but memcached with memory 64Mi and 65536 connections needs at least 1234Mi: raise it, or lower spec.config.memory, `,
+		`given, but memcached with memory 64Mi and 65536 connections needs at least 1236Mi: raise it, or lower spec.config.memory, `,
 		`maxConnections or threads`),
 	Entry(nil, `resources: {limits: {cpu: 1}, requests: {memory: 100Mi}}`,
 		`spec.resources.requests.memory is 100Mi and is also the limit as no limit is given`),

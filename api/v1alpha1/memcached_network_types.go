@@ -41,7 +41,7 @@ type NetworkPolicyPeer struct {
 
 // IPBlock is a range of IP addresses without some ranges within it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || e != self.cidr && cidr(self.cidr).containsCIDR(e))",message="spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || e != self.cidr && cidr(self.cidr).containsCIDR(e))",fieldPath=".except",message="spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr"
 type IPBlock struct {
 	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32.
 	// +required
