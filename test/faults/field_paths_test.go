@@ -56,6 +56,9 @@ func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		found = append(found, below(path+"."+name, schema.Properties[name], func(value string) string {
 			members := []string{fmt.Sprintf("%q: %s", name, value)}
+			if path == "spec.networkPolicy" && name != "enabled" { // otherwise it has no effect
+				members = append(members, `"enabled": true`)
+			}
 			for _, required := range schema.Required {
 				if required != name {
 					members = append(members, fmt.Sprintf("%q: %s", required, smallest(schema.Properties[required])))
@@ -82,6 +85,8 @@ func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 		return "{" + strings.Join(members, ", ") + "}"
 	case len(schema.Enum) > 0:
 		return string(schema.Enum[0].Raw)
+	case strings.HasPrefix(schema.Description, "cidr "):
+		return `"10.0.0.0/8"`
 	case strings.Contains(schema.Description, "perator"):
 		return `"Exists"`
 	case strings.HasPrefix(schema.Description, "WhenUnsatisfiable"):
@@ -127,7 +132,9 @@ var boundaryValues = []struct {
 	{`^spec\.config\.maxItemSize$`, []string{`"512Ki"`, `"1Mi"`, `"32Mi"`, `"33Mi"`, `"1Gi"`, `"600Ki"`, `0`, `1048576`, `"x"`, `null`}},
 	{`^spec\.config\.memory$`, []string{`"64Mi"`, `"63Mi"`, `"1Ti"`, `"2Ti"`, `"64.5Mi"`, `134217728`, `0`, `"-64Mi"`, `"x"`, `null`}},
 	{`^spec\.gracefulShutdown\.preStopDelaySeconds$`, []string{`0`, `1`, `300`, `301`, `-1`, `"5"`, `null`}},
-	{`^spec\.podDisruptionBudget\.enabled$`, booleans},
+	{`^spec\.(podDisruptionBudget|networkPolicy)\.enabled$`, booleans},
+	{`\.ipBlock\.cidr$`, []string{`"10.0.0.0/8"`, `"2001:db8::/32"`, `"10.0.0.1/8"`, `"0.0.0.0/0"`, `"010.0.0.0/8"`, `"10.0.0.0"`, `"x"`, `""`, `null`, `1`}},
+	{`\.ipBlock\.except\[\]$`, []string{`"10.1.0.0/16"`, `"10.0.0.0/8"`, `"11.0.0.0/16"`, `"2001:db8::/32"`, `"10.1.0.0"`, `"x"`, `""`, `null`, `1`}},
 	{`^spec\.(podDisruptionBudget|updateStrategy)\.(maxUnavailable|minAvailable|maxSurge)$`, percentages},
 	{`^spec\.updateStrategy\.minReadySeconds$`, []string{`0`, `1`, `3600`, `3601`, `-1`, `2147483647`, `null`}},
 	{`^spec\.(podMetadata|service)\.labels\{\}$`, slices.Concat(labelMaps, ownKeys[:1])},
@@ -147,6 +154,7 @@ var boundaryValues = []struct {
 	{`\.(nodeAffinityPolicy|nodeTaintsPolicy)$`, []string{`"Honor"`, `"Ignore"`, `"never"`, `null`}},
 	{`\.whenUnsatisfiable$`, []string{`"DoNotSchedule"`, `"ScheduleAnyway"`, `"never"`, `""`}},
 	{`^spec\.scheduling\..*\.(key|value|topologyKey)$|^spec\.scheduling\..*\.(values|matchLabelKeys|mismatchLabelKeys|namespaces)\[\]$`, texts},
+	{`^spec\.networkPolicy\..*\.key$|^spec\.networkPolicy\..*\.values\[\]$`, texts},
 }
 
 // valuesFor returns the boundary values for a field; none if no pattern matches.
