@@ -4,6 +4,7 @@
 package controllers_test
 
 import (
+	"k8s.io/utils/ptr"
 	"os"
 	"path/filepath"
 
@@ -50,7 +51,7 @@ var _ = Describe("Every golden Memcached", func() {
 			if enabled := mc.Spec.PodDisruptionBudget.Enabled; enabled == nil || *enabled {
 				writes = append(writes, writeBudget)
 			}
-			if mc.Spec.NetworkPolicy.Enabled {
+			if policy := mc.Spec.NetworkPolicy; ptr.Deref(policy.Enabled, len(policy.From) > 0) {
 				writes = append(writes, writePolicy)
 			}
 			o.step(ctx, mc, writes...)

@@ -130,7 +130,7 @@ var _ = Describe("A Memcached", func() {
 
 	It("gets a NetworkPolicy when that is enabled, keeps it as it should be, and loses it", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = true })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
 		o.step(ctx, mc, writePolicy, writeStatus)
 		o.step(ctx, mc)
 		By("taking back a way in that somebody opened")
@@ -147,7 +147,7 @@ var _ = Describe("A Memcached", func() {
 			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}}
 		})
 		o.step(ctx, mc, writePolicy, writeStatus)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = false })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })
 		o.step(ctx, mc, deletePolicy, writeStatus)
 		o.step(ctx, mc)
 	})

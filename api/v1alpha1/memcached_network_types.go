@@ -5,16 +5,18 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only clients in from reach the nodes, and only their port.
+	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only their port.
+	// Default: true if from is given. The nodes of a new Memcached are not started before it exists; whenever the Memcached is
+	// Degraded, it may lack the latest change.
 	// +optional
-	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Enabled bool `json:"enabled,omitempty"`
+	Enabled *bool `json:"enabled,omitempty"`
 
 	// from are the clients that may connect. Default: all pods of the namespace. The kubelet's probes are always allowed by
 	// network plugins, since they come from the cluster node of the pod.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.map(p, (has(p.podSelector) ? (has(p.podSelector.matchLabels) ? p.podSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podSelector.matchExpressions) ? p.podSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.namespaceSelector) ? (has(p.namespaceSelector.matchLabels) ? p.namespaceSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.namespaceSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.namespaceSelector.matchExpressions) ? p.namespaceSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0)).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -40,20 +42,18 @@ type NetworkPolicyPeer struct {
 }
 
 // IPBlock is a range of IP addresses without some ranges within it.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.except) || !isCIDR(self.cidr) || self.except.all(e, !isCIDR(e) || e != self.cidr && cidr(self.cidr).containsCIDR(e))",fieldPath=".except",message="spec.networkPolicy.from[].ipBlock.except must be smaller ranges within cidr"
 type IPBlock struct {
-	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32.
+	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32. No bit may be set beyond the length of the prefix.
 	// +required
 	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
 	CIDR string `json:"cidr"`
 
-	// except are ranges within cidr whose addresses may not connect.
+	// except are smaller ranges within cidr whose addresses may not connect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",message="spec.networkPolicy.from[].ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy.from[].ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
 	Except []string `json:"except,omitempty"`
 }

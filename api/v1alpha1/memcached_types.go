@@ -94,7 +94,6 @@ type MemcachedSpec struct {
 
 	// networkPolicy lets only the clients that it lists connect to the nodes.
 	// +optional
-	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedNetworkPolicy `json:"networkPolicy,omitzero"`
 

@@ -103,7 +103,7 @@ func smallest(schema apiextensionsv1.JSONSchemaProps) string {
 		return `{}`
 	case schema.Type == "array":
 		return `[]`
-	case len(schema.XValidations) > 0 && schema.XValidations[0].Rule == "isCIDR(self)":
+	case len(schema.XValidations) > 0 && strings.Contains(schema.XValidations[0].Message, "IP addresses"):
 		return `"10.0.0.0/8"`
 	case schema.Format == "date-time":
 		return `"2026-01-01T00:00:00Z"`

@@ -26,7 +26,6 @@ size: 3
 imagePullPolicy: IfNotPresent
 config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, verbosity: 0, flushAll: true, dump: false}
 podDisruptionBudget: {enabled: true}
-networkPolicy: {enabled: false}
 updateStrategy: {minReadySeconds: 0}
 gracefulShutdown: {preStopDelaySeconds: 5}
 `))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,7 +88,7 @@ type Result struct {
 	Corrected []string
 }
 
-// Apply carries out a plan. Every object is tried, and none waits for another; the errors are joined. They are those of the plan,
+// Apply carries out a plan. Every object is tried, and none waits for another but guarded ones; the errors are joined. They are those of the plan,
 // a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
@@ -103,12 +104,36 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps at the same time. Whoever recovers from a panic can do so only in a goroutine of its own, so
-// one in a step becomes one of the caller.
+// executeAll carries out the steps. First come guards that do not exist. If one of them cannot be created, no guarded object is.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
-	outcomes, panics := make([]outcome, len(plan.steps)), make([]string, len(plan.steps))
+	outcomes := make([]outcome, len(plan.steps))
+	var guards, others []int
+	for i, s := range plan.steps {
+		if a.rules(s).Guard && (s.live == nil || s.err != nil) {
+			guards = append(guards, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	a.executeTogether(ctx, plan, guards, outcomes)
+	if slices.ContainsFunc(guards, func(i int) bool { return outcomes[i].err != nil }) {
+		others = slices.DeleteFunc(others, func(i int) bool { return plan.steps[i].live == nil && a.rules(plan.steps[i]).Guarded })
+	}
+	a.executeTogether(ctx, plan, others, outcomes)
+	return outcomes
+}
+
+func (a *Applier) rules(s step) field.Rules {
+	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]
+}
+
+// executeTogether carries out some steps at the same time. Whoever recovers from a panic can do so only in a goroutine of its own,
+// so one in a step becomes one of the caller.
+func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int, outcomes []outcome) {
+	panics := make([]string, len(outcomes))
 	var writes sync.WaitGroup
-	for i, step := range plan.steps {
+	for _, i := range indices {
+		step := plan.steps[i]
 		writes.Go(func() {
 			defer func() {
 				if cause := recover(); cause != nil {
@@ -122,7 +147,6 @@ func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	if text := strings.Join(panics, ""); text != "" {
 		panic(text)
 	}
-	return outcomes
 }
 
 // outcome is what became of a step.

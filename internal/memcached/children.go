@@ -64,7 +64,7 @@ var Children = []Child{
 	}),
 	child(Child{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}, Guard: true},
 		// Most Memcacheds have none, and a request at each change of a spec would be too much to find one without a label.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) (any, []*map[string]string) {
@@ -81,6 +81,7 @@ var Children = []Child{
 			Exclusives: podExclusives,
 			NamedLists: podNamedLists,
 			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
+			Guarded:    true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" },
 	}, func(d *appsv1.Deployment) (any, []*map[string]string) {

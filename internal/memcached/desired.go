@@ -30,7 +30,7 @@ func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]cl
 	if wantsBudget(mc) {
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
-	if mc.Spec.NetworkPolicy.Enabled {
+	if wantsNetworkPolicy(mc) {
 		objects = append(objects, NetworkPolicy(mc))
 	}
 	deployment, err := Deployment(mc, observed, opts)
@@ -39,4 +39,9 @@ func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]cl
 
 func wantsBudget(mc *cachev1alpha1.Memcached) bool {
 	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
+}
+
+// wantsNetworkPolicy reports whether there is to be a NetworkPolicy. Who lists clients wants one.
+func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
+	return ptr.Deref(mc.Spec.NetworkPolicy.Enabled, len(mc.Spec.NetworkPolicy.From) > 0)
 }

@@ -65,7 +65,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts Options, objec
 	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
 		want = append(want, "policy/v1 PodDisruptionBudget")
 	}
-	if mc.Spec.NetworkPolicy.Enabled {
+	if wantsNetworkPolicy(mc) {
 		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
 	}
 	if want = append(want, "apps/v1 Deployment"); !slices.Equal(kinds, want) {

@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +41,7 @@ func deploymentWorkload(object client.Object) *workload {
 		owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
 	}
 	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
-		w.refused = failure.Message
+		w.refused = cmp.Or(failure.Message, failure.Reason)
 	}
 	switch progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing.Reason {
 	case rolloutComplete:
@@ -47,7 +49,7 @@ func deploymentWorkload(object client.Object) *workload {
 	case rolloutOverdue:
 		w.overdue = progressing.Message
 	case replicaSetRefused:
-		w.refused = progressing.Message
+		w.refused = cmp.Or(progressing.Message, w.refused, progressing.Reason)
 	}
 	return w
 }

@@ -195,7 +195,7 @@ func columns(output string) (header, row []string) {
 func remains(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	return strings.Fields(k8s.Kubectl(ctx, "get", "--namespace", namespace, "-o", "name",
-		"memcached,service,deployment,replicaset,pod,poddisruptionbudget,endpointslice"))
+		"memcached,service,deployment,replicaset,pod,poddisruptionbudget,networkpolicy,endpointslice"))
 }
 
 // operatorPod returns the pod of the operator.

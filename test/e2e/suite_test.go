@@ -73,7 +73,7 @@ func deploy(ctx context.Context, image string) {
 // diagnostics print objects, conditions, events and logs after a failure.
 func diagnostics(namespace string) []string {
 	return []string{
-		"get --namespace " + namespace + " memcached,deployment,replicaset,pod,service,poddisruptionbudget,endpointslice -o wide",
+		"get --namespace " + namespace + " memcached,deployment,replicaset,pod,service,poddisruptionbudget,networkpolicy,endpointslice -o wide",
 		"describe --namespace " + namespace + " memcached,pod",
 		"events --namespace " + namespace,
 		"logs --namespace " + namespace + " --selector app.kubernetes.io/name=memcached --prefix --tail=50",

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,6 +164,22 @@ var _ = Describe("Drift", func() {
 			Expect(string(object.GetUID())).To(Equal(before[i].uid))
 		}
 		Expect(k8s.Incarnations(ctx, mc)).To(Equal(pods), "no pod is replaced or restarted")
+	})
+
+	It("a NetworkPolicy stays as the spec says, and is deleted when it is not wanted any more", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
+		})
+		policy := &networkingv1.NetworkPolicy{}
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), policy)).To(Succeed())
+		k8s.Change(ctx, policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
+		Eventually(ctx, k8s.Object(policy)).Should(HaveField("Spec.Ingress", HaveLen(1)))
+		k8s.Change(ctx, policy, func() { delete(policy.Labels, managedBy) })
+		Eventually(ctx, k8s.Object(policy)).Should(HaveField("Labels", HaveKeyWithValue(managedBy, "memcached-operator")))
+		k8s.Change(ctx, mc, func() { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKeyFromObject(mc), &networkingv1.NetworkPolicy{}))
+		}).Should(BeTrue())
 	})
 
 	It("a budget that is not wanted any more is deleted", SpecTimeout(2*time.Minute), func(ctx SpecContext) {

@@ -56,9 +56,6 @@ func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		found = append(found, below(path+"."+name, schema.Properties[name], func(value string) string {
 			members := []string{fmt.Sprintf("%q: %s", name, value)}
-			if path == "spec.networkPolicy" && name != "enabled" { // otherwise it has no effect
-				members = append(members, `"enabled": true`)
-			}
 			for _, required := range schema.Required {
 				if required != name {
 					members = append(members, fmt.Sprintf("%q: %s", required, smallest(schema.Properties[required])))

@@ -66,7 +66,7 @@ var scenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
 	}, done: hasAll},
 	{name: "network-policy", setup: running(1), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = true })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(true) })
 		oneRule := func(now objects) string {
 			if p := get[*networkingv1.NetworkPolicy](now, "networkpolicies"); p == nil || len(p.Spec.Ingress) != 1 {
 				return fmt.Sprintf("it is %+v", p)
@@ -78,7 +78,7 @@ var scenarios = []scenario{
 			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 		})
 		r.await("the way in that somebody opened is closed", oneRule)
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = false })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(false) })
 	}, done: func(now objects) string {
 		if get[*networkingv1.NetworkPolicy](now, "networkpolicies") != nil {
 			return "the NetworkPolicy exists"

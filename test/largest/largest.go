@@ -61,7 +61,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 				TopologySpreadConstraints: spread(),
 				PriorityClassName:         text("a", nameLength),
 			},
-			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{Enabled: true, From: peers()},
+			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{From: peers()},
 			PodMetadata:   metadata(),
 			Service: cachev1alpha1.MemcachedService{
 				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),

@@ -67,7 +67,7 @@ func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators str
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
 	Expect(mc.Status).To(Equal(cachev1alpha1.MemcachedStatus{}))
-	Expect(k8s.Kubectl(ctx, "get", "deployment,service,poddisruptionbudget,pod", "--namespace", mc.Namespace,
+	Expect(k8s.Kubectl(ctx, "get", "deployment,service,poddisruptionbudget,networkpolicy,pod", "--namespace", mc.Namespace,
 		"--selector", "app.kubernetes.io/instance="+mc.Name, "--output=name")).To(BeEmpty())
 	if mc.Namespace == operators {
 		return // OLM also grants the permissions where the operator is

@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -35,7 +36,7 @@ func (i *installation) createMemcacheds(t *testing.T) {
 	g := NewWithT(t)
 	for _, name := range []string{existing, fresh} {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name}}
-		mc.Spec.Size, mc.Spec.NetworkPolicy.Enabled = 3, true
+		mc.Spec.Size, mc.Spec.NetworkPolicy.Enabled = 3, ptr.To(true)
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
 	for _, child := range childrenOf(t, i.admin, existing) {

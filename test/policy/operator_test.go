@@ -58,7 +58,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 			mc.Spec.Size += 2
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "changed"}
 			mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(false)}
-			mc.Spec.NetworkPolicy.Enabled = !mc.Spec.NetworkPolicy.Enabled
+			mc.Spec.NetworkPolicy.Enabled = ptr.To(mc.Spec.NetworkPolicy.Enabled == nil)
 		})
 		g.Eventually(i.deployed(t, mc), timeout).Should(Equal(mc.Spec.Size), mc.Name)
 		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, timeout).Should(BeTrue(), mc.Name)

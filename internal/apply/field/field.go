@@ -16,6 +16,8 @@ type Rules struct {
 	// Separable are the paths of the fields that the API server may refuse, and without which the rest of the object is written
 	// nevertheless.
 	Separable [][]string
+	// Guard says that objects of this Kind protect those of the guarded Kinds, which are not created before them.
+	Guard, Guarded bool
 }
 
 // Zero is a field whose zero value matters. Go types omit zero values, so an apply would not notice that someone else has set
