@@ -34,7 +34,7 @@ var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
 
 // Every stage ends the story with the same suggestions.
 const (
-	whatNext    = "The story is told. The cluster and the operator stay until Ctrl-C. In another terminal, try:"
+	whatNext    = "That was the story. The cluster and the operator stay until Ctrl-C. In another terminal, try:"
 	suggestions = `
 kubectl apply -f ` + sampleFile + `
 kubectl get memc --watch

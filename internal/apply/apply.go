@@ -88,8 +88,8 @@ type Result struct {
 	Corrected []string
 }
 
-// Apply carries out a plan. Every object is tried, and none waits for another but guarded ones; the errors are joined. They are those of the plan,
-// a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
+// Apply carries out a plan. Every object is tried, and none waits for another but guarded ones. The errors are joined: they are
+// those of the plan, a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result

@@ -107,6 +107,8 @@ func TestNoisyNeighbors(t *testing.T) {
 				select {
 				case <-done:
 					return
+				case <-s.ctx.Done():
+					return
 				case <-tick.C:
 				}
 				mc := &cachev1alpha1.Memcached{}
