@@ -49,18 +49,6 @@ func Deployment(mc *cachev1alpha1.Memcached, observed Observed, opts Options) (*
 	}, invalid
 }
 
-// checkMemoryLimit refuses a limit that is given for new pods and is too small. The error is an *InvalidError.
-func checkMemoryLimit(mc *cachev1alpha1.Memcached, adopted bool) error {
-	limit, given := givenMemoryLimit(mc)
-	if !given || !adopted {
-		return nil
-	}
-	if err := sizingOf(mc).check(limit); err != nil {
-		return &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
-	}
-	return nil
-}
-
 // progressDeadlineSeconds runs for each node anew; a node that must be ready for an hour before the next must fit in it.
 func progressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
 	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds

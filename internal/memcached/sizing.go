@@ -6,12 +6,24 @@ package memcached
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 const (
 	kibibyte = int64(1) << 10
 	mebibyte = int64(1) << 20
+)
+
+// The schema of the API has the same defaults; these are for objects that did not pass through it.
+const (
+	defaultMemory      = 64 * mebibyte
+	defaultMaxItemSize = mebibyte
+	defaultConnections = 1024
+	defaultThreads     = 4
+	maxThreads         = 64
 )
 
 // sizing is what the memory use of a memcached process depends on.
@@ -93,4 +105,28 @@ func (s sizing) check(limit resource.Quantity) error {
 func (s sizing) connectionLimit() int32 {
 	const process, perThread, secondListener, probes, least = 8, 5, 1, 2, 32
 	return perThread*s.threads + max(s.connections+process+secondListener+probes, least)
+}
+
+// sizingOf takes the sizing from the spec.
+func sizingOf(mc *cachev1alpha1.Memcached) sizing {
+	s := sizing{memory: defaultMemory, connections: mc.Spec.Config.MaxConnections, threads: threads(mc)}
+	if mc.Spec.Config.Memory != nil {
+		s.memory = mc.Spec.Config.Memory.Value()
+	}
+	if s.connections == 0 {
+		s.connections = defaultConnections
+	}
+	return s
+}
+
+// threads is one worker for each CPU that the pod may use, since more of them only wait for each other; without a CPU
+// limit memcached's own default.
+func threads(mc *cachev1alpha1.Memcached) int32 {
+	if mc.Spec.Config.Threads != 0 {
+		return mc.Spec.Config.Threads
+	}
+	if cpu, ok := mc.Spec.Resources.Limits[corev1.ResourceCPU]; ok {
+		return int32(min(max(cpu.Value(), 1), maxThreads))
+	}
+	return defaultThreads
 }
