@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,30 +125,6 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(true) })
 		o.step(ctx, mc, writeBudget, writeStatus)
-	})
-
-	It("gets a NetworkPolicy when that is enabled, keeps it as it should be, and loses it", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
-		o.step(ctx, mc, writePolicy, writeStatus)
-		o.step(ctx, mc)
-		By("taking back a way in that somebody opened")
-		change(ctx, live(ctx, mc, &networkingv1.NetworkPolicy{}), func(p *networkingv1.NetworkPolicy) {
-			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
-			p.Spec.Egress, p.Spec.PolicyTypes = []networkingv1.NetworkPolicyEgressRule{{}}, append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
-		})
-		o.step(ctx, mc, writePolicy)
-		spec := live(ctx, mc, &networkingv1.NetworkPolicy{}).Spec
-		Expect(spec.Ingress).To(HaveLen(1))
-		Expect(spec.Egress).To(BeEmpty())
-		By("changing the clients with one write")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}}
-		})
-		o.step(ctx, mc, writePolicy, writeStatus)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })
-		o.step(ctx, mc, deletePolicy, writeStatus)
-		o.step(ctx, mc)
 	})
 
 	It("heals each child that somebody changed with one write", func(ctx SpecContext) {

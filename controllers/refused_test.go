@@ -14,7 +14,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -178,21 +177,6 @@ var _ = Describe("What prevents the desired state", func() {
 
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
 		o.step(ctx, mc, writeDeployment, writeStatus)
-	})
-
-	It("may be a NetworkPolicy that cannot be created, before which no node starts", func(ctx SpecContext) {
-		theirs := &networkingv1.NetworkPolicy{}
-		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{}}}
-			theirs.Name, theirs.Namespace = mc.Name, mc.Namespace
-			Expect(user.Create(ctx, theirs)).To(Succeed())
-		})
-		Expect(o.try(ctx, mc, writeService, writeBudget, writePolicy+" (409)", writeStatus)).To(Succeed())
-		expectConditions(ctx, mc, "False/Conflict", "False/NodesUnavailable", "False/Stuck", "True/Conflict")
-		By("the one in the way is gone")
-		Expect(user.Delete(ctx, theirs)).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writePolicy, writeDeployment, writeStatus)).To(Succeed())
 	})
 
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {

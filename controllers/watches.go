@@ -83,7 +83,7 @@ func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 }
 
 // watch enqueues the Memcacheds of an object that this process writes: for creations and deletions at once, for updates with the
-// delay of change, which is told whether the update is what this process wrote last.
+// delay of change, whose own says that the update is what this process wrote last.
 func watch(
 	r *Reconciler, change func(ctx context.Context, before, after client.Object, own bool) enqueueDelay,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {

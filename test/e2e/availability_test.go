@@ -61,7 +61,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	},
 		Entry("is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute),
 			"SIGKILL", syscall.SIGKILL, afterKill),
-		Entry("is told to end: it gives the lease back, and another takes over at once", SpecTimeout(3*time.Minute),
+		Entry("receives SIGTERM: it releases the lease, and another takes over at once", SpecTimeout(3*time.Minute),
 			"SIGTERM", syscall.SIGTERM, afterEnd),
 	)
 
