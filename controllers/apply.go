@@ -17,6 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
@@ -25,7 +26,7 @@ const recheckInterval = apply.CreationGrace
 
 // applyResult is what became of the children of a Memcached.
 type applyResult struct {
-	memcached.Outcome
+	status.Outcome
 
 	// objects are the live objects.
 	objects []client.Object
@@ -91,15 +92,17 @@ func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) 
 	return result.transient && now.Sub(since) < transientGracePeriod
 }
 
-// apply writes the desired objects of a Memcached, unless it is paused or being deleted.
-func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) applyResult {
+// apply writes the desired objects of a Memcached, unless it is paused or being deleted. Invalid says why the spec cannot be
+// carried out, nil if it can.
+func (r *Reconciler) apply(
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed, desired []client.Object, invalid error,
+) applyResult {
 	if mc.DeletionTimestamp != nil {
 		return applyResult{}
 	}
-	desired, invalid := memcached.Desired(mc, observed, r.options)
-	plan := r.applier.Plan(mc, desired, observed.Children)
+	plan := r.applier.Plan(mc, desired, observed)
 	if invalid != nil { // the pods that run stay as they are; all else is as it should be
-		plan = r.applier.PlanPartial(mc, desired, observed.Children)
+		plan = r.applier.PlanPartial(mc, desired, observed)
 	}
 	drifted := templateDiffers(plan)
 	if memcached.Paused(mc) {

@@ -21,6 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
@@ -102,18 +104,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	result := r.apply(ctx, mc, observed)
+	wanted, invalid := desired.For(mc, observed, r.options)
+	result := r.apply(ctx, mc, observed.Children, wanted.Objects, invalid)
 	r.metrics.Reconciled(result.reason())
 	if r.isTransient(request.NamespacedName, result) {
 		return reconcile.Result{}, result.err
 	}
-	status := memcached.Status(mc, observed.With(result.objects), result.Outcome, r.options, r.clock.Now())
-	r.metrics.Observe(instance(mc, status))
-	if !equality.Semantic.DeepEqual(mc.Status, status) {
-		if wait := r.deferStatusWrite(mc, status, result); wait > 0 {
+	current := status.For(mc, observed.With(result.objects), wanted, result.Outcome, r.clock.Now())
+	r.metrics.Observe(instance(mc, current))
+	if !equality.Semantic.DeepEqual(mc.Status, current) {
+		if wait := r.deferStatusWrite(mc, current, result); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		if err := r.writeStatus(ctx, mc, status); err != nil {
+		if err := r.writeStatus(ctx, mc, current); err != nil {
 			return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 		}
 	}

@@ -185,11 +185,10 @@ func (r *Reconciler) finished(ctx context.Context, name types.NamespacedName) bo
 		if !child.Workload {
 			continue
 		}
-		for _, workload := range child.Objects(name.Namespace, name.Name) {
-			err := r.client.Get(ctx, client.ObjectKeyFromObject(workload), workload)
-			if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
-				return true
-			}
+		workload := child.Named(name)
+		err := r.client.Get(ctx, name, workload)
+		if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
+			return true
 		}
 	}
 	return false

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // What is written to the OperatorCondition holds an upgrade that waits for it back until OLM has seen it. So the number of writes
@@ -109,12 +109,12 @@ func (u *Reporter) observe(all []cachev1alpha1.Memcached, now time.Time) metav1.
 		u.started = now
 	}
 	current := map[types.NamespacedName]rollout{}
-	var rollouts []memcached.Rollout
+	var rollouts []status.Rollout
 	unseen := false
 	for i := range all {
 		mc := &all[i]
 		unseen = unseen || mc.Status.ObservedGeneration != mc.Generation
-		if !memcached.RollingOut(mc) {
+		if !status.RollingOut(mc) {
 			continue
 		}
 		name := client.ObjectKeyFromObject(mc)
@@ -123,10 +123,10 @@ func (u *Reporter) observe(all []cachev1alpha1.Memcached, now time.Time) metav1.
 			seen = rollout{status: mc.Status, since: now}
 		}
 		current[name] = seen
-		rollouts = append(rollouts, memcached.Rollout{Memcached: mc, Unchanged: now.Sub(seen.since)})
+		rollouts = append(rollouts, status.Rollout{Memcached: mc, Unchanged: now.Sub(seen.since)})
 	}
 	u.rollouts = current
-	wanted := memcached.Upgradeable(rollouts)
+	wanted := status.Upgradeable(rollouts)
 	if wanted.Status == metav1.ConditionFalse {
 		u.lastProgress = now
 	}

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition of the operator. OLM v1
@@ -78,7 +78,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func sources(c cache.Cache, name types.NamespacedName) []source.Source {
 	look := func(q queue, changed ...*cachev1alpha1.Memcached) {
 		for _, mc := range changed {
-			if memcached.RollingOut(mc) {
+			if status.RollingOut(mc) {
 				q.AddAfter(reconcile.Request{NamespacedName: name}, eventDelay)
 			}
 		}
