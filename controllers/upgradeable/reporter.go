@@ -28,6 +28,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
+// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition of the operator. OLM v1
+// and other ways to install it have none.
+const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
+
 // What is written to the OperatorCondition holds an upgrade that waits for it back until OLM has seen it. So the number of writes
 // does not depend on the number of rollouts.
 const (
@@ -75,7 +79,7 @@ func NewReporter(reader client.Reader, condition conditions.Condition, clock clo
 		cache:     reader,
 		condition: condition,
 		clock:     clock,
-		backoff:   rateLimiter(),
+		backoff:   newBackoff(),
 		logged:    sets.New[string](),
 	}
 }
@@ -202,4 +206,9 @@ func (u *Reporter) logOnce(ctx context.Context, err error) {
 		logf.FromContext(ctx).Info("OLM does not learn whether it may upgrade the operator, which keeps trying: "+why,
 			"error", err.Error())
 	}
+}
+
+// newBackoff makes a report that OLM waits for at most a minute late.
+func newBackoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 45*time.Second)
 }

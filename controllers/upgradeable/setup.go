@@ -28,10 +28,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition of the operator. OLM v1
-// and other ways to install it have none.
-const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
-
 // SetupWithManager registers the Reporter with a manager, if OLM v0 has installed the operator. It needs no
 // permission of ours: OLM grants get, update and patch of this one object, which is why it is not read through the cache.
 func SetupWithManager(mgr ctrl.Manager) error {
@@ -65,7 +61,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).Named("upgradeable").WithOptions(controller.Options{
 		MaxConcurrentReconciles: 1, // the state has no lock
 		ReconciliationTimeout:   30 * time.Second,
-		RateLimiter:             rateLimiter(),
+		RateLimiter:             newBackoff(),
 	})
 	for _, source := range sources(mgr.GetCache(), *name) {
 		builder = builder.WatchesRawSource(source)
@@ -103,8 +99,3 @@ func sources(c cache.Cache, name types.NamespacedName) []source.Source {
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// rateLimiter makes a report that OLM waits for at most a minute late.
-func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 45*time.Second)
-}
