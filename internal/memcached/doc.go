@@ -5,8 +5,8 @@
 // what is desired. Package desired decides what the objects must be, package status what the status says. They do not know each
 // other: a value travels once, downwards.
 //
-// All three are pure. Nothing here reads or writes a cluster, a clock, the environment or a log, so everything here is tested as a
-// table or as a golden file.
+// All three are pure. Nothing here reads or writes a cluster, a clock, the environment or a log, so everything here is tested as
+// a table or as a golden file.
 //
 //	watch event -> Reconcile -> observe (reads) -> desired.For -> apply (writes) -> status.For -> one status patch -> events
 package memcached

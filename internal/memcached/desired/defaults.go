@@ -48,7 +48,9 @@ func recordedDefaults(workload client.Object) podDefaults {
 // upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout that the user
 // causes adopts the present defaults; adopted reports that this is one. A recorded limit that cannot even hold the items was not
 // written by us.
-func decideDefaults(mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options, templateHash string) (_ podDefaults, adopted bool) {
+func decideDefaults(
+	mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options, templateHash string,
+) (_ podDefaults, adopted bool) {
 	defaults := presentDefaults(mc, opts)
 	if live == nil || live.TemplateHash() != templateHash {
 		return defaults, true
