@@ -18,7 +18,7 @@ type MemcachedNetworkPolicy struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(p, (has(p.podSelector) ? (has(p.podSelector.matchLabels) ? p.podSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podSelector.matchExpressions) ? p.podSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.namespaceSelector) ? (has(p.namespaceSelector.matchLabels) ? p.namespaceSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.namespaceSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.namespaceSelector.matchExpressions) ? p.namespaceSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0)).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 }

@@ -36,7 +36,7 @@ type MemcachedScheduling struct {
 	// +listMapKey=topologyKey
 	// +listMapKey=whenUnsatisfiable
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() <= 4096",message="spec.scheduling.topologySpreadConstraints must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="self.map(t, {{template `spreadConstraint` `t`}}).sum() <= 4096",message="spec.scheduling.topologySpreadConstraints must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Topology spread constraints",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
