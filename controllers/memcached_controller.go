@@ -33,6 +33,10 @@ const (
 	lastRetry  = 45 * time.Second
 )
 
+// DefaultConcurrentReconciles is the number of workers unless somebody asks for another one. More would slow down a busy API server,
+// and with it the controllers that start the nodes: see ADR-0010.
+const DefaultConcurrentReconciles = 6
+
 // Options of the controller.
 type Options struct {
 	// Memcached are the decisions of who installs the operator.

@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // rawWorkers is the number of workers of the raw writer. The operator has as many.
-const rawWorkers = 8
+const rawWorkers = controllers.DefaultConcurrentReconciles
 
 // childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
