@@ -78,6 +78,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {cpu: "0.5"}, requests: {cpu: ".5"}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {}, requests: {}}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 1000}}`),
