@@ -19,11 +19,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
 )
 
 // installation is config/default, installed in an API server.
@@ -47,14 +46,8 @@ func install(t *testing.T) installation {
 	g.Expect(err).NotTo(HaveOccurred())
 	admin, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy
-	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "config/default")
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, resource := range rendered.Resources() {
-		content, err := resource.Map()
-		g.Expect(err).NotTo(HaveOccurred())
-		if object := (&unstructured.Unstructured{Object: content}); object.GetKind() != "Deployment" {
+	for _, object := range kustomize.Render(t, "config/default") {
+		if object.GetKind() != "Deployment" {
 			g.Expect(admin.Create(t.Context(), object)).To(Succeed())
 		}
 	}

@@ -24,11 +24,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
 )
 
 const (
@@ -83,7 +82,7 @@ func (i *installation) asOperator() *rest.Config {
 
 // apply applies rendered objects, except for the Deployment of the operator, and waits until the CustomResourceDefinition is
 // served.
-func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured) {
+func (i *installation) apply(t *testing.T, objects kustomize.Objects) {
 	t.Helper()
 	g := NewWithT(t)
 	for _, object := range objects {
@@ -139,7 +138,7 @@ type overlay struct {
 }
 
 // render renders a copy of config. If all is set, it uncomments all components as a user would.
-func render(t *testing.T, o overlay) []*unstructured.Unstructured {
+func render(t *testing.T, o overlay) kustomize.Objects {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -154,30 +153,13 @@ func render(t *testing.T, o overlay) []*unstructured.Unstructured {
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}
 	if o.namespace == "" {
-		return build(t, base)
+		return kustomize.Render(t, base)
 	}
 	mine := filepath.Join(dir, "mine")
 	g.Expect(os.Mkdir(mine, 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(mine, "kustomization.yaml"), fmt.Appendf(nil,
 		"resources: [ ../config/%s ]\nnamespace: %s\nnamePrefix: %s\n", o.base, o.namespace, o.prefix), 0o600)).To(Succeed())
-	return build(t, mine)
-}
-
-// build renders a kustomization, with namespaces and definitions first.
-func build(t *testing.T, dir string) []*unstructured.Unstructured {
-	t.Helper()
-	g := NewWithT(t)
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy
-	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
-	g.Expect(err).NotTo(HaveOccurred())
-	var objects []*unstructured.Unstructured
-	for _, resource := range rendered.Resources() {
-		content, err := resource.Map()
-		g.Expect(err).NotTo(HaveOccurred())
-		objects = append(objects, &unstructured.Unstructured{Object: content})
-	}
-	return objects
+	return kustomize.Render(t, mine)
 }
 
 // refused reports whether a role or a policy refused the request.
