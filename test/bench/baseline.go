@@ -17,6 +17,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // rawWorkers is the number of workers of the raw writer. The operator has as many.
@@ -24,7 +25,7 @@ const rawWorkers = 8
 
 // childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
-	image, err := defaultImage()
+	image, err := operator.DefaultImage()
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) 
 	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()}); err != nil {
 		return nil, err
 	}
-	if w.image, err = defaultImage(); err != nil {
+	if w.image, err = operator.DefaultImage(); err != nil {
 		return nil, err
 	}
 	if err := listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail); err != nil {
