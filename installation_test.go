@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/testenv"
 	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // installation is config/default, installed in an API server.

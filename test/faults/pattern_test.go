@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // TestPatterns checks that each pattern names an existing test and that its mutation fits the code.
@@ -21,7 +21,7 @@ func TestPatterns(t *testing.T) {
 	}
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
-			files, err := filepath.Glob(testenv.Path(p.pkg, "*_test.go"))
+			files, err := filepath.Glob(repository.Path(p.pkg, "*_test.go"))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("there are no tests in %s: %v", p.pkg, err)
 			}
@@ -41,7 +41,7 @@ func TestPatterns(t *testing.T) {
 			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
 				t.Errorf("there is no scenario %s", name)
 			}
-			if count := strings.Count(read(t, testenv.Path(p.file)), p.from); count != 1 {
+			if count := strings.Count(read(t, repository.Path(p.file)), p.from); count != 1 {
 				t.Errorf("the text to be replaced occurs %d times in %s, want 1: %s", count, p.file, p.from)
 			}
 		})

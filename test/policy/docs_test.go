@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // TestDocumentedProofsExist checks each file and name that docs/operations/security.md mentions.
 func TestDocumentedProofsExist(t *testing.T) {
-	text, err := os.ReadFile(testenv.Path("docs", "operations", "security.md"))
+	text, err := os.ReadFile(repository.Path("docs", "operations", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestDocumentedProofsExist(t *testing.T) {
 	}
 	for _, proof := range proofs {
 		file, name := proof[1], proof[2]
-		content, err := os.ReadFile(testenv.Path(file))
+		content, err := os.ReadFile(repository.Path(file))
 		if err != nil {
 			t.Error(err)
 		} else if !strings.Contains(string(content), name) {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,13 +25,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // The operator runs with its own roles and under the policies, and none of its requests is refused: neither for the samples
@@ -125,20 +123,12 @@ func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached)
 // goldenMemcacheds returns the Memcacheds of the golden files and the samples.
 func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 	t.Helper()
-	g := NewWithT(t)
-	inputs, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	samples, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
+	goldens, err := repository.Memcacheds()
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var all []*cachev1alpha1.Memcached
-	for _, file := range append(inputs, samples...) {
-		text, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		read := &cachev1alpha1.Memcached{}
-		g.Expect(yaml.UnmarshalStrict(text, read)).To(Succeed(), file)
-		all = append(all, &cachev1alpha1.Memcached{ObjectMeta: named(fmt.Sprintf("golden-%d", len(all))), Spec: read.Spec})
+	for i, golden := range goldens {
+		all = append(all, &cachev1alpha1.Memcached{ObjectMeta: named(fmt.Sprintf("golden-%d", i)), Spec: golden.Spec})
 	}
-	g.Expect(len(all)).To(BeNumerically(">", 15))
 	return all
 }
 

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 
-	"github.com/example/memcached-operator/internal/testenv"
 	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
@@ -40,9 +40,9 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	}
 	t.Run("installed already", func(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
-		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, testenv.Path("config", "admission-policy"))), own)
-		checkBindings(t, kustomize.Render(t, testenv.Path("config", "allowed-images")), []string{"images"})
-		checkBindings(t, kustomize.Render(t, testenv.Path("config", "allowed-metadata")), []string{"metadata"})
+		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), own)
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
 

@@ -26,8 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/testenv"
 	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 const (
@@ -142,7 +143,7 @@ func render(t *testing.T, o overlay) kustomize.Objects {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
-	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(testenv.Path("config")))).To(Succeed())
+	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(repository.Path("config")))).To(Succeed())
 	base := filepath.Join(dir, "config", o.base)
 	if o.all {
 		file := filepath.Join(base, "kustomization.yaml")
