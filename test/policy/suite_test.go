@@ -149,7 +149,7 @@ func render(t *testing.T, o overlay) kustomize.Objects {
 		file := filepath.Join(base, "kustomization.yaml")
 		text, err := os.ReadFile(file)
 		g.Expect(err).NotTo(HaveOccurred())
-		uncommented := strings.NewReplacer("#components:", "components:", "#- ../components/", "- ../components/").Replace(string(text))
+		uncommented := strings.ReplaceAll(string(text), "#- ../components/", "- ../components/")
 		g.Expect(uncommented).NotTo(Equal(string(text)))
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}
