@@ -25,15 +25,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/manifests"
 	"github.com/example/memcached-operator/test/repository"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
 const (
-	operatorNamespace = "memcached-operator-system"
-	account           = "memcached-operator-controller-manager"
+	operatorNamespace = manifests.Namespace
+	account           = manifests.Account
 	// shop is the namespace of a user.
 	shop = "shop"
 	// timeout exceeds the time that operations need on a loaded machine.
@@ -52,19 +52,15 @@ func install(t *testing.T) *installation {
 	t.Helper()
 	g := NewWithT(t)
 	ctrl.SetLogger(logr.Discard())
-	environment := &envtest.Environment{Scheme: testenv.Scheme()}
 	// As on OpenShift: setting blockOwnerDeletion requires the permission to update the finalizers of the owner.
-	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	config, err := environment.Start()
-	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
-	g.Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	i := &installation{config: config}
-	i.admin, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
+	started := manifests.Start(t, func(environment *envtest.Environment) {
+		environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	})
+	i := &installation{config: started.Config, admin: started.Admin}
 	i.apply(t, slices.DeleteFunc(render(t, overlay{base: "default"}), func(object *unstructured.Unstructured) bool {
 		return strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
 	}))
+	var err error
 	i.operator, err = client.New(i.asOperator(), client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})).To(Succeed())
@@ -81,21 +77,10 @@ func (i *installation) asOperator() *rest.Config {
 	return config
 }
 
-// apply applies rendered objects, except for the Deployment of the operator, and waits until the CustomResourceDefinition is
-// served.
+// apply applies rendered objects, except for the Deployment of the operator.
 func (i *installation) apply(t *testing.T, objects kustomize.Objects) {
 	t.Helper()
-	g := NewWithT(t)
-	for _, object := range objects {
-		if object.GetKind() == "Deployment" {
-			continue
-		}
-		apply := client.ApplyConfigurationFromUnstructured(object)
-		g.Expect(i.admin.Apply(t.Context(), apply, client.FieldOwner("admin"), client.ForceOwnership)).To(Succeed())
-	}
-	g.Eventually(t.Context(), func() error {
-		return i.admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
-	}, timeout).Should(Succeed())
+	(&manifests.Installation{Config: i.config, Admin: i.admin}).Apply(t, objects)
 }
 
 // grantEverything makes the operator a cluster administrator, so that only policies can refuse its requests.
