@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // place is where a value can be in a Memcached.
@@ -29,7 +30,7 @@ type place struct {
 
 // crdSchema is the schema of the CustomResourceDefinition.
 func crdSchema() apiextensionsv1.JSONSchemaProps {
-	definition, err := crd.Read()
+	definition, err := crd.Read(repository.Path(crd.File))
 	utilruntime.Must(err)
 	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 }

@@ -11,10 +11,11 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 var loadSchema = sync.OnceValues(func() (*crd.Schema, error) {
-	definition, err := crd.Read()
+	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
 		return nil, err
 	}

@@ -23,15 +23,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/repository"
 )
 
-// File is the file of the CustomResourceDefinition, in the root of the repository.
+// File is the file of the CustomResourceDefinition, as seen from the root of the repository.
 const File = "config/crd/bases/cache.example.com_memcacheds.yaml"
 
-// Read reads the CustomResourceDefinition of this repository.
-func Read() (*apiextensionsv1.CustomResourceDefinition, error) {
-	text, err := os.ReadFile(repository.Path(File))
+// Read reads a CustomResourceDefinition from a file.
+func Read(file string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // specField is a field of the spec that has no fields.
@@ -28,7 +29,7 @@ type specField struct {
 
 // specFields returns the fields in the CustomResourceDefinition.
 func specFields() ([]specField, error) {
-	definition, err := crd.Read()
+	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
-			original := read(t, repository.Path(p.file))
+			original := repository.Read(t, p.file)
 			if output, err := p.testWith(t, original); err != nil {
 				t.Fatalf("%s fails without the mutation: %v\n%s", p.test, err, output)
 			}

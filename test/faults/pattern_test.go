@@ -6,7 +6,6 @@
 package faults
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,7 +27,7 @@ func TestPatterns(t *testing.T) {
 			var tests strings.Builder
 			for _, file := range files {
 				if filepath.Base(file) != "patterns_test.go" {
-					tests.WriteString(read(t, file))
+					tests.WriteString(repository.ReadFile(t, file))
 				}
 			}
 			function, _, _ := strings.Cut(p.test, "/")
@@ -41,18 +40,9 @@ func TestPatterns(t *testing.T) {
 			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
 				t.Errorf("there is no scenario %s", name)
 			}
-			if count := strings.Count(read(t, repository.Path(p.file)), p.from); count != 1 {
+			if count := strings.Count(repository.Read(t, p.file), p.from); count != 1 {
 				t.Errorf("the text to be replaced occurs %d times in %s, want 1: %s", count, p.file, p.from)
 			}
 		})
 	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

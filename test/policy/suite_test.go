@@ -132,10 +132,9 @@ func render(t *testing.T, o overlay) kustomize.Objects {
 	base := filepath.Join(dir, "config", o.base)
 	if o.all {
 		file := filepath.Join(base, "kustomization.yaml")
-		text, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		uncommented := strings.ReplaceAll(string(text), "#- ../components/", "- ../components/")
-		g.Expect(uncommented).NotTo(Equal(string(text)))
+		text := repository.ReadFile(t, file)
+		uncommented := strings.ReplaceAll(text, "#- ../components/", "- ../components/")
+		g.Expect(uncommented).NotTo(Equal(text))
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}
 	if o.namespace == "" {
