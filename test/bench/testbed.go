@@ -43,12 +43,12 @@ const nodes = 20
 
 // childKinds are the kinds of the children that each of these Memcacheds has.
 var childKinds = func() []schema.GroupVersionKind {
-	children, err := desired(memcachedNumber(0), "memcached")
+	wanted, err := decide(memcachedNumber(0), "memcached")
 	if err != nil {
 		panic(err)
 	}
-	kinds := make([]schema.GroupVersionKind, len(children))
-	for i, child := range children {
+	kinds := make([]schema.GroupVersionKind, len(wanted.Objects))
+	for i, child := range wanted.Objects {
 		kinds[i] = child.GetObjectKind().GroupVersionKind()
 	}
 	return kinds

@@ -12,6 +12,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/test/crd"
 )
 
@@ -63,11 +64,11 @@ func tryExample(b *bundle, text []byte) (string, error) {
 	if err != nil {
 		return example.Name, err
 	}
-	objects, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
 	if err != nil {
 		return example.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
 	}
-	if len(objects) == 0 {
+	if len(wanted.Objects) == 0 {
 		return example.Name, errors.New("the operator makes nothing from it")
 	}
 	return example.Name, nil
