@@ -114,7 +114,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check tha
 ##@ Develop: tests
 
 # envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
-with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
+with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
@@ -198,10 +198,10 @@ undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CR
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include hack/cluster/olmv1.mk
-include hack/faults.mk
+include test/faults/faults.mk
 include hack/bundle/bundle.mk
 include hack/security/security.mk
-include hack/bench/bench.mk
+include test/bench/bench.mk
 
 # Tools are built when they are needed.
 
