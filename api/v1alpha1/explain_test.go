@@ -28,6 +28,8 @@ var ruledBounds = map[string][]string{
 
 // computedDefaults are the defaults that the operator or the cluster computes, not the schema.
 var computedDefaults = map[string]string{
+	"spec.paused":                                                     "false",
+	"spec.restartedAt":                                                "no restart",
 	"spec.image":                                                      "the image that the operator was installed with",
 	"spec.config.threads":                                             "the CPU limit rounded up, or 4 without a CPU limit",
 	"spec.config.idleTimeout":                                         "to keep idle connections open",
@@ -119,7 +121,7 @@ func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
 		}
 	}
 	for _, bound := range []*int64{schema.MaxLength, schema.MinItems, schema.MaxItems, schema.MaxProperties} {
-		if bound != nil {
+		if bound != nil && schema.Format == "" { // a time has a length of its own
 			found = append(found, strconv.FormatInt(*bound, 10))
 		}
 	}

@@ -9,13 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that users set on a Memcached.
-const (
-	// PausedAnnotation, set to "true", stops every write to the objects that belong to the Memcached. Its status is still
-	// observed, and deletion is not stopped.
-	PausedAnnotation = "cache.example.com/paused"
-)
-
 // MemcachedSpec is the desired state of a Memcached.
 //
 // +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
@@ -109,6 +102,22 @@ type MemcachedSpec struct {
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
+
+	// paused says whether changes are held back. The default is false. While it is true, the operator changes no object of this
+	// Memcached. The status stays current and names the changes that are held back. Deletion is not held back.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Paused bool `json:"paused,omitempty"`
+
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Setting it to another time replaces the nodes, as updateStrategy says,
+	// and adopts newer defaults of the operator (image, memory limit). The default is no restart. Removing it replaces no node.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
 // ImagePullSecret names a Secret in the namespace of the Memcached.

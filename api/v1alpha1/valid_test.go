@@ -96,6 +96,8 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, podMetadata: {labels: {empty: "", Team_1.x: "A_b.c-1", example.com/team: a}}}`),
 		Entry(nil, `{size: 1, podMetadata: {annotations: {empty: "", example.com/text: "🚀 and a\nline"}}}`),
 		Entry(nil, `{size: 1, service: {labels: {team: a}, annotations: {Example.com/lb: internal}}}`),
+		Entry(nil, `{size: 1, paused: true, restartedAt: "2026-01-01T00:00:00Z"}`),
+		Entry(nil, `{size: 1, paused: false, restartedAt: "2026-01-01T00:00:00.5+01:00"}`),
 	)
 
 	DescribeTable("may be named as a Service may be", func(ctx SpecContext, name string) {

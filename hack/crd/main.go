@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crd expands the templates in the validation rules of a CustomResourceDefinition. A marker is a single line, and CEL has
-// no functions: an expression that several rules need, or that is too long for a line, is a named template instead, and the marker
-// uses its name.
+// Command crd expands the templates in the validation rules of a CustomResourceDefinition. A marker is a single line, and CEL
+// has no functions: an expression that several rules need, or that is too long for a line, is a named template instead, and the
+// marker uses its name.
 //
 // Usage: crd TEMPLATES CRD
 package main

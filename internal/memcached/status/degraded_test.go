@@ -239,10 +239,10 @@ func priorityRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(3, memcachedtest.Paused),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
-		outcome:     Outcome{Pending: true},
+		outcome:     Outcome{Pending: []string{"Service"}},
 		ready:       "False Unschedulable: " + unschedulable02,
 		available:   available2,
-		progressing: heldBack,
+		progressing: "False Paused: spec.paused holds back: the Service" + resume,
 		degraded:    "True Unschedulable: " + unschedulable02,
 	}}
 }
