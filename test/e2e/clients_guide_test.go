@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"go/format"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/test/clustertest"
+)
+
+// guideBlock matches a block of code in docs/clients.md, and the paragraph or comment before it.
+var guideBlock = regexp.MustCompile("(?s)([^\n]+\n?[^\n]+)\n+```[a-z]+\n(.*?\n)```\n")
+
+// guideBlocks returns the blocks of docs/clients.md that follow a comment <!-- run: NAME -->, by name. Every other block must say
+// that it is not run.
+func guideBlocks() map[string]string {
+	GinkgoHelper()
+	blocks := map[string]string{}
+	run := regexp.MustCompile(`<!-- run: (\S+) -->$`)
+	text := clustertest.Read("docs/clients.md")
+	found := guideBlock.FindAllStringSubmatch(text, -1)
+	Expect(found).To(HaveLen(strings.Count(text, "\n```")/2), "blocks with a paragraph or comment before them")
+	for _, block := range found {
+		before := strings.Join(strings.Fields(block[1]), " ")
+		if name := run.FindStringSubmatch(before); name != nil {
+			blocks[name[1]] = block[2]
+		} else {
+			Expect(before).To(HaveSuffix("*Not run by a test:*"), "before the block\n%s", block[2])
+		}
+	}
+	return blocks
+}
+
+// guideClient is a process that uses a cache with the code of docs/clients.md, and a driver that obeys commands.
+type guideClient struct {
+	name    string
+	input   io.Writer
+	answers *bufio.Scanner
+}
+
+// newGuideClient starts a client. The files are programs of a language, whose interpreter or compiler is known.
+func newGuideClient(ctx context.Context, name, service, driver string, blocks ...string) *guideClient {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	code := strings.Join(blocks, "\n\n")
+	file := filepath.Join(dir, "client"+filepath.Ext(driver))
+	command := []string{"/usr/bin/python3", file}
+	switch filepath.Ext(driver) {
+	case ".go":
+		formatted := clustertest.Must(format.Source([]byte(code)))
+		Expect(string(formatted)).To(Equal(code), "gofmt")
+		writeFile(file, code)
+		command = []string{filepath.Join(dir, "client")}
+		main := filepath.Join(dir, "main.go")
+		writeFile(main, clustertest.Read(driver))
+		k8s.Run(ctx, "go", "build", "-o", command[0], file, main)
+	case ".php":
+		command[0] = "php"
+		fallthrough
+	default:
+		writeFile(file, code+"\n"+clustertest.Read(driver))
+	}
+	client := &guideClient{name: name}
+	client.start(exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...), service)
+	return client
+}
+
+// start starts the process, which ends with the spec.
+func (c *guideClient) start(command *exec.Cmd, service string) {
+	GinkgoHelper()
+	c.input = clustertest.Must(command.StdinPipe())
+	c.answers = bufio.NewScanner(clustertest.Must(command.StdoutPipe()))
+	startForClient(command, service)
+}
+
+// startForClient starts a process with the environment of an application. It is ended with the spec.
+func startForClient(command *exec.Cmd, service string) {
+	GinkgoHelper()
+	command.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service, "TMPDIR="+GinkgoT().TempDir())
+	command.Stderr = GinkgoWriter
+	Expect(command.Start()).To(Succeed(), "make cluster-packages installs what the clients need")
+	DeferCleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	})
+}
+
+// outcome is the answer of a client to a command.
+type outcome struct {
+	succeeded, failed int
+	firstFailure      string
+}
+
+// all returns the outcome if every request succeeds.
+func all(keys int) outcome { return outcome{succeeded: keys} }
+
+// fill writes keys.
+func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
+
+// read reads keys. Those with the value that was written have succeeded.
+func (c *guideClient) read(keys int) outcome { return c.obey("read", keys) }
+
+func (c *guideClient) obey(command string, keys int) (answer outcome) {
+	GinkgoHelper()
+	fmt.Fprintln(c.input, command, keys)
+	Expect(c.answers.Scan()).To(BeTrue(), "client %s must answer: %v", c.name, c.answers.Err())
+	words := strings.SplitN(c.answers.Text(), " ", 3)
+	Expect(fmt.Sscan(words[0]+" "+words[1], &answer.succeeded, &answer.failed)).To(Equal(2), c.answers.Text())
+	answer.firstFailure = strings.Join(words[2:], "")
+	return answer
+}
+
+// runBlock runs a block of shell as an application would, and returns its output.
+func runBlock(ctx context.Context, block, service string) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, "sh", "-eu", "-c", block)
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, GinkgoWriter
+	command.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service)
+	Expect(command.Run()).To(Succeed())
+	return output.String()
+}
+
+func writeFile(path, content string) {
+	GinkgoHelper()
+	Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+}
