@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"go/format"
@@ -55,7 +54,7 @@ type guideClient struct {
 	answers *bufio.Scanner
 }
 
-// newGuideClient starts a client. The files are programs of a language, whose interpreter or compiler is known.
+// newGuideClient starts a client in the language of its driver.
 func newGuideClient(ctx context.Context, name, service, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -77,28 +76,31 @@ func newGuideClient(ctx context.Context, name, service, driver string, blocks ..
 	default:
 		writeFile(file, code+"\n"+clustertest.Read(driver))
 	}
-	client := &guideClient{name: name}
-	client.start(exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...), service)
+	process := applicationProcess(ctx, service, command...)
+	client := &guideClient{
+		name: name, input: clustertest.Must(process.StdinPipe()),
+		answers: bufio.NewScanner(clustertest.Must(process.StdoutPipe())),
+	}
+	startProcess(process)
 	return client
 }
 
-// start starts the process, which ends with the spec.
-func (c *guideClient) start(command *exec.Cmd, service string) {
-	GinkgoHelper()
-	c.input = clustertest.Must(command.StdinPipe())
-	c.answers = bufio.NewScanner(clustertest.Must(command.StdoutPipe()))
-	startForClient(command, service)
+// applicationProcess returns a process with the environment of an application. It does not end with the context, but with a
+// signal, so that it can end its own processes.
+func applicationProcess(ctx context.Context, service string, command ...string) *exec.Cmd {
+	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
+	process.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service, "TMPDIR="+GinkgoT().TempDir())
+	process.Stderr = GinkgoWriter
+	return process
 }
 
-// startForClient starts a process with the environment of an application. It is ended with the spec.
-func startForClient(command *exec.Cmd, service string) {
+// startProcess starts a process and ends it with the spec.
+func startProcess(process *exec.Cmd) {
 	GinkgoHelper()
-	command.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service, "TMPDIR="+GinkgoT().TempDir())
-	command.Stderr = GinkgoWriter
-	Expect(command.Start()).To(Succeed(), "make cluster-packages installs what the clients need")
+	Expect(process.Start()).To(Succeed(), "make cluster-packages installs what the clients need")
 	DeferCleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
+		_ = process.Process.Signal(syscall.SIGTERM)
+		_ = process.Wait()
 	})
 }
 
@@ -120,7 +122,7 @@ func (c *guideClient) read(keys int) outcome { return c.obey("read", keys) }
 func (c *guideClient) obey(command string, keys int) (answer outcome) {
 	GinkgoHelper()
 	fmt.Fprintln(c.input, command, keys)
-	Expect(c.answers.Scan()).To(BeTrue(), "client %s must answer: %v", c.name, c.answers.Err())
+	Expect(c.answers.Scan()).To(BeTrue(), "%s must answer; make cluster-packages installs its library: %v", c.name, c.answers.Err())
 	words := strings.SplitN(c.answers.Text(), " ", 3)
 	Expect(fmt.Sscan(words[0]+" "+words[1], &answer.succeeded, &answer.failed)).To(Equal(2), c.answers.Text())
 	answer.firstFailure = strings.Join(words[2:], "")
@@ -130,12 +132,7 @@ func (c *guideClient) obey(command string, keys int) (answer outcome) {
 // runBlock runs a block of shell as an application would, and returns its output.
 func runBlock(ctx context.Context, block, service string) string {
 	GinkgoHelper()
-	command := exec.CommandContext(ctx, "sh", "-eu", "-c", block)
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, GinkgoWriter
-	command.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service)
-	Expect(command.Run()).To(Succeed())
-	return output.String()
+	return string(clustertest.Must(applicationProcess(ctx, service, "sh", "-eu", "-c", block).Output()))
 }
 
 func writeFile(path, content string) {

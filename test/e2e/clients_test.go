@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,10 +42,9 @@ var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func()
 		g.refill(ctx)
 		g.mustBeInDNS(ctx)
 		g.toolsMustCount(ctx)
-		g.change(ctx, "3 to 4 nodes", 0.65, func() { scale(ctx, g.mc, 4) })
-		g.change(ctx, "one of 4 replaced", 0.45, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, g.mc)[0])).To(Succeed()) })
+		g.change(ctx, "3 to 4 nodes", 0.6, func() { scale(ctx, g.mc, 4) })
+		g.change(ctx, "one of 4 replaced", 0.4, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, g.mc)[0])).To(Succeed()) })
 		g.change(ctx, "all of 4 replaced, one at a time", 0, func() { roll(ctx, g.mc) })
-		g.refill(ctx)
 		clustertest.AddTable("Keys found with the settings of docs/clients.md, and failed requests meanwhile", g.rows)
 	})
 })
@@ -76,8 +74,7 @@ func newGuide(ctx context.Context) *guide {
 	k8s.UntilReady(ctx, g.mc)
 	g.service = fmt.Sprintf("%s.%s.svc.cluster.local.", g.mc.Name, namespace)
 
-	proxy := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-u", "-c", g.blocks["nutcracker"])
-	startForClient(proxy, g.service)
+	startProcess(applicationProcess(ctx, g.service, "sh", "-u", "-c", g.blocks["nutcracker"]))
 	python := []string{g.blocks["python"], g.blocks["pylibmc"]}
 	g.clients = []*guideClient{
 		newGuideClient(ctx, "pylibmc", g.service, "test/e2e/clients/driver.py", python...),
