@@ -57,24 +57,16 @@ type guideClient struct {
 // newGuideClient starts a client in the language of its driver.
 func newGuideClient(ctx context.Context, name, service, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
-	dir := GinkgoT().TempDir()
 	code := strings.Join(blocks, "\n\n")
-	file := filepath.Join(dir, "client"+filepath.Ext(driver))
-	command := []string{"/usr/bin/python3", file}
+	var command []string
 	switch filepath.Ext(driver) {
 	case ".go":
-		formatted := clustertest.Must(format.Source([]byte(code)))
-		Expect(string(formatted)).To(Equal(code), "gofmt")
-		writeFile(file, code)
-		command = []string{filepath.Join(dir, "client")}
-		main := filepath.Join(dir, "main.go")
-		writeFile(main, clustertest.Read(driver))
-		k8s.Run(ctx, "go", "build", "-o", command[0], file, main)
+		command = compile(ctx, code, clustertest.Read(driver))
 	case ".php":
-		command[0] = "php"
-		fallthrough
+		command = interpret("php", code, clustertest.Read(driver))
 	default:
-		writeFile(file, code+"\n"+clustertest.Read(driver))
+		// Debian's own: its modules are not for others.
+		command = interpret("/usr/bin/python3", code, clustertest.Read(driver))
 	}
 	process := applicationProcess(ctx, service, command...)
 	client := &guideClient{
@@ -83,6 +75,27 @@ func newGuideClient(ctx context.Context, name, service, driver string, blocks ..
 	}
 	startProcess(process)
 	return client
+}
+
+// interpret returns the command that runs the code and then the driver.
+func interpret(interpreter, code, driver string) []string {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), "client")
+	writeFile(file, code+"\n"+driver)
+	return []string{interpreter, file}
+}
+
+// compile returns the command of which the code and the driver are the sources. The code must be formatted.
+func compile(ctx context.Context, code, driver string) []string {
+	GinkgoHelper()
+	Expect(string(clustertest.Must(format.Source([]byte(code))))).To(Equal(code), "gofmt")
+	dir := GinkgoT().TempDir()
+	sources := []string{filepath.Join(dir, "cache.go"), filepath.Join(dir, "main.go")}
+	writeFile(sources[0], code)
+	writeFile(sources[1], driver)
+	command := filepath.Join(dir, "client")
+	k8s.Run(ctx, "go", append([]string{"build", "-o", command}, sources...)...)
+	return []string{command}
 }
 
 // applicationProcess returns a process with the environment of an application. It does not end with the context, but with a
