@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -43,6 +44,7 @@ var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func()
 		g.mustBeInDNS(ctx)
 		g.toolsMustCount(ctx)
 		g.change(ctx, "3 to 4 nodes", 0.6, func() { scale(ctx, g.mc, 4) })
+		g.crash(ctx)
 		g.change(ctx, "one of 4 replaced", 0.4, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, g.mc)[0])).To(Succeed()) })
 		g.change(ctx, "all of 4 replaced, one at a time", 0, func() { roll(ctx, g.mc) })
 		clustertest.AddTable("Keys found with the settings of docs/clients.md, and failed requests of each client", g.rows)
@@ -139,6 +141,23 @@ func (g *guide) change(ctx context.Context, title string, least float64, change 
 		}
 	}
 	g.rows = append(g.rows, row)
+	g.refill(ctx)
+}
+
+// crash ends a memcached while every client reads. When its container has restarted, all clients must use the node again.
+func (g *guide) crash(ctx context.Context) {
+	GinkgoHelper()
+	By("one memcached crashes")
+	pod := k8s.Pods(ctx, g.mc)[0]
+	theOne(processesOf("memcached", "pod"+string(pod.UID)), "processes of memcached in pod "+pod.Name).signal(syscall.SIGKILL)
+	Eventually(ctx, func(gomega Gomega) {
+		for _, client := range g.clients {
+			client.read(guideKeys)
+		}
+		gomega.Expect(k8s.Reread(ctx, &pod)).To(Succeed())
+		gomega.Expect(clustertest.Restarts(&pod)).To(BeEquivalentTo(1))
+		gomega.Expect(clustertest.Ready(&pod)).To(BeTrue())
+	}).Should(Succeed())
 	g.refill(ctx)
 }
 
