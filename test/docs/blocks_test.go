@@ -84,6 +84,12 @@ func TestPagesRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("config/samples", func(t *testing.T) {
+		runner := server.inNamespace(t, "shop")
+		page := docs.Parse("config/samples", []byte("```sh\nfor folder in config/samples config/samples/large config/samples/namespaced; do\n"+
+			"  kubectl apply --dry-run=server -k $folder\ndone\n```\n"))
+		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
+	})
 	t.Logf("%d blocks ran, and %d more Memcacheds are valid", ran, valid)
 	if ran < 30 {
 		t.Errorf("only %d blocks ran", ran)
@@ -96,7 +102,9 @@ func runsHere(block docs.Block) bool { return block.Runs() && block.Marker != do
 // aMemcached matches the beginning of a manifest.
 var aMemcached = regexp.MustCompile(`(?m)^apiVersion: cache\.example\.com/.*\nkind: Memcached$`)
 
-func showsMemcached(block docs.Block) bool { return block.Language == "yaml" && aMemcached.MatchString(block.Text) }
+func showsMemcached(block docs.Block) bool {
+	return block.Language == "yaml" && aMemcached.MatchString(block.Text)
+}
 
 // A check that cannot fail proves nothing.
 func TestRunnerTellsWhatFails(t *testing.T) {
