@@ -24,7 +24,7 @@ import (
 var notInNames = regexp.MustCompile(`[^a-z0-9]`)
 
 // marker is what a comment in front of a block may say.
-var marker = regexp.MustCompile(`^(|run by make test-e2e|run: \S+|fails: .+|not run: .+)$`)
+var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not run: .+)$`)
 
 // A block that looks like commands to readers looks like commands to the tests, and a name leads to the story that runs it.
 func TestBlocksSayHowTheyRun(t *testing.T) {

@@ -66,7 +66,7 @@ func (r *Runner) Validate(ctx context.Context, page Page, block Block) error {
 	if err := os.WriteFile(file, []byte(block.Text), 0o600); err != nil {
 		return err
 	}
-	return judge(page, Block{Line: block.Line}, r.run(ctx, "kubectl create --dry-run=server -f "+file))
+	return judge(page, Block{Line: block.Line}, r.run(ctx, "kubectl apply --dry-run=server -f "+file))
 }
 
 // outcome is what a script printed, and how it ended.
