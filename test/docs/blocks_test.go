@@ -62,8 +62,9 @@ func storiesOf(t *testing.T) string {
 	return all.String()
 }
 
-// What the pages tell readers to run is run, and what they tell them to apply is applied, in the order of each page. There are no
-// pods: test/e2e runs what needs them. A Memcached that a page shows is one that the API server accepts, even if nothing applies it.
+// What the pages tell readers to run is run, and what they tell them to apply is applied, in the order of each page. There are
+// no pods: test/e2e runs what needs them. A Memcached that a page shows is one that the API server accepts, even if nothing
+// applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -86,8 +87,8 @@ func TestPagesRun(t *testing.T) {
 	}
 	t.Run("config/samples", func(t *testing.T) {
 		runner := server.inNamespace(t, "shop")
-		page := docs.Parse("config/samples", []byte("```sh\nfor folder in config/samples config/samples/large config/samples/namespaced; do\n"+
-			"  kubectl apply --dry-run=server -k $folder\ndone\n```\n"))
+		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . large namespaced; do\n"+
+			"  kubectl apply --dry-run=server -k config/samples/$folder\ndone\n```\n"))
 		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
 	})
 	t.Logf("%d blocks ran, and %d more Memcacheds are valid", ran, valid)

@@ -25,8 +25,8 @@ type Runner struct {
 	Scratch string
 }
 
-// Enter creates a namespace and makes it the one of the commands that follow. It creates the cache that the pages take for granted:
-// the first one of the README.
+// Enter creates a namespace and makes it the one of the commands that follow. It creates the cache that the pages take for
+// granted: the first one of the README.
 func (r *Runner) Enter(ctx context.Context, namespace string) error {
 	readme, err := os.ReadFile(filepath.Join(r.Root, "README.md"))
 	if err != nil {
@@ -49,24 +49,24 @@ func (r *Runner) Enter(ctx context.Context, namespace string) error {
 
 // Run runs one block: commands in bash, which stops at the first that fails, and manifests with kubectl apply.
 func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
-	script := block.Text
 	if block.Language == "yaml" {
-		file := filepath.Join(r.Scratch, "manifest.yaml")
-		if err := os.WriteFile(file, []byte(block.Text), 0o600); err != nil {
-			return err
-		}
-		script = "kubectl apply -f " + file
+		return r.apply(ctx, page, block)
 	}
-	return judge(page, block, r.run(ctx, script))
+	return judge(page, block, r.run(ctx, block.Text))
 }
 
 // Validate sends a manifest to the API server, which stores nothing.
 func (r *Runner) Validate(ctx context.Context, page Page, block Block) error {
+	block.Marker = "" // an example that is not run has to be valid as well
+	return r.apply(ctx, page, block, "--dry-run=server")
+}
+
+func (r *Runner) apply(ctx context.Context, page Page, block Block, flags ...string) error {
 	file := filepath.Join(r.Scratch, "manifest.yaml")
 	if err := os.WriteFile(file, []byte(block.Text), 0o600); err != nil {
 		return err
 	}
-	return judge(page, Block{Line: block.Line}, r.run(ctx, "kubectl apply --dry-run=server -f "+file))
+	return judge(page, block, r.run(ctx, fmt.Sprintf("kubectl apply %s -f %s", strings.Join(flags, " "), file)))
 }
 
 // outcome is what a script printed, and how it ended.
