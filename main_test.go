@@ -20,6 +20,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,11 +183,16 @@ func TestManager(t *testing.T) {
 		g.Expect(installation.admin.Create(t.Context(), mc)).To(Succeed())
 		g.Eventually(installation.conditions(t, mc), "60s").
 			Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
+		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		g.Expect(installation.admin.Create(t.Context(), foreign)).To(Succeed())
+		taken := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		g.Expect(installation.admin.Create(t.Context(), taken)).To(Succeed())
 		g.Eventually(func() []eventsv1.Event {
 			events := &eventsv1.EventList{}
 			g.Expect(installation.admin.List(t.Context(), events, client.InNamespace("default"))).To(Succeed())
 			return events.Items
-		}, "60s").Should(ContainElement(And(HaveField("Reason", "Creating"), HaveField("Regarding.Name", "cache"))), m.output)
+		}, "60s").Should(ContainElement(And(HaveField("Reason", "Conflict"), HaveField("Regarding.Name", "taken"))), m.output)
 		mc.Spec.PodDisruptionBudget.Enabled = new(false)
 		g.Expect(installation.admin.Update(t.Context(), mc)).To(Succeed())
 		budget := &unstructured.Unstructured{}

@@ -23,7 +23,7 @@ type golden struct {
 
 // goldens are the specs of the golden files, one for every feature of the API, and of the samples.
 func goldens() []golden {
-	files, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
+	files, err := filepath.Glob(testenv.Path("internal", "memcached", "desired", "testdata", "*.input.yaml"))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(files).NotTo(BeEmpty())
 	samples, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))

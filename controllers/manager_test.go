@@ -62,7 +62,10 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	running, cancel := context.WithCancel(context.Background())
 	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry),
 		controllers.Options{
-			Memcached: defaults, MaxConcurrentReconciles: cmp.Or(options.Controller.MaxConcurrentReconciles, 8),
+			Memcached: defaults,
+			MaxConcurrentReconciles: cmp.Or(
+				options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles,
+			),
 		})).To(Succeed())
 	Expect(upgradeable.SetupWithManager(p.manager)).To(Succeed())
 	stopped := make(chan error, 1)

@@ -126,7 +126,7 @@ func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached)
 func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 	t.Helper()
 	g := NewWithT(t)
-	inputs, err := filepath.Glob(testenv.Path("internal", "memcached", "testdata", "*.input.yaml"))
+	inputs, err := filepath.Glob(testenv.Path("internal", "memcached", "desired", "testdata", "*.input.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	samples, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())

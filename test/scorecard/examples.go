@@ -22,6 +22,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
 // examples finds examples that a user could not create: the API does not know a field, the schema or one of its rules refuses
@@ -80,11 +81,11 @@ func tryExample(b *bundle, text []byte) (string, error) {
 	if err := json.Unmarshal(stored, mc); err != nil {
 		return mc.Name, err
 	}
-	objects, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
 	if err != nil {
 		return mc.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
 	}
-	if len(objects) == 0 {
+	if len(wanted.Objects) == 0 {
 		return mc.Name, errors.New("the operator makes nothing from it")
 	}
 	return mc.Name, nil
