@@ -4,13 +4,12 @@
 package apply
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -36,24 +35,29 @@ type contest struct {
 	last               time.Time
 }
 
-// contestOf returns the contest about an object; it is empty if the object is another one of the same name.
-func (a *Applier) contestOf(live client.Object) contest {
-	known, ok := a.contests.get(live)
+// contests remembers who changes which objects.
+type contests struct {
+	history[contest]
+
+	clock clock.PassiveClock
+}
+
+// of returns the contest about an object; it is empty if the object is another one of the same name.
+func (c *contests) of(live client.Object) contest {
+	known, ok := c.get(live)
 	if !ok || known.uid != live.GetUID() {
 		return contest{uid: live.GetUID()}
 	}
 	return known
 }
 
-// wrote reports whether this process has written what was rendered, so that what differs is the work of somebody else.
-func (a *Applier) wrote(live client.Object, rendered *unstructured.Unstructured) bool {
-	return a.contestOf(live).hash == a.differ.hashOf(rendered)
-}
+// wrote reports whether this process has written what has the hash, so that what differs is the work of somebody else.
+func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
 // contested reports whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
-func (a *Applier) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
-	known := a.contestOf(live)
-	since := a.clock.Since(known.last)
+func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
+	known := c.of(live)
+	since := c.clock.Since(known.last)
 	if known.contested == "" || since >= contestWindow {
 		return nil, 0
 	}
@@ -63,10 +67,10 @@ func (a *Applier) contested(desired, live client.Object) (_ *ContestedError, wai
 	}, contestInterval - since
 }
 
-// corrects is called before a correction is written. If it makes a field contested, the API server is asked who writes it:
-// after the write, the managed fields no longer show it.
-func (a *Applier) corrects(ctx context.Context, s step) contest {
-	known, now := a.contestOf(s.live), a.clock.Now()
+// corrects is called before a correction of some fields is written. If it makes one of them contested, managerOf must say who
+// writes it: after the write, the managed fields no longer show it.
+func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managerOf func(fieldpath.Path) string) contest {
+	known, now := c.of(live), c.clock.Now()
 	corrections := map[string][]time.Time{}
 	for field, times := range known.corrections {
 		times = slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= contestWindow })
@@ -76,28 +80,12 @@ func (a *Applier) corrects(ctx context.Context, s step) contest {
 	}
 	known.corrections, known.last = corrections, now
 	known.contested = ""
-	for _, path := range s.difference.fields {
+	for _, path := range fields {
 		field := strings.TrimPrefix(path.String(), ".")
 		corrections[field] = append(corrections[field], now)
 		if len(corrections[field]) >= contestedCorrections && known.contested == "" {
-			known.contested, known.manager = field, a.managerOf(ctx, s, path)
+			known.contested, known.manager = field, managerOf(path)
 		}
 	}
 	return known
-}
-
-// managerOf returns the field manager of a field of a live object, empty if nobody knows. That is who wrote it last: whoever
-// changes a value takes it from the others.
-func (a *Applier) managerOf(ctx context.Context, s step, path fieldpath.Path) string {
-	live, err := a.empty(s.desired)
-	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil {
-		return ""
-	}
-	for _, entry := range live.GetManagedFields() {
-		fields := &fieldpath.Set{}
-		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil && fields.Has(path) {
-			return entry.Manager
-		}
-	}
-	return ""
 }

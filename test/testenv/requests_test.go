@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {

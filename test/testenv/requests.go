@@ -39,7 +39,8 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records what clients send. Leases and events are not recorded: they follow clocks, not the state of objects.
+// Requests records what clients send. Only Refused tells of leases, events and what is no resource: they follow clocks, not the
+// state of objects.
 // Who sees the effect of a write finds the write recorded: requests without an answer yet are waited for.
 type Requests struct {
 	unanswered sync.RWMutex
@@ -71,7 +72,7 @@ func (r *Requests) Writes() []string {
 
 // Gets returns the reads of single objects so far, sorted. Lists and watches are not among them.
 func (r *Requests) Gets() []string {
-	return r.list(func(request Request) bool { return request.Verb == "get" && request.Resource != "" })
+	return r.list(func(request Request) bool { return request.Verb == "get" })
 }
 
 // Lists returns the lists so far, sorted.
@@ -79,7 +80,19 @@ func (r *Requests) Lists() []string {
 	return r.list(func(request Request) bool { return request.Verb == "list" })
 }
 
+// Refused returns the requests of any kind that were forbidden, sorted.
+func (r *Requests) Refused() []string {
+	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
+}
+
+// list returns the requests about the state of objects.
 func (r *Requests) list(wanted func(Request) bool) []string {
+	return r.all(func(request Request) bool {
+		return !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases" && wanted(request)
+	})
+}
+
+func (r *Requests) all(wanted func(Request) bool) []string {
 	r.unanswered.Lock()
 	defer r.unanswered.Unlock()
 	r.mutex.Lock()
@@ -106,8 +119,11 @@ type recorder struct {
 
 func (r recorder) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
 	info, infoErr := resolver.NewRequestInfo(httpRequest)
-	if infoErr != nil || !info.IsResourceRequest || slices.Contains([]string{"events", "leases"}, info.Resource) {
+	if infoErr != nil {
 		return r.next.RoundTrip(httpRequest)
+	}
+	if !info.IsResourceRequest {
+		info.Resource = info.Path
 	}
 	r.requests.unanswered.RLock()
 	defer r.requests.unanswered.RUnlock()

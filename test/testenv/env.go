@@ -6,15 +6,13 @@
 package testenv
 
 import (
-	"os"
-	"path/filepath"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // Scheme knows the types of Kubernetes and of this project.
@@ -30,23 +28,7 @@ func Scheme() *runtime.Scheme {
 func New() *envtest.Environment {
 	return &envtest.Environment{
 		Scheme:                Scheme(),
-		CRDDirectoryPaths:     []string{Path("config", "crd", "bases")},
+		CRDDirectoryPaths:     []string{repository.Path("config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
-	}
-}
-
-// Path returns the path of a file of this repository. Go runs tests in the folder of their package, which is below the
-// folder of go.mod.
-func Path(elements ...string) string {
-	dir, err := os.Getwd()
-	utilruntime.Must(err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return filepath.Join(append([]string{dir}, elements...)...)
-		}
-		if dir == filepath.Dir(dir) {
-			panic("the tests must run inside the repository: no go.mod above the working directory")
-		}
-		dir = filepath.Dir(dir)
 	}
 }

@@ -6,7 +6,7 @@
 # KUBEBUILDER_ASSETS if the user has set it; binaries that setup-envtest has or can download; binaries built from the pinned
 # modules. The build needs only Go modules and takes some minutes once.
 set -o errexit -o nounset -o pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
 	echo "${KUBEBUILDER_ASSETS}"
