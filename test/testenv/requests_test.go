@@ -45,3 +45,33 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Leases and events follow clocks, but a refusal of any request is told.
+func TestRefusalsOfAnyRequestAreTold(t *testing.T) {
+	var requests testenv.Requests
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer server.Close()
+	client, err := rest.HTTPClientFor(requests.Record(&rest.Config{Host: server.URL}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/namespaces/default/services", "/api/v1/namespaces/default/events", "/version"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"get /version (403)", "list events (403)", "list services (403)"}, requests.Refused()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"list services (403)"}, requests.Lists()); diff != "" {
+		t.Error(diff)
+	}
+}
