@@ -107,7 +107,12 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 		&cachev1alpha1.MemcachedList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{},
 		&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
 	}
-	return await.Until(ctx, d.k8s, check, kinds, client.InNamespace(namespace))
+	defer d.out.await("")
+	return await.Until(ctx, d.k8s, func(ctx context.Context) (string, error) {
+		missing, err := check(ctx)
+		d.out.await(missing)
+		return missing, err
+	}, kinds, client.InNamespace(namespace))
 }
 
 // outcome is the step that reports what has come true.
