@@ -55,12 +55,14 @@ SHELL := /usr/bin/env bash
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN { FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m [VARIABLE=value ...]\n" } \
+	@escape=; if [[ -t 1 && -z "$${NO_COLOR:-}" ]]; then escape=$$'\033'; fi; awk -v escape="$$escape" ' \
+		function styled(code, text) { return escape ? escape "[" code "m" text escape "[0m" : text } \
+		BEGIN { FS = ":.*##"; printf "\nUsage:\n  make %s [VARIABLE=value ...]\n", styled(36, "<target>") } \
 		/^##@/ { split(substr($$0, 5), section, ": "); reader = section[1] } \
 		/^##@.*: / { text[reader] = text[reader] sprintf("  %s:\n", section[2]) } \
-		/^[a-zA-Z_0-9-]+:.*?##/ { text[reader] = text[reader] sprintf("  \033[36m%-20s\033[0m%s\n", $$1, $$2) } \
+		/^[a-zA-Z_0-9-]+:.*?##/ { text[reader] = text[reader] sprintf("  %s%s\n", styled(36, sprintf("%-20s", $$1)), $$2) } \
 		END { split("Use Develop Release", readers, " "); \
-			for (i = 1; i in readers; i++) printf "\n\033[1m%s\033[0m\n%s", readers[i], text[readers[i]] }' $(MAKEFILE_LIST)
+			for (i = 1; i in readers; i++) printf "\n%s\n%s", styled(1, readers[i]), text[readers[i]] }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Watch the operator work on a cluster of its own. DEMO_EXIT=1 exits after the story instead of waiting for Ctrl-C.

@@ -17,7 +17,7 @@ interval=5
 # How many Memcacheds are listed by name.
 most_names=20
 
-kubectl() { "${KUBECTL}" "$@"; }
+kubectl() { command "${KUBECTL}" "$@"; }
 
 # of_kind KIND... prints the manifests of these kinds. except_kind KIND... prints the others.
 of_kind() { select_manifests 1 "$@"; }
@@ -59,8 +59,9 @@ print_memcacheds() {
 
 # Prints the phase of each pod of the operator, and why a container does not run.
 print_pods() {
-	kubectl get pods --namespace "${namespace}" --selector "${pods}" --output 'jsonpath={range .items[*]}{.metadata.name}: {.status.phase}{
-		range .status.containerStatuses[*].state.waiting}, {.reason} {.message}{end}{"\n"}{end}'
+	local waiting='{range .status.containerStatuses[*].state.waiting}, {.reason} {.message}{end}'
+	kubectl get pods --namespace "${namespace}" --selector "${pods}" \
+		--output "jsonpath={range .items[*]}{.metadata.name}: {.status.phase}${waiting}{\"\\n\"}{end}"
 }
 
 # Waits for the rollout in short rounds, so that the reason for a delay appears early.
@@ -89,6 +90,22 @@ deploy() {
 	echo "  kubectl get memcacheds --watch ${scope[*]}"
 }
 
+# remove_except KIND... deletes the manifests of all other kinds. The operator goes first and completely: without its permissions,
+# it would only report errors. The namespace goes last, because the objects in it go with it and would not be found.
+remove_except() {
+	local namespaces status=0
+	namespaces=$(of_kind Namespace)
+	if [[ " $* " == *" Namespace "* ]]; then
+		namespaces=""
+	fi
+	if [[ -n "$(of_kind Deployment)" ]]; then
+		of_kind Deployment | delete --cascade=foreground || status=$?
+	fi
+	{ except_kind Deployment Namespace "$@" && echo "${namespaces}"; } | delete || status=$?
+	return "${status}"
+}
+delete() { kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename - "$@"; }
+
 undeploy() {
 	local kept=(CustomResourceDefinition)
 	list_memcacheds
@@ -96,7 +113,7 @@ undeploy() {
 	if grep -q "^${namespace}/" <<<"${memcacheds}"; then
 		kept+=(Namespace)
 	fi
-	except_kind "${kept[@]}" | kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename -
+	remove_except "${kept[@]}"
 	echo
 	echo "The operator is removed. The CRD and ${caches} stay."
 	print_memcacheds
@@ -111,7 +128,7 @@ undeploy() {
 confirm() {
 	local answer=${CONFIRM}
 	if [[ -z "${answer}" && -t 1 ]]; then
-		read -r -p "Type yes to delete all of it: " answer </dev/tty
+		read -r -p "Type yes to delete all of it: " answer </dev/tty || true
 	fi
 	if [[ "${answer}" != yes ]]; then
 		echo "Nothing is deleted. CONFIRM=yes confirms without a question." >&2
@@ -132,7 +149,7 @@ delete_all() {
 	if [[ ${scope[0]} == --namespace && -n "${memcacheds}" ]]; then
 		kubectl delete memcacheds.cache.example.com --all "${scope[@]}"
 	fi
-	kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename - <<<"${manifests}"
+	remove_except
 	echo
 	echo "Deleted: $(counted "$(grep -c '^kind: ' <<<"${manifests}")" object) and ${caches}."
 }

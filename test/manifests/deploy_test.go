@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ api-resources*) [ -z "$NO_API" ] || { echo "Unable to connect to the server" >&2
 "get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
 "config current-context") echo shop-cluster ;;
 apply*) cat >"$RECORD/applied" ;;
-delete*--filename*) cat >"$RECORD/deleted" ;;
+delete*--filename*) cat >>"$RECORD/deleted" ;;
 "rollout status"*) cat >"$RECORD/awaited"; [ -z "$ROLLOUT" ] || { echo "error: $ROLLOUT" >&2; exit 1; } ;;
 esac
 `
@@ -60,11 +61,9 @@ func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("make", append([]string{
-		"--no-print-directory", "KUSTOMIZE=" + filepath.Join(dir, "kustomize"), "KUBECTL=" + filepath.Join(dir, "kubectl"),
-	}, arguments...)...)
+	command := exec.Command("make", append([]string{"--no-print-directory", "KUSTOMIZE=" + filepath.Join(dir, "kustomize")}, arguments...)...)
 	command.Dir = repository.Path()
-	command.Env = append(os.Environ(), "MAKEFLAGS=", "RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
+	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"), "RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
 	output, err := command.CombinedOutput()
 	return makeRun{output: string(output), failed: err != nil, dir: dir}
 }
@@ -190,12 +189,25 @@ func TestDeployAndUndeploy(t *testing.T) {
 			}
 			all := run.kinds(t, "manifests")
 			equal(t, "applied", run.kinds(t, "applied"), without(all, test.applies))
-			equal(t, "deleted", run.kinds(t, "deleted"), without(all, test.deletes))
+			equal(t, "deleted", run.kinds(t, "deleted"), without(orderOfDeletion(all), test.deletes))
 			if t.Failed() {
 				t.Log(run.output)
 			}
 		})
 	}
+}
+
+// orderOfDeletion puts the operator before its permissions, and its namespace after everything in it.
+func orderOfDeletion(kinds []string) []string {
+	const first, last = "Deployment", "Namespace"
+	order := without(kinds, first+" "+last)
+	if slices.Contains(kinds, first) {
+		order = slices.Insert(order, 0, first)
+	}
+	if slices.Contains(kinds, last) {
+		order = append(order, last)
+	}
+	return order
 }
 
 // without returns all kinds, all but some, or none if nothing is given.
@@ -231,4 +243,10 @@ func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
 // make waits for the Deployment and for nothing else.
 func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
+}
+
+func TestHelpHasNoColorsInAPipe(t *testing.T) {
+	if run := runMake(t, "crd", "help"); run.failed || strings.Contains(run.output, "\x1b") || !strings.Contains(run.output, "undeploy-all ") {
+		t.Errorf("make help prints %q", run.output)
+	}
 }
