@@ -193,7 +193,7 @@ uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memca
 	@$(KUSTOMIZE) build config/crd | $(deploy-script)
 
 .PHONY: deploy
-deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the CRD and the operator with the image IMG. Wait until it is ready.
+deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy
@@ -201,7 +201,7 @@ undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. The CRD a
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy-all
-undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first; CONFIRM=yes confirms.
+undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first.
 	@$(render) | $(deploy-script)
 
 include hack/cluster/cluster.mk

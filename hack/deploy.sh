@@ -137,7 +137,7 @@ confirm() {
 }
 
 # Prints how many manifests there are of each kind.
-print_kinds() { awk '/^kind: / { n[$2]++ } END { for (kind in n) print "  " n[kind] " " kind }' <<<"${manifests}" | sort -k 2; }
+print_kinds() { awk '/^kind: / { n[$2]++ } END { for (kind in n) print "  " kind " (" n[kind] ")" }' <<<"${manifests}" | sort; }
 
 delete_all() {
 	list_memcacheds

@@ -34,8 +34,8 @@ finish() {
 }
 trap finish EXIT
 trap 'exit ${interrupted}' INT
-# On a terminal, each command below is in a process group of its own. Ctrl-C reaches only that group, and so neither this script nor
-# make, which would fail.
+# On a terminal, each command below is in a process group of its own. Ctrl-C reaches only that group, and so neither this script
+# nor make, which would fail.
 if [[ -t 0 && -t 1 ]]; then
 	set -o monitor
 fi
@@ -45,12 +45,14 @@ if [[ "${DEMO_NODES:-}" != simulated ]] && reason=$(hack/cluster/packages.sh che
 	"${make[@]}" cluster-up
 	up=yes
 	"${make[@]}" --silent kustomize
+	echo "Building the demo."
 	go build -o bin/demo ./hack/demo
 	bin/cluster --name "${CLUSTER}" exec bin/demo --deploy "$(cat bin/images/operator)" --cluster "${CLUSTER}"
 else
 	echo "The demo runs on simulated nodes. ${reason:-}"
 	hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 	"${make[@]}" build
+	echo "Building the demo."
 	go build -o bin/demo ./hack/demo
 	bin/demo
 fi

@@ -24,11 +24,11 @@ func TestHowTheDemoEnds(t *testing.T) {
 		"the story is told":                      {exit: true, status: succeeded},
 		"Ctrl-C after the story":                 {canceled: true, status: succeeded},
 		"Ctrl-C in the story":                    {err: canceled, canceled: true, status: succeeded},
-		"Ctrl-C with DEMO_EXIT=1":                {err: canceled, canceled: true, exit: true, status: interrupted, says: "Interrupted before"},
+		"Ctrl-C with DEMO_EXIT=1":                {canceled, nil, true, true, interrupted, "Interrupted before"},
 		"a step fails":                           {err: broken, status: failed, says: "The demo failed: broken"},
 		"a step fails before Ctrl-C":             {err: broken, canceled: true, status: failed, says: "The demo failed: broken"},
 		"something remains":                      {stopErr: broken, status: failed, says: "could not remove everything: broken"},
-		"something remains after Ctrl-C":         {err: canceled, stopErr: broken, canceled: true, status: failed, says: "remove everything: broken\nstep 3"},
+		"something remains after Ctrl-C":         {canceled, broken, true, false, failed, "remove everything: broken\nstep 3"},
 		"a cancellation that is not by a signal": {err: canceled, status: failed, says: "The demo failed: step 3"},
 	} {
 		t.Run(name, func(t *testing.T) {

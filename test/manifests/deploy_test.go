@@ -26,7 +26,10 @@ const (
 	kubectlStandIn = `#!/bin/sh
 echo "$*" >>"$RECORD/arguments"
 case "$*" in
-api-resources*) [ -z "$NO_API" ] || { echo "Unable to connect to the server" >&2; exit 1; }; [ -z "$NO_CRD" ] || exit 0; echo memcacheds.cache.example.com ;;
+api-resources*)
+	[ -z "$NO_API" ] || { echo "Unable to connect to the server" >&2; exit 1; }
+	[ -n "$NO_CRD" ] || echo memcacheds.cache.example.com
+	;;
 "get memcacheds"*) printf "$MEMCACHEDS" ;;
 "get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
 "config current-context") echo shop-cluster ;;
@@ -63,7 +66,8 @@ func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	}
 	command := exec.Command("make", append([]string{"--no-print-directory", "KUSTOMIZE=" + filepath.Join(dir, "kustomize")}, arguments...)...)
 	command.Dir = repository.Path()
-	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"), "RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
+	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"),
+		"RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
 	output, err := command.CombinedOutput()
 	return makeRun{output: string(output), failed: err != nil, dir: dir}
 }
@@ -118,14 +122,18 @@ func TestDeployAndUndeploy(t *testing.T) {
 		},
 		"deploy with caches": {
 			arguments: []string{"deploy", image, twoCaches}, applies: everything,
-			says: []string{"It manages 2 Memcacheds with 4 nodes.", "shop/sessions", "3 nodes\n", "1 node\n", "Next:\n  kubectl get memcacheds --watch --all-namespaces"},
+			says: []string{
+				"It manages 2 Memcacheds with 4 nodes.", "shop/sessions", "3 nodes\n", "1 node\n",
+				"Next:\n  kubectl get memcacheds --watch --all-namespaces",
+			},
 		},
 		"deploy in one namespace": {
 			folder: "namespaced", arguments: []string{"deploy", image}, applies: everything,
 			says: []string{"memcached.yaml --namespace memcached-operator-system", "--watch --namespace memcached-operator-system"},
 		},
 		"deploy of an operator that does not start": {
-			arguments: []string{"deploy", image, "ROLLOUT=timed out waiting for the condition", "DEPLOY_TIMEOUT=0"}, applies: everything, fails: true,
+			arguments: []string{"deploy", image, "ROLLOUT=timed out waiting for the condition", "DEPLOY_TIMEOUT=0"},
+			applies:   everything, fails: true,
 			says: []string{
 				"operator-1: Pending, ErrImagePull not found", "The operator is installed but not ready: timed out",
 				"kubectl describe pods --namespace memcached-operator-system",
@@ -144,7 +152,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 		},
 		"undeploy keeps a namespace with caches": {
 			arguments: []string{"undeploy", ownCache}, deletes: crdKind + " Namespace",
-			says: []string{"The CRD and 1 Memcached with 2 nodes stay.", "The namespace memcached-operator-system stays because it contains Memcacheds."},
+			says: []string{
+				"The CRD and 1 Memcached with 2 nodes stay.",
+				"The namespace memcached-operator-system stays because it contains Memcacheds.",
+			},
 		},
 		"undeploy without a CRD": {arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"}},
 		"undeploy without an API server": {
@@ -156,7 +167,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 		"undeploy-all asks": {
 			arguments: []string{"undeploy-all", twoCaches}, fails: true,
 			says: []string{
-				"In the cluster of the context shop-cluster, this deletes:", "  1 Namespace\n", "  1 CustomResourceDefinition\n",
+				"In the cluster of the context shop-cluster, this deletes:", "  Namespace (1)\n", "  CustomResourceDefinition (1)\n",
 				"2 Memcacheds with 4 nodes, with everything that they cache", "shop/sessions", "Nothing is deleted. CONFIRM=yes confirms",
 			},
 		},
@@ -169,7 +180,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 		},
 		"uninstall asks if there are caches": {
 			folder: "crd", arguments: []string{"uninstall", twoCaches}, fails: true,
-			says: []string{"  1 CustomResourceDefinition\n", "Nothing is deleted."},
+			says: []string{"  CustomResourceDefinition (1)\n", "Nothing is deleted."},
 		},
 		"uninstall": {folder: "crd", arguments: []string{"uninstall"}, deletes: everything},
 	} {
@@ -235,7 +246,8 @@ func equal(t *testing.T, what string, got, want []string) {
 func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
 	run := runMake(t, "namespaced", "undeploy-all", "CONFIRM=yes", ownCache)
 	arguments := repository.ReadFile(t, filepath.Join(run.dir, "arguments"))
-	if want := "delete memcacheds.cache.example.com --all --namespace memcached-operator-system\n"; run.failed || !strings.Contains(arguments, want) {
+	const want = "delete memcacheds.cache.example.com --all --namespace memcached-operator-system\n"
+	if run.failed || !strings.Contains(arguments, want) {
 		t.Errorf("kubectl got %s, want %q", arguments, want)
 	}
 }

@@ -135,8 +135,10 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 		NewWithT(t).Expect(user.Patch(t.Context(), mc, client.Merge, client.DryRunAll)).To(Succeed())
 		return told
 	}
-	const prefix = "Validation failed for ValidatingAdmissionPolicy 'memcached-operator-warnings' with binding 'memcached-operator-warnings': "
-	g.Eventually(func() warnings { return create(t, "{size: 3, podDisruptionBudget: {maxUnavailable: 0}}") }, timeout).ShouldNot(BeEmpty())
+	const prefix = "Validation failed for ValidatingAdmissionPolicy 'memcached-operator-warnings' " +
+		"with binding 'memcached-operator-warnings': "
+	const probe = "{size: 3, podDisruptionBudget: {maxUnavailable: 0}}"
+	g.Eventually(func() warnings { return create(t, probe) }, timeout).ShouldNot(BeEmpty())
 
 	for spec, wanted := range suspicious {
 		t.Run(spec, func(t *testing.T) {
