@@ -151,6 +151,13 @@ var _ = Describe("The operator itself", func() {
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 
+	It("logs the version of the checkout that it was built from", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
+		_, version, _ := strings.Cut(clustertest.Read("Makefile"), "\nVERSION ?= ")
+		version, _, _ = strings.Cut(version, "\n")
+		Expect(k8s.Kubectl(ctx, "logs", "--namespace", operatorNamespace, "deployment/"+operatorDeployment)).
+			To(ContainSubstring(`"version":"v%s"`, version))
+	})
+
 	It("says that it is well", SpecTimeout(time.Minute), func(ctx SpecContext) {
 		pod := operatorPod(ctx)
 		for _, path := range []string{"/healthz", "/readyz"} {
