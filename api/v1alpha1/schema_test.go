@@ -17,7 +17,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // kubernetesTypes are the fields whose types, and so whose texts, are those of Kubernetes.
@@ -113,11 +113,8 @@ func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
 }
 
 func TestNoTemplateIsLeft(t *testing.T) {
-	text, err := os.ReadFile(testenv.Path("config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), "{{") {
+	text := repository.Read(t, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")
+	if strings.Contains(text, "{{") {
 		t.Error("hack/crd did not expand the CustomResourceDefinition: run make manifests")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // rawWorkers is the number of workers of the raw writer. The operator has as many.
@@ -27,7 +28,7 @@ const rawWorkers = controllers.DefaultConcurrentReconciles
 
 // childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
-	image, err := defaultImage()
+	image, err := operator.DefaultImage()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) 
 	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()}); err != nil {
 		return nil, err
 	}
-	if w.image, err = defaultImage(); err != nil {
+	if w.image, err = operator.DefaultImage(); err != nil {
 		return nil, err
 	}
 	if err := listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail); err != nil {

@@ -113,10 +113,10 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) string {
 	return Must(c.TryKubectl(ctx, args...))
 }
 
-// Make runs a target of the Makefile as a user does.
-func (c *Cluster) Make(ctx context.Context, args ...string) {
+// Make runs a target of the Makefile as a user does and returns its output.
+func (c *Cluster) Make(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	c.Run(ctx, "make", append([]string{"--no-print-directory"}, args...)...)
+	return c.Run(ctx, "make", append([]string{"--no-print-directory"}, args...)...)
 }
 
 // Report runs the diagnostics of a namespace if the spec has failed. The report gets their output.
@@ -146,15 +146,15 @@ func Tabulate(rows [][]string) string {
 	return table.String()
 }
 
-// PreviousVersion returns the version in hack/olm/previous, from which the stories upgrade.
+// PreviousVersion returns the version in test/olm/previous, from which the stories upgrade.
 func PreviousVersion() string {
 	GinkgoHelper()
-	for line := range strings.Lines(Read("hack/olm/previous")) {
+	for line := range strings.Lines(Read("test/olm/previous")) {
 		if version, _, ok := strings.Cut(line, " "); ok && version != "#" {
 			return version
 		}
 	}
-	Fail("hack/olm/previous has no line with a version and a commit")
+	Fail("test/olm/previous has no line with a version and a commit")
 	return ""
 }
 

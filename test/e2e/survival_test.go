@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -65,6 +66,27 @@ var _ = Describe("A filled cache", Ordered, func() {
 			cache.untilOperatorReconciles(ctx)
 			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
 		})
+	})
+
+	It("survives make undeploy, and make deploy adopts it", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
+		listed := func(words string) types.GomegaMatcher { // there may be Memcacheds of other specs
+			return MatchRegexp(words + `(?s).*` + cache.mc.Namespace + "/" + cache.mc.Name + " +3 nodes\n")
+		}
+		cache.keepsAll(ctx, "make undeploy, then make deploy", func() {
+			children := childrenOf(ctx, cache.mc)
+			Expect(k8s.Make(ctx, "undeploy")).To(listed("The CRD and [0-9]+ Memcacheds? with [0-9]+ nodes stay"))
+			err := k8s.Get(ctx, client.ObjectKey{Name: operatorNamespace}, &corev1.Namespace{})
+			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			Expect(childrenOf(ctx, cache.mc)).To(Equal(children))
+			clustertest.MustFind(ctx, k8s.NewClient(ctx, cache.mc), filledKeys)
+
+			Expect(deploy(ctx, operatorImage)).To(listed("It manages [0-9]+ Memcacheds? with [0-9]+ nodes"))
+			cache.untilOperatorReconciles(ctx)
+		})
+		_, err := k8s.Try(ctx, "make", "undeploy-all")
+		Expect(err).To(MatchError(listed("this deletes:")))
+		Expect(err).To(MatchError(ContainSubstring("Nothing is deleted.")))
 	})
 
 	It("survives changes that need no other pods", SpecTimeout(2*time.Minute), func(ctx SpecContext) {

@@ -111,7 +111,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "17 conflict storm", pkg: inFaults, test: "TestConflictStorm",
-		file: "internal/apply/apply.go", from: "	s.rendered.SetUID(s.live.GetUID())\n",
+		file: "internal/apply/update.go", from: "	s.rendered.SetUID(s.live.GetUID())\n",
 		to: "	s.rendered.SetUID(s.live.GetUID())\n	s.rendered.SetResourceVersion(\"2\") // an optimistic lock that has lost\n",
 	},
 	{

@@ -14,8 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
-	"github.com/example/memcached-operator/internal/testenv"
 	"github.com/example/memcached-operator/test/largest"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // excess is one byte or one element more than the API server accepts.

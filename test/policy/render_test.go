@@ -16,14 +16,16 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
 // account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
-	own := []string{"children", "containers", "pods", "services", "writes"}
-	all := []string{"children", "containers", "images", "metadata", "pods", "services", "writes"}
+	limits := []string{"children", "containers", "pods", "services", "writes"}
+	own := append([]string{"warnings"}, limits...)
+	all := append([]string{"images", "metadata"}, own...)
 	for name, c := range map[string]struct {
 		overlay  overlay
 		policies []string
@@ -39,14 +41,15 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	}
 	t.Run("installed already", func(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
-		checkBindings(t, slices.Concat(namespaced, build(t, testenv.Path("config", "admission-policy"))), own)
-		checkBindings(t, build(t, testenv.Path("config", "allowed-images")), []string{"images"})
-		checkBindings(t, build(t, testenv.Path("config", "allowed-metadata")), []string{"metadata"})
+		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), limits)
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "admission-warnings")), []string{"warnings"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
 
 // checkBindings compares the policies with those wanted, and their parameters with what is installed.
-func checkBindings(t *testing.T, objects []*unstructured.Unstructured, wanted []string) {
+func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 	t.Helper()
 	g := NewWithT(t)
 	var operator, bound, known []string
@@ -70,12 +73,18 @@ func checkBindings(t *testing.T, objects []*unstructured.Unstructured, wanted []
 		}
 		var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
 		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &binding, true)).To(Succeed())
-		ref := binding.Spec.ParamRef
 		kind := binding.Spec.PolicyName[strings.LastIndex(binding.Spec.PolicyName, "-")+1:]
+		bound = append(bound, kind)
+		if kind == "warnings" { // of everybody, and only that
+			g.Expect(binding.Spec.ParamRef).To(BeNil(), binding.Name)
+			g.Expect(policies).To(HaveKeyWithValue(binding.Spec.PolicyName, ""))
+			g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Warn), binding.Name)
+			continue
+		}
+		ref := binding.Spec.ParamRef
 		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[kind]}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
 		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
-		bound = append(bound, kind)
 	}
 	for name := range policies {
 		known = append(known, name[strings.LastIndex(name, "-")+1:])
@@ -106,10 +115,10 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		g.Expect(checker.Check(policy)).NotTo(BeEmpty(), policy.Name)
 		checked++
 	}
-	g.Expect(checked).To(Equal(6))
+	g.Expect(checked).To(Equal(7))
 }
 
-func policies(t *testing.T, objects []*unstructured.Unstructured) []*admissionregistrationv1.ValidatingAdmissionPolicy {
+func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	var all []*admissionregistrationv1.ValidatingAdmissionPolicy
 	for _, object := range objects {

@@ -34,7 +34,7 @@ func FuzzDesired(f *testing.F) {
 		if len(input) == 0 || input[0] != '{' {
 			input = (&generator{choices: input}).text()
 		}
-		if mc, err := server.store(input); err == nil {
+		if mc, err := server.Store(input); err == nil {
 			checkDesired(t, mc)
 		}
 	})
@@ -50,7 +50,7 @@ func TestDesiredOfRandomSpecs(t *testing.T) {
 			stored, rendered := 0, 0
 			for _, choices := range shard {
 				text := (&generator{choices: choices}).text()
-				mc, err := server.store(text)
+				mc, err := server.Store(text)
 				if err != nil {
 					continue
 				}

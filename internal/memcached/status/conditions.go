@@ -145,7 +145,7 @@ func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condit
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = cachev1alpha1.ReasonAllNodesReady
-		condition.Message = fmt.Sprintf("All %d nodes are ready", f.size)
+		condition.Message = allReady(f.size)
 	}
 	return condition
 }
