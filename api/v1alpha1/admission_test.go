@@ -125,7 +125,9 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, paused: "yes"}`, `spec.paused in body must be of type boolean: "string"`),
 	Entry(nil, `{size: 1, restartedAt: now}`, `spec.restartedAt: Invalid value: "now": spec.restartedAt in body must be of type date-time: "now"`),
 	Entry(nil, `{size: 1, restartedAt: "2026-01-01"}`, `spec.restartedAt in body must be of type date-time: "2026-01-01"`),
-	Entry(nil, `{size: 1, restartedAt: "2026-01-01t00:00:00Z"}`, `spec.restartedAt`),
+	Entry(nil, `{size: 1, restartedAt: "2026-01-01t00:00:00Z"}`,
+		`spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z`),
+	Entry(nil, `{size: 1, restartedAt: []}`, `spec.restartedAt`),
 
 	Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`,
 		`spec.podDisruptionBudget: Invalid value: spec.podDisruptionBudget must have either maxUnavailable or minAvailable, `,
