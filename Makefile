@@ -77,6 +77,7 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 .PHONY: manifests
 manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers in controllers.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	go run ./hack/crd api/v1alpha1/rules.tmpl config/crd/bases/cache.example.com_memcacheds.yaml
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
 
 .PHONY: api-docs
@@ -115,7 +116,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check tha
 ##@ Develop: tests
 
 # envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
-with-envtest = assets=$$(hack/envtest-assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
+with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
@@ -207,10 +208,10 @@ undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the C
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include hack/cluster/olmv1.mk
-include hack/faults.mk
+include test/faults/faults.mk
 include hack/bundle/bundle.mk
 include hack/security/security.mk
-include hack/bench/bench.mk
+include test/bench/bench.mk
 
 # Tools are built when they are needed.
 

@@ -20,7 +20,7 @@ func (i installation) flood(t *testing.T) {
 	g := NewWithT(t)
 	const times = 40
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "flood"}}
-	g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
+	g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
 	for range times {
 		i.pause(t, mc, "true")
 		i.pause(t, mc, "false")
@@ -28,7 +28,7 @@ func (i installation) flood(t *testing.T) {
 	var events []eventsv1.Event
 	g.Eventually(func() []eventsv1.Event {
 		list := &eventsv1.EventList{}
-		g.Expect(i.admin.List(t.Context(), list, client.InNamespace("default"))).To(Succeed())
+		g.Expect(i.Admin.List(t.Context(), list, client.InNamespace("default"))).To(Succeed())
 		events = nil
 		for _, event := range list.Items {
 			if event.Regarding.Name == mc.Name {
@@ -47,9 +47,9 @@ func (i installation) pause(t *testing.T, mc *cachev1alpha1.Memcached, paused st
 	g := NewWithT(t)
 	before := mc.DeepCopy()
 	mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
-	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
+	g.Expect(i.Admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
 	g.Eventually(func() bool {
-		progressing := meta.FindStatusCondition(i.conditions(t, mc)(), cachev1alpha1.ConditionProgressing)
+		progressing := meta.FindStatusCondition(i.Conditions(t, mc)(), cachev1alpha1.ConditionProgressing)
 		return progressing != nil && progressing.Reason == cachev1alpha1.ReasonPaused
 	}, "60s").Should(Equal(paused == "true"))
 }

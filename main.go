@@ -85,7 +85,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.leaderElection, "leader-elect", false, "Let one of several replicas work and the others stand by.")
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the lease. Default: that of the operator's pod.")
-	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", 8,
+	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", controllers.DefaultConcurrentReconciles,
 		"How many Memcached resources are reconciled at the same time.")
 	flags.Var(&o.omitRunAsUser, controllers.OmitRunAsUserFlag,
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+

@@ -20,12 +20,15 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/manifests"
 )
 
 // The tests run this test binary as the manager: a process of its own, with its own environment, signals and exit code.
@@ -159,14 +162,24 @@ func get(t *testing.T, url, token string) (int, string, string) {
 	return response.StatusCode, response.Proto, string(body)
 }
 
+// installation is config/default, installed in an API server.
+type installation struct{ *manifests.Installation }
+
+func install(t *testing.T) installation {
+	t.Helper()
+	i := installation{manifests.Start(t)}
+	i.Apply(t, kustomize.Render(t, "config/default"))
+	return i
+}
+
 // TestManager runs the manager with the flags and the permissions of config/default.
 func TestManager(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(time.Minute)
 	installation := install(t)
 	metricsAddress, probeAddress := freeAddress(t), freeAddress(t)
-	m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, account)},
-		"--leader-elect", "--leader-election-namespace="+installed,
+	m := command(t, []string{image, "KUBECONFIG=" + installation.Kubeconfig(t, manifests.Account)},
+		"--leader-elect", "--leader-election-namespace="+manifests.Namespace,
 		"--metrics-bind-address="+metricsAddress, "--health-probe-bind-address="+probeAddress)
 	g.Expect(m.Start()).To(Succeed())
 
@@ -179,21 +192,26 @@ func TestManager(t *testing.T) {
 	t.Run("reconciles with no more permissions than it is given", func(t *testing.T) {
 		g := NewWithT(t)
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cache"}}
-		g.Expect(installation.admin.Create(t.Context(), mc)).To(Succeed())
-		g.Eventually(installation.conditions(t, mc), "60s").
+		g.Expect(installation.Admin.Create(t.Context(), mc)).To(Succeed())
+		g.Eventually(installation.Conditions(t, mc), "60s").
 			Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
+		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
+		g.Expect(installation.Admin.Create(t.Context(), foreign)).To(Succeed())
+		taken := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		g.Expect(installation.Admin.Create(t.Context(), taken)).To(Succeed())
 		g.Eventually(func() []eventsv1.Event {
 			events := &eventsv1.EventList{}
-			g.Expect(installation.admin.List(t.Context(), events, client.InNamespace("default"))).To(Succeed())
+			g.Expect(installation.Admin.List(t.Context(), events, client.InNamespace("default"))).To(Succeed())
 			return events.Items
-		}, "60s").Should(ContainElement(And(HaveField("Reason", "Creating"), HaveField("Regarding.Name", "cache"))), m.output)
+		}, "60s").Should(ContainElement(And(HaveField("Reason", "Conflict"), HaveField("Regarding.Name", "taken"))), m.output)
 		mc.Spec.PodDisruptionBudget.Enabled = new(false)
-		g.Expect(installation.admin.Update(t.Context(), mc)).To(Succeed())
+		g.Expect(installation.Admin.Update(t.Context(), mc)).To(Succeed())
 		budget := &unstructured.Unstructured{}
 		budget.SetAPIVersion("policy/v1")
 		budget.SetKind("PodDisruptionBudget")
 		g.Eventually(func() error {
-			return installation.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), budget)
+			return installation.Admin.Get(t.Context(), client.ObjectKeyFromObject(mc), budget)
 		}, "60s").ShouldNot(Succeed())
 		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
 	})
@@ -206,10 +224,10 @@ func TestManager(t *testing.T) {
 		anonymous, protocol, _ := get(t, url, "")
 		g.Expect(anonymous).To(Equal(http.StatusUnauthorized))
 		g.Expect(protocol).To(Equal("HTTP/1.1"), "HTTP/2 must be off")
-		stranger, _, _ := get(t, url, installation.token(t, "stranger"))
+		stranger, _, _ := get(t, url, installation.Token(t, "stranger"))
 		g.Expect(stranger).To(Equal(http.StatusForbidden))
 
-		allowed, _, body := get(t, url, installation.tokenOfMetricsReader(t))
+		allowed, _, body := get(t, url, installation.TokenOfMetricsReader(t))
 		g.Expect(allowed).To(Equal(http.StatusOK))
 		g.Expect(body).To(ContainSubstring("memcached_operator_reconciles_total"))
 		g.Expect(body).To(ContainSubstring(`memcached_operator_memcached_condition{condition="Degraded",name="cache",namespace="default",status="False"} 1`))
@@ -224,7 +242,7 @@ func TestManager(t *testing.T) {
 	t.Run("is alive and not ready while its watches do not get through", func(t *testing.T) {
 		g := NewWithT(t)
 		address := freeAddress(t)
-		blind := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, "blind")}, "--health-probe-bind-address="+address)
+		blind := command(t, []string{image, "KUBECONFIG=" + installation.Kubeconfig(t, "blind")}, "--health-probe-bind-address="+address)
 		g.Expect(blind.Start()).To(Succeed())
 		g.Eventually(status("http://"+address+"/healthz"), "60s").Should(Equal(http.StatusOK), blind.output)
 		g.Eventually(blind.output, "60s").Should(ContainSubstring("forbidden"))
@@ -236,27 +254,27 @@ func TestManager(t *testing.T) {
 	t.Run("gives the lease back when it is told to stop, to a standby that watches one namespace", func(t *testing.T) {
 		g := NewWithT(t)
 		address := freeAddress(t)
-		standby := command(t, []string{image, namespaceVariable + "=default", "KUBECONFIG=" + installation.kubeconfig(t, account)},
-			"--leader-elect", "--leader-election-namespace="+installed, "--health-probe-bind-address="+address)
+		standby := command(t, []string{image, namespaceVariable + "=default", "KUBECONFIG=" + installation.Kubeconfig(t, manifests.Account)},
+			"--leader-elect", "--leader-election-namespace="+manifests.Namespace, "--health-probe-bind-address="+address)
 		g.Expect(standby.Start()).To(Succeed())
 		g.Eventually(status("http://"+address+"/readyz"), "60s").Should(Equal(http.StatusOK), standby.output)
-		holder := installation.leader(t)
+		holder := installation.Leader(t, leaderElectionID)
 		g.Expect(holder).NotTo(BeEmpty())
 
 		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(m.Wait()).To(Succeed(), m.output)
 		// A lease that is not given back ends after 15 seconds.
-		g.Eventually(func() string { return installation.leader(t) }, "60s").ShouldNot(Or(BeEmpty(), Equal(holder)))
+		g.Eventually(func() string { return installation.Leader(t, leaderElectionID) }, "60s").ShouldNot(Or(BeEmpty(), Equal(holder)))
 
-		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: installed, Name: "elsewhere"}}
+		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: manifests.Namespace, Name: "elsewhere"}}
 		here := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "here"}}
-		g.Expect(installation.admin.Create(t.Context(), elsewhere)).To(Succeed())
-		g.Expect(installation.admin.Create(t.Context(), here)).To(Succeed())
-		g.Eventually(installation.conditions(t, here), "60s").ShouldNot(BeEmpty(), standby.output)
-		g.Expect(installation.conditions(t, elsewhere)()).To(BeEmpty())
+		g.Expect(installation.Admin.Create(t.Context(), elsewhere)).To(Succeed())
+		g.Expect(installation.Admin.Create(t.Context(), here)).To(Succeed())
+		g.Eventually(installation.Conditions(t, here), "60s").ShouldNot(BeEmpty(), standby.output)
+		g.Expect(installation.Conditions(t, elsewhere)()).To(BeEmpty())
 		g.Expect(standby.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(standby.Wait()).To(Succeed(), standby.output)
-		g.Expect(installation.leader(t)).To(BeEmpty())
+		g.Expect(installation.Leader(t, leaderElectionID)).To(BeEmpty())
 	})
 
 	t.Run("logs JSON", func(t *testing.T) {

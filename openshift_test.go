@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/manifests"
 )
 
 // TestOpenShift runs the manager, with the permissions of config/default, in a cluster before and after it is OpenShift: as far
@@ -55,9 +56,9 @@ func TestOpenShift(t *testing.T) {
 	t.Run("without the permission to ask nothing is guessed", func(t *testing.T) {
 		g := NewWithT(t)
 		discovery := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "system:discovery"}}
-		g.Expect(installation.admin.Delete(t.Context(), discovery)).To(Succeed())
+		g.Expect(installation.Admin.Delete(t.Context(), discovery)).To(Succeed())
 		g.Eventually(installation.mayAsk(t), "60s").Should(BeFalse(), "the API server reads its roles by a watch")
-		m := command(t, []string{image, "KUBECONFIG=" + installation.kubeconfig(t, account)}, "--health-probe-bind-address=0")
+		m := command(t, []string{image, "KUBECONFIG=" + installation.Kubeconfig(t, manifests.Account)}, "--health-probe-bind-address=0")
 		g.Expect(m.Run()).NotTo(Succeed())
 		g.Expect(m.output()).To(And(ContainSubstring("find out whether the cluster is OpenShift"), ContainSubstring("forbidden")))
 	})
@@ -79,10 +80,10 @@ func (i installation) becomeOpenShift(t *testing.T) {
 		},
 	}
 	g := NewWithT(t)
-	_, err := envtest.InstallCRDs(i.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
+	_, err := envtest.InstallCRDs(i.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() error {
-		return discovery.NewDiscoveryClientForConfigOrDie(i.config).RESTClient().Get().AbsPath("/apis", group).Do(t.Context()).Error()
+		return discovery.NewDiscoveryClientForConfigOrDie(i.Config).RESTClient().Get().AbsPath("/apis", group).Do(t.Context()).Error()
 	}, "60s").Should(Succeed())
 }
 
@@ -91,15 +92,15 @@ func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 	t.Helper()
 	g := NewWithT(t)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "shop-"}}
-	g.Expect(i.admin.Create(t.Context(), namespace)).To(Succeed())
+	g.Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache"}}
-	g.Eventually(func() error { return i.admin.Create(t.Context(), mc) }, "60s").Should(Succeed(), "the definition is new")
-	env = append([]string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.kubeconfig(t, account)}, env...)
+	g.Eventually(func() error { return i.Admin.Create(t.Context(), mc) }, "60s").Should(Succeed(), "the definition is new")
+	env = append([]string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)}, env...)
 	m := command(t, env, append([]string{"--health-probe-bind-address=0"}, args...)...)
 	g.Expect(m.Start()).To(Succeed())
 	deployment := &appsv1.Deployment{}
 	g.Eventually(func() error {
-		return i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), deployment)
+		return i.Admin.Get(t.Context(), client.ObjectKeyFromObject(mc), deployment)
 	}, "60s").Should(Succeed(), m.output)
 	g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	g.Expect(m.Wait()).To(Succeed(), m.output)
@@ -111,11 +112,11 @@ func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 func (i installation) mayAsk(t *testing.T) func() bool {
 	return func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:                  "system:serviceaccount:" + installed + ":" + account,
+			User:                  "system:serviceaccount:" + manifests.Namespace + ":" + manifests.Account,
 			Groups:                []string{"system:authenticated", "system:serviceaccounts"},
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/apis/security.openshift.io", Verb: "get"},
 		}}
-		if err := i.admin.Create(t.Context(), review); err != nil {
+		if err := i.Admin.Create(t.Context(), review); err != nil {
 			t.Fatal(err)
 		}
 		return review.Status.Allowed

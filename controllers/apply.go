@@ -12,67 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
-
-// recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
-// creation that the cache should have received by then.
-const recheckInterval = apply.CreationGrace
-
-// applyResult is what became of the children of a Memcached.
-type applyResult struct {
-	memcached.Outcome
-
-	// objects are the live objects.
-	objects []client.Object
-	// created reports that an object was created, written that one was created, changed or deleted.
-	created, written bool
-	// err is what Reconcile returns: nil unless another try, or another spec, may help.
-	err error
-	// transient reports that the API server did not decide about some of the objects, so that soon more will be known.
-	transient bool
-	// retryAfter is when to look again at what no watch reports, 0 for never.
-	retryAfter time.Duration
-}
-
-// reason is the outcome in one word, for the metric.
-func (a *applyResult) reason() string {
-	switch {
-	case a.transient:
-		return "Retried"
-	case a.Problem != nil:
-		return a.Problem.Reason
-	case a.written:
-		return "Applied"
-	default:
-		return "Unchanged"
-	}
-}
-
-// requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
-// controller, but for objects that are not watched, for creations that a watch has missed, and for the end of a contest.
-func (a *applyResult) requeue(pendingCreate bool) (reconcile.Result, error) {
-	wait := a.retryAfter
-	if pendingCreate || a.created || a.Waiting != "" {
-		wait = sooner(wait, recheckInterval)
-	}
-	if wait > 0 && (a.err == nil || errors.Is(a.err, reconcile.TerminalError(nil))) {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	return reconcile.Result{}, a.err
-}
-
-// sooner is the shorter one of two times to wait, of which 0 means never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
 
 // transientGracePeriod is for how long the API server may fail to decide before that is reported. A webhook may fail for ever, and
 // everything else that there is to report must not wait for it.
@@ -91,15 +35,17 @@ func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) 
 	return result.transient && now.Sub(since) < transientGracePeriod
 }
 
-// apply writes the desired objects of a Memcached, unless it is paused or being deleted.
-func (r *Reconciler) apply(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) applyResult {
+// apply writes the desired objects of a Memcached, unless it is paused or being deleted. Invalid says why the spec cannot be
+// carried out, nil if it can.
+func (r *Reconciler) apply(
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed, desired []client.Object, invalid error,
+) applyResult {
 	if mc.DeletionTimestamp != nil {
 		return applyResult{}
 	}
-	desired, invalid := memcached.Desired(mc, observed, r.options)
-	plan := r.applier.Plan(mc, desired, observed.Children)
+	plan := r.applier.Plan(mc, desired, observed)
 	if invalid != nil { // the pods that run stay as they are; all else is as it should be
-		plan = r.applier.PlanPartial(mc, desired, observed.Children)
+		plan = r.applier.PlanPartial(mc, desired, observed)
 	}
 	drifted := templateDiffers(plan)
 	if memcached.Paused(mc) {

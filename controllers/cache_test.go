@@ -25,6 +25,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/test/largest"
 )
 
@@ -80,11 +82,11 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 func TestTheCacheKeepsAllOfAChildOnce(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
 	mc.Spec.Size = 3
-	children, err := memcached.Desired(mc, memcached.Observed{}, defaults)
+	wanted, err := desired.For(mc, memcached.Observed{}, defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, child := range children {
+	for _, child := range wanted.Objects {
 		t.Run(child.GetObjectKind().GroupVersionKind().Kind, func(t *testing.T) {
 			received := child.DeepCopyObject().(client.Object)
 			received.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "memcached-operator"}})
@@ -208,13 +210,14 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
 				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(40, 0)}},
 			}
-			status := func(pods ...corev1.Pod) cachev1alpha1.MemcachedStatus {
+			statusOf := func(pods ...corev1.Pod) cachev1alpha1.MemcachedStatus {
 				observed := memcached.Observed{Pods: pods, Children: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
 				}}}}
-				return memcached.Status(mc, observed, memcached.Outcome{}, defaults, time.Time{})
+				wanted, _ := desired.For(mc, observed, defaults)
+				return memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Time{})
 			}
-			want := status(pod, failed)
+			want := statusOf(pod, failed)
 			if len(want.Nodes) != 1 {
 				t.Fatalf("the pod is no node of %+v", want)
 			}
@@ -225,7 +228,7 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				}
 				return *kept.(*corev1.Pod)
 			}
-			if diff := cmp.Diff(want, status(reduced(pod), reduced(failed))); diff != "" {
+			if diff := cmp.Diff(want, statusOf(reduced(pod), reduced(failed))); diff != "" {
 				t.Errorf("-whole +reduced:\n%s", diff)
 			}
 			if degraded := want.Conditions[3]; name == "one that starts" && degraded.Reason != cachev1alpha1.ReasonNodesFailed {

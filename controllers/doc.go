@@ -5,8 +5,8 @@
 // internal/apply how.
 //
 // An event enqueues a Memcached (watches.go, pacing.go). Reconcile observes the Memcached and its children from the cache
-// (observe.go), asks memcached.Desired what they should be, lets the Applier write the difference (apply.go; errors.go classifies
-// what was refused), asks memcached.Status for the status, writes it if it changed, and emits the events for the transitions
+// (observe.go), asks desired.For what they should be, lets the Applier write the difference (apply.go; errors.go classifies
+// what was refused), asks status.For for the status, writes it if it changed, and emits the events for the transitions
 // (status.go, events.go). There is no finalizer: the garbage collector deletes the children of a Memcached.
 //
 // Nothing is polled: what the operator waits for wakes it. It requeues for what no watch reports: a failure of the API server, an

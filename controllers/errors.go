@@ -15,16 +15,17 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify turns the errors of Desired and Apply into a result: some are reported to the user, some are retried.
+// classify turns the errors of desired.For and Apply into a result: some are reported to the user, some are retried.
 func classify(err error) applyResult {
 	var a applyResult
 	var retry, terminal []error
 	for _, err := range flatten(err) {
 		var waiting *apply.WaitingError
-		var invalid *memcached.InvalidError
+		var invalid *desired.InvalidError
 		var conflict *apply.ConflictError
 		var contested *apply.ContestedError
 		switch {
@@ -33,13 +34,13 @@ func classify(err error) applyResult {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			a.Waiting = "The namespace is being deleted"
 		case errors.As(err, &invalid):
-			a.add(memcached.Problem{Reason: invalid.Reason, Message: invalid.Message})
+			a.add(status.Problem{Reason: invalid.Reason, Message: invalid.Message})
 			terminal = append(terminal, err)
 		case errors.As(err, &conflict):
-			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()})
+			a.add(status.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()})
 			a.retryAfter = sooner(a.retryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
 		case errors.As(err, &contested):
-			a.add(memcached.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
+			a.add(status.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
 			a.retryAfter = sooner(a.retryAfter, contested.RetryAfter)
 		default:
 			a.transient = a.transient || failedToDecide(err)
@@ -54,15 +55,15 @@ func classify(err error) applyResult {
 }
 
 // add adds a problem to report; the first one gives the reason.
-func (a *applyResult) add(problem memcached.Problem) {
+func (a *applyResult) add(problem status.Problem) {
 	if a.Problem != nil {
-		problem = memcached.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}
+		problem = status.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}
 	}
 	a.Problem = &problem
 }
 
-func problemOf(err error) memcached.Problem {
-	problem := memcached.Problem{Reason: memcached.RefusalReason(err.Error()), Message: err.Error()}
+func problemOf(err error) status.Problem {
+	problem := status.Problem{Reason: status.RefusalReason(err.Error()), Message: err.Error()}
 	if apierrors.IsInvalid(err) && problem.Reason == cachev1alpha1.ReasonApplyFailed {
 		problem.Reason = cachev1alpha1.ReasonInvalidSpec
 	}
@@ -84,19 +85,19 @@ func remedy(contested *apply.ContestedError) string {
 // failedToDecide reports whether the API server failed to decide, or decided about an object that has changed since.
 func failedToDecide(err error) bool {
 	var render *apply.RenderError
-	var status apierrors.APIStatus
+	var answer apierrors.APIStatus
 	switch {
 	case errors.As(err, &render):
 		return false
-	case !errors.As(err, &status):
+	case !errors.As(err, &answer):
 		return true // the network
 	case apierrors.IsInvalid(err):
 		// The object of that name is another one than was observed.
-		details := status.Status().Details
+		details := answer.Status().Details
 		return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
 			return cause.Field == "metadata.uid"
 		})
-	case memcached.RefusalReason(err.Error()) != cachev1alpha1.ReasonApplyFailed:
+	case status.RefusalReason(err.Error()) != cachev1alpha1.ReasonApplyFailed:
 		return false // also a webhook that cannot be called: someone must fix it
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&

@@ -82,6 +82,8 @@ func transition(before, after metav1.Condition) *eventRecord {
 
 func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
+	case before.Reason == "" && after.Reason == cachev1alpha1.ReasonCreating:
+		return nil // whoever has just created the Memcached knows; in a burst, this event is one request in nine
 	case after.Reason == cachev1alpha1.ReasonStuck:
 		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 	case after.Reason != cachev1alpha1.ReasonComplete:

@@ -22,7 +22,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // AddAfter implements workqueue.TypedDelayingInterface.

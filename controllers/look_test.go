@@ -20,7 +20,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/upgradeable"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // reporter is an UpgradeReporter whose looks the tests take one by one, with the permissions that OLM grants.

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // process is a manager that runs as in production, with its real caches. Its requests are recorded.
@@ -62,7 +62,10 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	running, cancel := context.WithCancel(context.Background())
 	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry),
 		controllers.Options{
-			Memcached: defaults, MaxConcurrentReconciles: cmp.Or(options.Controller.MaxConcurrentReconciles, 8),
+			Memcached: defaults,
+			MaxConcurrentReconciles: cmp.Or(
+				options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles,
+			),
 		})).To(Succeed())
 	Expect(upgradeable.SetupWithManager(p.manager)).To(Succeed())
 	stopped := make(chan error, 1)

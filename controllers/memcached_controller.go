@@ -7,20 +7,22 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/apply/field"
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
@@ -30,6 +32,10 @@ const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
 )
+
+// DefaultConcurrentReconciles is the number of workers unless somebody asks for another one. More would slow down a busy API server,
+// and with it the controllers that start the nodes: see ADR-0010.
+const DefaultConcurrentReconciles = 6
 
 // Options of the controller.
 type Options struct {
@@ -49,45 +55,6 @@ type Options struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler reconciles Memcached resources.
-type Reconciler struct {
-	client    client.Client
-	live      client.Reader
-	mutations *apply.MutationCache
-	applier   *apply.Applier
-	recorder  events.EventRecorder
-	metrics   *metrics.Metrics
-	clock     clock.PassiveClock
-	options   memcached.Options
-	states    instanceStates
-}
-
-// NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
-func NewReconciler(
-	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
-	options memcached.Options,
-) *Reconciler {
-	mutations := apply.NewMutationCache(clock)
-	return &Reconciler{
-		client:    c,
-		live:      live,
-		mutations: mutations,
-		applier: apply.New(c, live, mutations, clock, apply.Options{
-			FieldOwner:     fieldOwner,
-			HashAnnotation: "cache.example.com/applied-hash",
-			IdentityLabels: []string{memcached.ManagedByLabel, memcached.InstanceLabel},
-			Rules:          fieldRules(),
-		}),
-		recorder: recorder,
-		metrics:  m,
-		clock:    clock,
-		options:  options,
-	}
-}
-
-// fieldOwner is also the name under which the operator reports events.
-const fieldOwner = "memcached-operator"
-
 // Reconcile makes the objects of a Memcached be as its spec says, and its status say how that went.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mc, err := r.get(ctx, request.NamespacedName)
@@ -102,31 +69,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	result := r.apply(ctx, mc, observed)
+	wanted, invalid := desired.For(mc, observed, r.options)
+	result := r.apply(ctx, mc, observed.Children, wanted.Objects, invalid)
 	r.metrics.Reconciled(result.reason())
 	if r.isTransient(request.NamespacedName, result) {
 		return reconcile.Result{}, result.err
 	}
-	status := memcached.Status(mc, observed.With(result.objects), result.Outcome, r.options, r.clock.Now())
-	r.metrics.Observe(instance(mc, status))
-	if !equality.Semantic.DeepEqual(mc.Status, status) {
-		if wait := r.deferStatusWrite(mc, status, result); wait > 0 {
+	current := status.For(mc, observed.With(result.objects), wanted, result.Outcome, r.clock.Now())
+	r.metrics.Observe(instance(mc, current))
+	if !equality.Semantic.DeepEqual(mc.Status, current) {
+		if wait := r.deferStatusWrite(mc, current, result); wait > 0 {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		if err := r.writeStatus(ctx, mc, status); err != nil {
+		if err := r.writeStatus(ctx, mc, current); err != nil {
 			return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 		}
 	}
 	return result.requeue(pendingCreate)
-}
-
-// fieldRules are the rules for the fields of each Kind of child.
-func fieldRules() map[schema.GroupVersionKind]field.Rules {
-	rules := map[schema.GroupVersionKind]field.Rules{}
-	for _, child := range memcached.Children {
-		rules[child.Kind] = child.Fields
-	}
-	return rules
 }
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
@@ -148,6 +107,19 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		builder = builder.WatchesRawSource(source)
 	}
 	return builder.Complete(r)
+}
+
+// sources are what wakes the controller. When it starts to work, its caches are full. It reconciles each Memcached in the initial
+// list, and with it all children and pods of theirs: these need not wake it.
+func (r *Reconciler) sources(c cache.Cache) []source.Source {
+	sources := []source.Source{
+		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
+		source.Kind(c, &corev1.Pod{}, r.pods()),
+	}
+	for _, child := range memcached.Children {
+		sources = append(sources, source.Kind(c, child.New(), watch(r, r.childChange(child))))
+	}
+	return sources
 }
 
 func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {

@@ -49,14 +49,12 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	var observed memcached.Observed
 	var errs []error
 	for _, child := range memcached.Children {
-		for _, named := range child.Objects(mc.Namespace, mc.Name) {
-			found, pending, err := r.read(ctx, named, child.Expected(mc))
-			if found != nil {
-				observed.Children = append(observed.Children, found)
-			}
-			pendingCreate = pendingCreate || pending
-			errs = append(errs, err)
+		found, pending, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(mc)), child.Expected(mc))
+		if found != nil {
+			observed.Children = append(observed.Children, found)
 		}
+		pendingCreate = pendingCreate || pending
+		errs = append(errs, err)
 	}
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})

@@ -34,7 +34,7 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
 		Expect(o.result.RequeueAfter).To(Equal(30*time.Second), "a creation that a watch misses must be noticed")
 		expectConditions(ctx, mc, "False/Creating", "Unknown/Creating", "True/Creating", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Creating Starting 3 nodes"))
+		Expect(o.events()).To(BeEmpty(), "the author of a new Memcached knows that its nodes are started")
 
 		By("having nothing to do while nothing happens")
 		o.step(ctx, mc)
@@ -63,7 +63,7 @@ var _ = Describe("A Memcached", func() {
 	})
 
 	It("has no event for a status that was not written", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 1)
+		mc := converged(ctx, o, 1)
 		gone := apierrors.NewNotFound(schema.GroupResource{}, mc.Name)
 		o.refuse = func(status bool) error {
 			if status {
@@ -71,8 +71,16 @@ var _ = Describe("A Memcached", func() {
 			}
 			return nil
 		}
-		o.step(ctx, mc, writeService, writeBudget, writeDeployment)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+		o.step(ctx, mc, writeDeployment)
 		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("says that the nodes of a deleted Deployment are started again", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		Expect(user.Delete(ctx, live(ctx, mc, &appsv1.Deployment{}))).To(Succeed())
+		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
+		Expect(o.events()).To(ContainElement("Normal Creating Starting 3 nodes"))
 	})
 
 	It("is scaled with one write to a child", func(ctx SpecContext) {

@@ -24,7 +24,7 @@ var _ = Describe("A manager that is restarted", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)
 		for _, golden := range goldens() {
-			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.spec }))
+			all = append(all, newMemcached(ctx, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec = golden.Spec }))
 			namespaces += all[len(all)-1].Namespace + ","
 		}
 		ready(ctx, all...)

@@ -73,7 +73,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	gone.Namespace, gone.Name = name.Namespace, name.Name
 	r.applier.Forget(gone)
 	for _, child := range memcached.Children {
-		r.applier.Forget(child.Objects(name.Namespace, name.Name)...)
+		r.applier.Forget(child.Named(name))
 	}
 	r.states.forget(name)
 	r.metrics.Forget(name.Namespace, name.Name)

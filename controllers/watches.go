@@ -13,13 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -41,19 +39,6 @@ const (
 )
 
 const finishedPriority = 1
-
-// sources are what wakes the controller. When it starts to work, its caches are full. It reconciles each Memcached in the initial
-// list, and with it all children and pods of theirs: these need not wake it.
-func (r *Reconciler) sources(c cache.Cache) []source.Source {
-	sources := []source.Source{
-		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &corev1.Pod{}, r.pods()),
-	}
-	for _, child := range memcached.Children {
-		sources = append(sources, source.Kind(c, child.New(), watch(r, r.childChange(child))))
-	}
-	return sources
-}
 
 // pods wakes the controller when pods come, change and go.
 func (r *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
@@ -185,11 +170,10 @@ func (r *Reconciler) finished(ctx context.Context, name types.NamespacedName) bo
 		if !child.Workload {
 			continue
 		}
-		for _, workload := range child.Objects(name.Namespace, name.Name) {
-			err := r.client.Get(ctx, client.ObjectKeyFromObject(workload), workload)
-			if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
-				return true
-			}
+		workload := child.Named(name)
+		err := r.client.Get(ctx, name, workload)
+		if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
+			return true
 		}
 	}
 	return false

@@ -204,7 +204,10 @@ var _ = DescribeTable("Resources that cannot work are refused with the field and
 		`spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m`),
 	Entry(nil, `resources: {requests: {cpu: ""}}`, `spec.resources.requests.cpu: Invalid value: ""`),
 	Entry(nil, `resources: {requests: {cpu: 1e1.5}}`, `spec.resources.requests must hold quantities that are not negative`),
+	// Only the description can tell the fix: the API server checks types before rules, and in words of its own.
 	Entry(nil, `resources: {requests: {cpu: 1.5}}`, `spec.resources.requests.cpu in body must be of type integer,string: "number"`),
+	Entry(nil, `resources: {limits: {cpu: 0.5}}`, `spec.resources.limits.cpu: Invalid value: "number": `,
+		`spec.resources.limits.cpu in body must be of type integer,string: "number"`),
 )
 
 var _ = DescribeTable("More than anybody needs is refused with the field and the limit",

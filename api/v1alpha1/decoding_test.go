@@ -18,7 +18,8 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // One stored Memcached that Go cannot decode would end every list and watch of the operator, and so its work for all the
@@ -171,7 +172,7 @@ func (t *try) decode(stored []byte, refusal error) {
 // undecodable says why what was accepted cannot be decoded.
 func (t *try) undecodable() error { return t.decodeErr }
 
-// undesirable says what Desired does that it may not: panic, or fail for another cause than the spec.
+// undesirable says what desired.For does that it may not: panic, or fail for another cause than the spec.
 func (t *try) undesirable() (problem error) {
 	if t.refusal != nil || t.decodeErr != nil {
 		return nil
@@ -181,8 +182,8 @@ func (t *try) undesirable() (problem error) {
 			problem = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	_, err := memcached.Desired(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
-	if invalid := (*memcached.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
+	_, err := desired.For(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
+	if invalid := (*desired.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
 		return fmt.Errorf("want an InvalidError, got %T: %w", err, err)
 	}
 	return nil

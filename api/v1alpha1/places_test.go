@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // place is where a value can be in a Memcached.
@@ -30,11 +30,9 @@ type place struct {
 
 // crdSchema is the schema of the CustomResourceDefinition.
 func crdSchema() apiextensionsv1.JSONSchemaProps {
-	text, err := os.ReadFile(testenv.Path("config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
+	definition, err := crd.Read(repository.Path(crd.File))
 	utilruntime.Must(err)
-	crd := apiextensionsv1.CustomResourceDefinition{}
-	utilruntime.Must(yaml.UnmarshalStrict(text, &crd))
-	return *crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
 // places are all those below spec or status.

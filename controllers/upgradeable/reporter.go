@@ -25,8 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
+
+// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition of the operator. OLM v1
+// and other ways to install it have none.
+const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
 // What is written to the OperatorCondition holds an upgrade that waits for it back until OLM has seen it. So the number of writes
 // does not depend on the number of rollouts.
@@ -75,7 +79,7 @@ func NewReporter(reader client.Reader, condition conditions.Condition, clock clo
 		cache:     reader,
 		condition: condition,
 		clock:     clock,
-		backoff:   rateLimiter(),
+		backoff:   newBackoff(),
 		logged:    sets.New[string](),
 	}
 }
@@ -109,12 +113,12 @@ func (u *Reporter) observe(all []cachev1alpha1.Memcached, now time.Time) metav1.
 		u.started = now
 	}
 	current := map[types.NamespacedName]rollout{}
-	var rollouts []memcached.Rollout
+	var rollouts []status.Rollout
 	unseen := false
 	for i := range all {
 		mc := &all[i]
 		unseen = unseen || mc.Status.ObservedGeneration != mc.Generation
-		if !memcached.RollingOut(mc) {
+		if !status.RollingOut(mc) {
 			continue
 		}
 		name := client.ObjectKeyFromObject(mc)
@@ -123,10 +127,10 @@ func (u *Reporter) observe(all []cachev1alpha1.Memcached, now time.Time) metav1.
 			seen = rollout{status: mc.Status, since: now}
 		}
 		current[name] = seen
-		rollouts = append(rollouts, memcached.Rollout{Memcached: mc, Unchanged: now.Sub(seen.since)})
+		rollouts = append(rollouts, status.Rollout{Memcached: mc, Unchanged: now.Sub(seen.since)})
 	}
 	u.rollouts = current
-	wanted := memcached.Upgradeable(rollouts)
+	wanted := status.Upgradeable(rollouts)
 	if wanted.Status == metav1.ConditionFalse {
 		u.lastProgress = now
 	}
@@ -202,4 +206,9 @@ func (u *Reporter) logOnce(ctx context.Context, err error) {
 		logf.FromContext(ctx).Info("OLM does not learn whether it may upgrade the operator, which keeps trying: "+why,
 			"error", err.Error())
 	}
+}
+
+// newBackoff makes a report that OLM waits for at most a minute late.
+func newBackoff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 45*time.Second)
 }

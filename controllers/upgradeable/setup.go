@@ -25,12 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
-
-// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition of the operator. OLM v1
-// and other ways to install it have none.
-const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
 // SetupWithManager registers the Reporter with a manager, if OLM v0 has installed the operator. It needs no
 // permission of ours: OLM grants get, update and patch of this one object, which is why it is not read through the cache.
@@ -65,7 +61,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	builder := ctrl.NewControllerManagedBy(mgr).Named("upgradeable").WithOptions(controller.Options{
 		MaxConcurrentReconciles: 1, // the state has no lock
 		ReconciliationTimeout:   30 * time.Second,
-		RateLimiter:             rateLimiter(),
+		RateLimiter:             newBackoff(),
 	})
 	for _, source := range sources(mgr.GetCache(), *name) {
 		builder = builder.WatchesRawSource(source)
@@ -78,7 +74,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 func sources(c cache.Cache, name types.NamespacedName) []source.Source {
 	look := func(q queue, changed ...*cachev1alpha1.Memcached) {
 		for _, mc := range changed {
-			if memcached.RollingOut(mc) {
+			if status.RollingOut(mc) {
 				q.AddAfter(reconcile.Request{NamespacedName: name}, eventDelay)
 			}
 		}
@@ -103,8 +99,3 @@ func sources(c cache.Cache, name types.NamespacedName) []source.Source {
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// rateLimiter makes a report that OLM waits for at most a minute late.
-func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 45*time.Second)
-}

@@ -28,7 +28,7 @@ scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
 # The previous version, and the commit that it is built from.
-read -r previous commit < <(grep -v '^#' hack/olm/previous)
+read -r previous commit < <(grep -v '^#' test/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
@@ -147,7 +147,7 @@ install() {
 	kubectl apply --server-side --filename "${module}/deploy/chart/crds" >/dev/null
 	kubectl wait --for=condition=Established --filename "${module}/deploy/chart/crds" --timeout=1m >/dev/null
 	"${binaries}/helm" template olm "${module}/deploy/chart" --values "${module}/deploy/upstream/values.yaml" \
-		--values hack/olm/values.yaml | kubectl apply --server-side --filename - >/dev/null
+		--values hack/cluster/olm/v0.yaml | kubectl apply --server-side --filename - >/dev/null
 	kubectl --namespace olm rollout status deployment/olm-operator deployment/catalog-operator --timeout=2m
 	kubectl --namespace olm wait csv/packageserver --for=jsonpath='{.status.phase}'=Succeeded --timeout=2m
 	kubectl wait apiservice/v1.packages.operators.coreos.com --for=condition=Available --timeout=1m

@@ -44,7 +44,7 @@ build_images() {
 	for command in "${commands[@]}"; do
 		context=${images}/${command}
 		mkdir -p "${context}"
-		cp "bin/kubernetes/${command}" hack/olmv1/registries.conf "${context}"
+		cp "bin/kubernetes/${command}" hack/cluster/olm/registries.conf "${context}"
 		build_image "$(image_of "${command}")" "$(fingerprint_of "$0" "${context}")" "${context}" --file - <<-END
 			FROM scratch
 			COPY ${command} /${command}
@@ -61,7 +61,7 @@ render() {
 	local controller module
 	controller=$(image_of operator-controller)
 	module=$(go mod download -json "github.com/operator-framework/operator-controller@${controller##*:}" | awk -F '"' '$2 == "Dir" { print $4 }')
-	bin/kubernetes/helm template olmv1 "${module}/helm/olmv1" --values hack/olmv1/values.yaml \
+	bin/kubernetes/helm template olmv1 "${module}/helm/olmv1" --values hack/cluster/olm/v1.yaml \
 		--set "options.operatorController.deployment.image=${controller},options.catalogd.deployment.image=$(image_of catalogd)" |
 		awk 'BEGIN { RS = ORS = "\n---\n" } !/\napiVersion: cert-manager.io\//' >"${manifests}"
 }

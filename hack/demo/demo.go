@@ -6,17 +6,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/apiclient"
@@ -103,9 +97,9 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	go d.stage.watch(ctx, fail)
-	kinds := []client.ObjectList{
-		&cachev1alpha1.MemcachedList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{},
-		&corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
+	kinds := []client.ObjectList{&cachev1alpha1.MemcachedList{}}
+	for _, kind := range ownedKinds() {
+		kinds = append(kinds, kind.list)
 	}
 	defer d.out.await("")
 	return await.Until(ctx, d.k8s, func(ctx context.Context) (string, error) {
@@ -136,41 +130,5 @@ func (d *demo) show(ctx context.Context, command string, what resource) error {
 	}
 	d.out.command(command)
 	d.out.block(table)
-	return nil
-}
-
-// apply creates an object from its file and reports it as kubectl does.
-func (d *demo) apply(ctx context.Context, file string, object client.Object, kind string) error {
-	if err := d.create(ctx, file, object); err != nil {
-		return err
-	}
-	d.out.command("kubectl apply -f " + path.Clean(file))
-	d.out.block(kind + "/" + object.GetName() + " created")
-	return nil
-}
-
-// create reads an object from a file, which must have no unknown field, and creates it. As kubectl apply does, it records the
-// applied configuration, for a later kubectl apply of the user.
-func (d *demo) create(ctx context.Context, file string, object client.Object) error {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := yaml.UnmarshalStrict(content, object); err != nil {
-		return fmt.Errorf("reading %s: %w", file, err)
-	}
-	applied, err := yaml.YAMLToJSON(content)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", file, err)
-	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
-	object.SetAnnotations(annotations)
-	if err := d.k8s.Create(ctx, object); err != nil {
-		return fmt.Errorf("creating %s: %w", file, err)
-	}
 	return nil
 }

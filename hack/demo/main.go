@@ -23,9 +23,6 @@ import (
 // make demo runs the demo in the root of the repository, with these files.
 const (
 	controlPlaneDir = "bin/kubernetes"
-	operatorBinary  = "bin/manager"
-	crdFile         = "config/crd/bases/cache.example.com_memcacheds.yaml"
-	roleFile        = "config/rbac/role.yaml"
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 

@@ -10,10 +10,12 @@ import (
 	"strconv"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/example/memcached-operator/test/operator"
 )
 
-// Where make deploy installs the operator.
-const operatorNamespace, operatorDeployment = "memcached-operator-system", "deployment/memcached-operator-controller-manager"
+// operatorDeployment is what make deploy installs.
+const operatorDeployment = "deployment/memcached-operator-controller-manager"
 
 // realStage is a cluster whose nodes run containers, which hack/demo/demo.sh starts and ends, with the operator that make deploy
 // installs.
@@ -53,15 +55,15 @@ func (s *realStage) deploy(ctx context.Context, d *demo) error {
 		return fmt.Errorf("make deploy: %w", err)
 	}
 	d.out.outcome("The operator is ready: the CRD, its permissions and a pod.")
-	return d.show(ctx, "kubectl get pods --namespace "+operatorNamespace,
-		resource{path: "/api/v1/namespaces/" + operatorNamespace + "/pods"})
+	return d.show(ctx, "kubectl get pods --namespace "+operator.Namespace,
+		resource{path: "/api/v1/namespaces/" + operator.Namespace + "/pods"})
 }
 
 // watch has nothing to watch: kubelet restarts containers.
 func (*realStage) watch(context.Context, func(error)) {}
 
 func (*realStage) operatorLog(ctx context.Context) string {
-	log, err := command(ctx, "kubectl", "logs", "--namespace", operatorNamespace, operatorDeployment,
+	log, err := command(ctx, "kubectl", "logs", "--namespace", operator.Namespace, operatorDeployment,
 		"--tail", strconv.Itoa(reportedLines))
 	if err != nil {
 		return err.Error()
@@ -72,7 +74,7 @@ func (*realStage) operatorLog(ctx context.Context) string {
 func (s *realStage) stay(ctx context.Context, d *demo) error {
 	d.out.title(whatNext)
 	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:` + suggestions + `
-kubectl logs --namespace ` + operatorNamespace + " " + operatorDeployment)
+kubectl logs --namespace ` + operator.Namespace + " " + operatorDeployment)
 	<-ctx.Done()
 	return nil
 }

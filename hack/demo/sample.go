@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,18 +19,41 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The sample and the objects that belong to it.
+// Where the API server lists the objects of the story.
 const (
 	memcachedsPath = "/apis/cache.example.com/v1alpha1/namespaces/" + namespace + "/memcacheds"
+	servicesPath   = "/api/v1/namespaces/" + namespace + "/services"
 	podsPath       = "/api/v1/namespaces/" + namespace + "/pods"
-	instanceLabel  = "app.kubernetes.io/instance"
-	ownedSelector  = instanceLabel + "=" + sampleName
+)
+
+const (
+	instanceLabel = "app.kubernetes.io/instance"
+	ownedSelector = instanceLabel + "=" + sampleName
 )
 
 var (
 	sampleKey = client.ObjectKey{Namespace: namespace, Name: sampleName}
 	owned     = []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{instanceLabel: sampleName}}
 )
+
+// ownedKind is a kind of object that belongs to the sample.
+type ownedKind struct {
+	// plural is what messages call the objects, and argument what kubectl get does.
+	plural, argument string
+	// path is where the API server lists them. Those without a path are not shown.
+	path string
+	list client.ObjectList
+}
+
+func ownedKinds() []ownedKind {
+	return []ownedKind{
+		{"Deployments", "deployment", "/apis/apps/v1/namespaces/" + namespace + "/deployments", &appsv1.DeploymentList{}},
+		{"ReplicaSets", "", "", &appsv1.ReplicaSetList{}},
+		{"Services", "service", servicesPath, &corev1.ServiceList{}},
+		{"PodDisruptionBudgets", "poddisruptionbudget", "/apis/policy/v1/namespaces/" + namespace + "/poddisruptionbudgets", &policyv1.PodDisruptionBudgetList{}},
+		{"Pods", "pods", podsPath, &corev1.PodList{}},
+	}
+}
 
 func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
@@ -40,30 +64,18 @@ func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 // leftovers returns what remains of the sample, or nothing.
 func (d *demo) leftovers(ctx context.Context) (string, error) {
 	var left []string
-	for _, kind := range []struct {
-		name string
-		list client.ObjectList
-	}{
-		{"Memcacheds", &cachev1alpha1.MemcachedList{}},
-		{"Deployments", &appsv1.DeploymentList{}},
-		{"ReplicaSets", &appsv1.ReplicaSetList{}},
-		{"Services", &corev1.ServiceList{}},
-		{"PodDisruptionBudgets", &policyv1.PodDisruptionBudgetList{}},
-		{"Pods", &corev1.PodList{}},
-	} {
-		options := owned
-		if kind.name == "Memcacheds" {
-			// The sample itself has no labels.
-			options = owned[:1]
+	count := func(plural string, list client.ObjectList, options ...client.ListOption) error {
+		err := d.k8s.List(ctx, list, options...)
+		if n := meta.LenList(list); n > 0 {
+			left = append(left, fmt.Sprintf("%d %s remain", n, plural))
 		}
-		if err := d.k8s.List(ctx, kind.list, options...); err != nil {
-			return "", err
-		}
-		if count := meta.LenList(kind.list); count > 0 {
-			left = append(left, fmt.Sprintf("%d %s remain", count, kind.name))
-		}
+		return err
 	}
-	return strings.Join(left, ", "), nil
+	err := count("Memcacheds", &cachev1alpha1.MemcachedList{}, client.InNamespace(namespace)) // the sample itself has no labels
+	for _, kind := range ownedKinds() {
+		err = errors.Join(err, count(kind.plural, kind.list, owned...))
+	}
+	return strings.Join(left, ", "), err
 }
 
 func (d *demo) showMemcached(ctx context.Context) error {
@@ -78,13 +90,11 @@ func (d *demo) showOwned(ctx context.Context, kind, path string) error {
 
 // showChildren prints everything that belongs to the sample.
 func (d *demo) showChildren(ctx context.Context) error {
-	for _, child := range []struct{ kind, path string }{
-		{"deployment", "/apis/apps/v1/namespaces/" + namespace + "/deployments"},
-		{"service", "/api/v1/namespaces/" + namespace + "/services"},
-		{"poddisruptionbudget", "/apis/policy/v1/namespaces/" + namespace + "/poddisruptionbudgets"},
-		{"pods", podsPath},
-	} {
-		if err := d.showOwned(ctx, child.kind, child.path); err != nil {
+	for _, kind := range ownedKinds() {
+		if kind.path == "" {
+			continue
+		}
+		if err := d.showOwned(ctx, kind.argument, kind.path); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // The subject of the story.
@@ -44,9 +45,11 @@ func story(s stage) []chapter {
 func createMemcached(ctx context.Context, d *demo) error {
 	// The sample names no namespace: kubectl adds that of the context.
 	sample := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
-	if err := d.apply(ctx, sampleFile, sample, "memcached.cache.example.com"); err != nil {
+	if err := operator.Create(ctx, d.k8s, sampleFile, sample); err != nil {
 		return err
 	}
+	d.out.command("kubectl apply -f " + sampleFile)
+	d.out.block("memcached.cache.example.com/" + sampleName + " created")
 	return inOrder(ctx, d.untilReady(created), d.outcome("Ready with %d nodes.", created),
 		d.showMemcached, d.showNodes, d.showChildren, d.writeKeys)
 }
@@ -113,7 +116,7 @@ func deleteService(ctx context.Context, d *demo) error {
 		return err
 	}
 	d.out.outcome("The Service is back: its UID was %s and is %s.", before.UID, after.UID)
-	return d.showOwned(ctx, "service", "/api/v1/namespaces/"+namespace+"/services")
+	return d.showOwned(ctx, "service", servicesPath)
 }
 
 func deleteMemcached(ctx context.Context, d *demo) error {

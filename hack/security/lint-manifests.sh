@@ -20,7 +20,7 @@ sed -i.orig 's/^#- /- /' "${rendered}/all/default/kustomization.yaml"
 # score WHAT [CHECK...] scores the operator or memcached, ignoring the checks.
 score() {
 	local files=("${rendered}"/*.yaml) ignored=()
-	[[ $1 == operator ]] || files=(internal/memcached/testdata/*.golden.yaml)
+	[[ $1 == operator ]] || files=(internal/memcached/desired/testdata/*.golden.yaml)
 	for check in "${@:2}"; do ignored+=(--ignore-test "${check}"); done
 	# The output decides, not the exit code: it may be a finding or an error of kube-score.
 	{ "${KUBE_SCORE}" score --kubernetes-version v1.30 --output-format ci ${ignored[@]+"${ignored[@]}"} "${files[@]}" 2>&1 || true; } |

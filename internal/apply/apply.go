@@ -12,71 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/applyconfigurations"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/apply/field"
 )
-
-// Options of an Applier.
-type Options struct {
-	// FieldOwner is the field manager of every write, for ever: another one would leave the fields of the first behind.
-	FieldOwner string
-	// HashAnnotation is the annotation that holds the hash of what was applied.
-	HashAnnotation string
-	// IdentityLabels are the keys of the labels that identify for which owner an object was made.
-	IdentityLabels []string
-	// Rules are the rules for the fields of each Kind.
-	Rules map[schema.GroupVersionKind]field.Rules
-}
-
-// Applier writes the objects of owners.
-type Applier struct {
-	client    client.Client
-	live      client.Reader
-	mutations *MutationCache
-	clock     clock.PassiveClock
-	owner     client.FieldOwner
-	differ    differ
-	// identity are the keys of the labels that identify for which owner an object was made.
-	identity []string
-
-	conflicts history[conflict]
-	contests  history[contest]
-	answers   history[answer]
-}
-
-// New returns an Applier that writes with a client and reads past its cache with live.
-func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
-	return &Applier{
-		client:    c,
-		live:      live,
-		mutations: mutations,
-		clock:     clock,
-		owner:     client.FieldOwner(opts.FieldOwner),
-		identity:  opts.IdentityLabels,
-		differ: differ{
-			scheme:         c.Scheme(),
-			converter:      applyconfigurations.NewTypeConverter(c.Scheme()),
-			hashAnnotation: opts.HashAnnotation,
-			rules:          opts.Rules,
-		},
-	}
-}
-
-// Forget drops what is remembered about objects.
-func (a *Applier) Forget(objects ...client.Object) {
-	for _, object := range objects {
-		a.mutations.Forget(object)
-		a.conflicts.forget(object)
-		a.contests.forget(object)
-		a.answers.forget(object)
-	}
-}
 
 // Result is what became of the objects of an owner.
 type Result struct {
@@ -99,7 +38,9 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 		errs = append(errs, outcome.err)
 	}
 	for _, object := range plan.undesired {
-		errs = append(errs, a.prune(ctx, object, &result))
+		err := a.prune(ctx, object)
+		result.Written = result.Written || err == nil
+		errs = append(errs, err)
 	}
 	return result, errors.Join(errs...)
 }
@@ -149,15 +90,6 @@ func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int,
 	}
 }
 
-// outcome is what became of a step.
-type outcome struct {
-	// live is what is there now, nil if it does not belong to the owner.
-	live client.Object
-	// created, written and corrected say what was done.
-	created, written, corrected bool
-	err                         error
-}
-
 func (r *Result) add(s step, o outcome) {
 	if o.live != nil {
 		r.Objects = append(r.Objects, o.live)
@@ -177,7 +109,7 @@ func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outc
 		created, err := a.create(ctx, owner, s)
 		return outcome{live: created, created: err == nil, written: err == nil, err: err}
 	}
-	contested, wait := a.contested(s.desired, s.live)
+	contested, wait := a.contests.contested(s.desired, s.live)
 	switch {
 	case contested != nil && s.pending() && s.drifted && wait > 0:
 		contested.RetryAfter = wait
@@ -188,98 +120,4 @@ func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outc
 		return outcome{live: s.live}
 	}
 	return a.update(ctx, s)
-}
-
-// update writes a step whose object exists, and remembers what it needs to know somebody else's work when it sees it.
-func (a *Applier) update(ctx context.Context, s step) outcome {
-	known := a.contestOf(s.live)
-	if s.drifted {
-		known = a.corrects(ctx, s)
-	}
-	changed, written, err := a.change(ctx, s)
-	if !written {
-		return outcome{live: changed, err: err}
-	}
-	if err == nil && !s.partial {
-		known.hash = a.differ.hashOf(s.rendered)
-	}
-	a.contests.set(changed, known)
-	if contested, _ := a.contested(s.desired, changed); contested != nil {
-		err = errors.Join(err, contested)
-	}
-	return outcome{live: changed, written: true, corrected: s.drifted, err: err}
-}
-
-// change makes a live object hold what was rendered. If that is refused, it makes it hold the rest. It returns what is there
-// then, and whether something was written.
-func (a *Applier) change(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
-	s.rendered.SetUID(s.live.GetUID())
-	if s.partial {
-		return a.changeRest(ctx, s)
-	}
-	changed, err := a.changeAll(ctx, s)
-	if err == nil {
-		a.answered(changed, s.rendered)
-		return changed, true, nil
-	}
-	if !isRefusal(err) || !a.differ.separable(s.desired) {
-		return s.live, false, err
-	}
-	changed, written, restErr := a.changeRest(ctx, s)
-	if restErr != nil {
-		return s.live, false, err // the rest is refused for the same cause, or will be tried again with the whole
-	}
-	return changed, written, err
-}
-
-// changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to what is ours alone,
-// that is replaced. If nobody desires anything new, this is known to be the cause, and comes first.
-func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
-	replacement := s.difference.replacement
-	if replacement != nil && s.drifted {
-		return a.replaceAndApply(ctx, s, s.live, replacement)
-	}
-	changed, err := a.send(ctx, s.desired, s.rendered)
-	switch {
-	case replacement == nil || err != nil && !apierrors.IsInvalid(err):
-		return changed, err
-	case err != nil:
-		return a.replaceAndApply(ctx, s, s.live, replacement)
-	}
-	if left, err := a.differ.compare(changed, s.rendered); err == nil && left.replacement != nil {
-		return a.replaceAndApply(ctx, s, changed, left.replacement)
-	}
-	return changed, nil
-}
-
-func (a *Applier) replaceAndApply(ctx context.Context, s step, live client.Object, replacement map[string]any) (client.Object, error) {
-	changed, err := a.replace(ctx, s.desired, live, replacement)
-	if err != nil || a.differ.upToDate(changed, s.rendered) {
-		return changed, err
-	}
-	return a.send(ctx, s.desired, s.rendered)
-}
-
-// replace takes away what somebody else has added to what is ours alone, which no apply can.
-func (a *Applier) replace(ctx context.Context, desired, live client.Object, patch map[string]any) (client.Object, error) {
-	patch["metadata"] = map[string]any{"uid": live.GetUID()}
-	return a.merge(ctx, desired, patch)
-}
-
-// changeRest makes a live object hold what was rendered but for the separable fields. It is no apply, which would drop them.
-func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
-	rest := a.differ.rest(s.rendered)
-	if a.differ.upToDate(s.live, rest) {
-		return s.live, false, nil
-	}
-	changed, err := a.merge(ctx, s.desired, rest.Object)
-	if err != nil {
-		return s.live, false, err
-	}
-	return changed, true, nil
-}
-
-// isRefusal reports whether the API server has decided against a write, rather than failed or found another object.
-func isRefusal(err error) bool {
-	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -131,7 +131,7 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 		return difference{}, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
 	// What else is there, comparison.Removed, belongs to others.
-	replacement := d.replacement(fields, rendered)
+	replacement := replacementFor(d.rules[rendered.GroupVersionKind()], fields, rendered)
 	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {
 		return difference{}, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -48,27 +47,4 @@ func (h *history[T]) forget(object client.Object) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	delete(h.entries, keyOf(object))
-}
-
-// answer is how an object differed from what had just been applied: a webhook changes it, or the API server rounds a value. To
-// write it again would change nothing.
-type answer struct {
-	uid               types.UID
-	hash, fingerprint string
-}
-
-// futile reports whether an apply was once answered with the difference that is there now.
-func (a *Applier) futile(live client.Object, rendered *unstructured.Unstructured, found difference) bool {
-	known, ok := a.answers.get(live)
-	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint}
-}
-
-// answered remembers what the answer to a write of all that was rendered lacks of it.
-func (a *Applier) answered(live client.Object, rendered *unstructured.Unstructured) {
-	found, err := a.differ.compare(live, rendered)
-	if err != nil || found.none() {
-		a.answers.forget(live)
-		return
-	}
-	a.answers.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint})
 }

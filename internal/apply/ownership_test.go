@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 var _ = Describe("What is not ours", func() {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,24 +17,6 @@ type Plan struct {
 	steps []step
 	// undesired are the objects to be deleted.
 	undesired []client.Object
-}
-
-// step is what is to be done about one desired object.
-type step struct {
-	desired client.Object
-	// live is what there is, nil if there is none.
-	live     client.Object
-	rendered *unstructured.Unstructured
-	// difference is how the live object differs from what was rendered.
-	difference difference
-	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
-	drifted bool
-	// partial reports that the separable fields stay as they are.
-	partial bool
-	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
-	inTheWay *ConflictError
-	// err says why nothing can be done.
-	err error
 }
 
 // Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it; those
@@ -65,7 +46,7 @@ func (a *Applier) compare(owner, desired, live client.Object, partial bool) step
 	s := step{desired: desired, live: live, partial: partial}
 	if live != nil {
 		s.err = a.checkOwnership(owner, desired, live)
-	} else if s.inTheWay = a.conflict(desired); s.inTheWay != nil && s.inTheWay.RetryAfter > 0 {
+	} else if s.inTheWay = a.conflicts.known(desired); s.inTheWay != nil && s.inTheWay.RetryAfter > 0 {
 		s.err = s.inTheWay
 	}
 	if s.err != nil {
@@ -83,22 +64,17 @@ func (a *Applier) compare(owner, desired, live client.Object, partial bool) step
 
 // compareWith finds out how a live object differs from what was rendered in the step.
 func (a *Applier) compareWith(live client.Object, s *step) error {
-	s.drifted = a.differ.sameHash(live, s.rendered) || a.wrote(live, s.rendered)
+	s.drifted = a.differ.sameHash(live, s.rendered) || a.contests.wrote(live, a.differ.hashOf(s.rendered))
 	wanted := s.rendered
 	if s.partial {
 		wanted = a.differ.rest(s.rendered)
 	}
 	var err error
 	s.difference, err = a.differ.compare(live, wanted)
-	if err == nil && a.futile(live, s.rendered, s.difference) {
+	if err == nil && a.answers.futile(live, s.rendered, s.difference) {
 		s.difference = difference{}
 	}
 	return err
-}
-
-// pending reports whether the step is to write anything.
-func (s step) pending() bool {
-	return s.err == nil && (s.live == nil || !s.difference.none())
 }
 
 // Pending reports whether the plan is to write anything.

@@ -12,11 +12,10 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// replacement returns the strategic merge patch that puts back what is ours alone where an apply cannot, because something
+// replacementFor returns the strategic merge patch that puts back what is ours alone where an apply cannot, because something
 // must be taken away for it; nil if nothing must.
-func (d differ) replacement(live, rendered *unstructured.Unstructured) map[string]any {
+func replacementFor(rules field.Rules, live, rendered *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{}
-	rules := d.rules[rendered.GroupVersionKind()]
 	for _, exclusive := range rules.Exclusives {
 		merge(patch, descend(live.Object, rendered.Object, exclusive.Path, func(live, rendered map[string]any) map[string]any {
 			return mapPatch(only(live, exclusive.Fields), only(rendered, exclusive.Fields))

@@ -8,25 +8,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
 func TestReplacement(t *testing.T) {
-	d := differ{rules: map[schema.GroupVersionKind]field.Rules{
-		{Version: "v1", Kind: "Pod"}: {
-			Exclusives: []field.Exclusive{
-				{Path: []string{"spec"}, Fields: []string{"securityContext", "hostNetwork"}},
-				{Path: []string{"spec", "containers"}, Fields: []string{"resources", "lifecycle"}},
-			},
-			NamedLists: []field.NamedList{
-				{Path: []string{"spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
-			},
+	rules := field.Rules{
+		Exclusives: []field.Exclusive{
+			{Path: []string{"spec"}, Fields: []string{"securityContext", "hostNetwork"}},
+			{Path: []string{"spec", "containers"}, Fields: []string{"resources", "lifecycle"}},
 		},
-		{Kind: "Another"}: {Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
-	}}
+		NamedLists: []field.NamedList{
+			{Path: []string{"spec", "containers"}, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
+		},
+	}
 	const desired = `
 spec:
   securityContext: {runAsNonRoot: true}
@@ -90,9 +86,8 @@ spec:
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered := &unstructured.Unstructured{Object: parse(t, desired)}
-			rendered.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 			before := rendered.DeepCopy()
-			got := d.replacement(&unstructured.Unstructured{Object: parse(t, c.live)}, rendered)
+			got := replacementFor(rules, &unstructured.Unstructured{Object: parse(t, c.live)}, rendered)
 			if diff := cmp.Diff(parse(t, c.want), got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

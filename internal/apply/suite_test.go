@@ -24,7 +24,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 const hashAnnotation = "test.example.com/hash"

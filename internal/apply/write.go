@@ -63,13 +63,12 @@ func (a *Applier) empty(desired client.Object) (client.Object, error) {
 }
 
 // prune deletes an object of ours that is no longer desired: exactly that one, by its UID.
-func (a *Applier) prune(ctx context.Context, object client.Object, result *Result) error {
+func (a *Applier) prune(ctx context.Context, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", object.GetName(), err)
 	}
 	a.mutations.RecordDelete(object)
-	result.Written = true
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -26,8 +28,6 @@ type Child struct {
 	Kind schema.GroupVersionKind
 	// New returns an empty object.
 	New func() client.Object
-	// Suffixes are what follows the name of the Memcached in the names of further objects. One has its very name.
-	Suffixes []string
 	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
 	Spec func(client.Object) any
 	// Workload reports that objects of this Kind run the nodes, so that their status counts.
@@ -41,8 +41,8 @@ type Child struct {
 	Maps func(client.Object) []*map[string]string
 }
 
-// Children are the Kinds of objects that the operator keeps, in the order in which Desired returns them. To add a Kind, add a
-// row here, a file with its constructor, the RBAC marker in the controllers, and a golden file.
+// Children are the Kinds of objects that the operator keeps, in the order in which desired.For returns them. To add a Kind, add
+// a row here, a file with its constructor in package desired, the RBAC marker in the controllers, and a golden file.
 var Children = []Child{
 	child(Child{
 		Kind: corev1.SchemeGroupVersion.WithKind("Service"),
@@ -127,16 +127,12 @@ func child[T any, P interface {
 	return row
 }
 
-// Objects are the objects of this Kind that a Memcached may have, empty but for their names.
-func (c Child) Objects(namespace, memcached string) []client.Object {
-	var objects []client.Object
-	for _, suffix := range append([]string{""}, c.Suffixes...) {
-		object := c.New()
-		object.SetNamespace(namespace)
-		object.SetName(memcached + suffix)
-		objects = append(objects, object)
-	}
-	return objects
+// Named returns the object of this Kind that a Memcached may have, empty but for its name, which is that of the Memcached.
+func (c Child) Named(memcached types.NamespacedName) client.Object {
+	object := c.New()
+	object.SetNamespace(memcached.Namespace)
+	object.SetName(memcached.Name)
+	return object
 }
 
 // ChildOf returns the row of an object; false if its Kind is not in the table.
@@ -152,7 +148,12 @@ func ChildOf(object client.Object) (Child, bool) {
 // wants none.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
-	return observed != 0 && observed != mc.Generation && !wantsBudget(mc)
+	return observed != 0 && observed != mc.Generation && !WantsBudget(mc)
+}
+
+// WantsBudget reports whether there is to be a PodDisruptionBudget.
+func WantsBudget(mc *cachev1alpha1.Memcached) bool {
+	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }
 
 func matchLabels(selector *metav1.LabelSelector) []*map[string]string {

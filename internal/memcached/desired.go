@@ -4,44 +4,21 @@
 package memcached
 
 import (
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// InvalidError reports that a spec cannot be carried out. Only its author can fix it.
-type InvalidError struct {
-	// Reason is a reason of the Degraded condition.
-	Reason string
-	// Message names the field and the fix.
-	Message string
-}
-
-// Error implements error.
-func (e *InvalidError) Error() string { return e.Message }
-
-// Desired returns the objects that a Memcached must have. What exists and is not among them is to be deleted. The error is an
-// *InvalidError: the pods that the spec leads to must not be made, and those that run stay as they are. All else is as it should
-// be.
-func Desired(mc *cachev1alpha1.Memcached, observed Observed, opts Options) ([]client.Object, error) {
-	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
-	objects := []client.Object{Service(mc)}
-	if wantsBudget(mc) {
-		objects = append(objects, PodDisruptionBudget(mc))
-	}
-	if wantsNetworkPolicy(mc) {
-		objects = append(objects, NetworkPolicy(mc))
-	}
-	deployment, err := Deployment(mc, observed, opts)
-	return append(objects, deployment), err
-}
-
-func wantsBudget(mc *cachev1alpha1.Memcached) bool {
-	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
-}
-
-// wantsNetworkPolicy reports whether there is to be a NetworkPolicy. Who lists clients wants one.
-func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
-	return ptr.Deref(mc.Spec.NetworkPolicy.Enabled, len(mc.Spec.NetworkPolicy.From) > 0)
+// Desired is what a Memcached must be like. It is decided once in a reconcile, by desired.For, and handed down: the objects are
+// written, and the status is told by the rest.
+type Desired struct {
+	// Objects are all that must exist. What exists and is not among them is to be deleted.
+	Objects []client.Object
+	// TemplateHash is the hash of the pod template that the spec alone determines. A workload with another one runs pods of an
+	// earlier spec.
+	TemplateHash string
+	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
+	// them. Empty if there are none.
+	StaleDefaults string
+	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
+	MaxSurge, MaxUnavailable intstr.IntOrString
 }

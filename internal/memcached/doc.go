@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcached decides: what the objects of a Memcached must look like, and what its status says.
+// Package memcached holds what the decisions about a Memcached stand on: the names, the table of children, what was observed, and
+// what is desired. Package desired decides what the objects must be, package status what the status says. They do not know each
+// other: a value travels once, downwards.
 //
-// It is pure. Desired turns a Memcached and what was observed of it into an ordered list of objects; Status turns the
-// same, and what became of writing those objects, into a status. Nothing here reads or writes a cluster, a clock, the
-// environment or a log, so everything here is tested as a table or as a golden file.
+// All three are pure. Nothing here reads or writes a cluster, a clock, the environment or a log, so everything here is tested as
+// a table or as a golden file.
 //
-//	watch event -> Reconcile -> observe (reads) -> Desired -> apply (writes) -> Status -> one status patch -> events
+//	watch event -> Reconcile -> observe (reads) -> desired.For -> apply (writes) -> status.For -> one status patch -> events
 package memcached

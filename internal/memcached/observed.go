@@ -20,7 +20,7 @@ import (
 type Observed struct {
 	// Children are the objects of the Kinds in Children that exist.
 	Children []client.Object
-	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what Status reads: see the
+	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what the status needs: see the
 	// cache options of the controllers.
 	Pods []corev1.Pod
 
@@ -46,23 +46,26 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// workloadOf returns the workload that belongs to the Memcached, or nil. A workload that was made for a Memcached of the name and
+// Workload returns the workload that belongs to the Memcached, or nil. A workload that was made for a Memcached of the name and
 // that has no owner any more belongs to it: its pods hold the cache.
-func (o Observed) workloadOf(mc *cachev1alpha1.Memcached) *workload {
+func (o Observed) Workload(mc *cachev1alpha1.Memcached) *Workload {
 	workload := findWorkload(o.Children)
 	if workload == nil {
 		return nil
 	}
-	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && workload.GetAnnotations()[templateHashAnnotation] != "" &&
-		maps.Equal(workload.selector, selectorLabels(mc))
+	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && workload.TemplateHash() != "" &&
+		maps.Equal(workload.Selector, SelectorLabels(mc))
 	if !orphaned && !metav1.IsControlledBy(workload, mc) {
 		return nil
 	}
 	return workload
 }
 
-// serviceName is the name of the Service that belongs to the Memcached, empty if there is none.
-func (o Observed) serviceName(mc *cachev1alpha1.Memcached) string {
+// Unwritten returns the workload as it was observed before With, whomever it belongs to; nil if nothing is known of that.
+func (o Observed) Unwritten() *Workload { return findWorkload(o.before) }
+
+// ServiceName is the name of the Service that belongs to the Memcached, empty if there is none.
+func (o Observed) ServiceName(mc *cachev1alpha1.Memcached) string {
 	for _, child := range o.Children {
 		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, mc) {
 			return service.Name

@@ -7,27 +7,33 @@ import (
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestObservedWith(t *testing.T) {
-	mc := makeCache(3)
-	service, observed := Service(mc), makeDeployment(t, mc, settled)
-	before := Observed{Children: children(service, observed), Pods: makePods(3)}
-	deployment, budget := makeDeployment(t, mc), PodDisruptionBudget(mc)
-	after := before.With(children(deployment, budget))
+	cache := metav1.ObjectMeta{Name: "cache"}
+	service, observed := &corev1.Service{ObjectMeta: cache}, &appsv1.Deployment{ObjectMeta: cache}
+	before := Observed{Children: []client.Object{service, observed}, Pods: make([]corev1.Pod, 3)}
+	deployment, budget := &appsv1.Deployment{ObjectMeta: cache}, &policyv1.PodDisruptionBudget{ObjectMeta: cache}
+	after := before.With([]client.Object{deployment, budget})
 	for _, c := range []struct {
 		name      string
 		got, want []client.Object
 	}{
-		{"what was written is in the place of what was observed", after.Children, children(service, deployment, budget)},
-		{"what was observed before", after.before, children(service, observed)},
-		{"the observation itself", before.Children, children(service, observed)},
+		{"what was written is in the place of what was observed", after.Children, []client.Object{service, deployment, budget}},
+		{"what was observed before", []client.Object{after.Unwritten().Object}, []client.Object{observed}},
+		{"the observation itself", before.Children, []client.Object{service, observed}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v", c.name, c.got)
 		}
+	}
+	if before.Unwritten() != nil {
+		t.Error("something is unwritten before anything was written")
 	}
 	if len(after.Pods) != 3 {
 		t.Error("the pods are lost")
@@ -39,8 +45,8 @@ func TestObservedWithNames(t *testing.T) {
 	one, other := &corev1.Service{}, &corev1.Service{}
 	one.Name, other.Name = "cache", "cache-other"
 	changed := other.DeepCopy()
-	after := Observed{Children: children(one, other)}.With(children(changed))
-	if !slices.Equal(after.Children, children(one, changed)) {
+	after := Observed{Children: []client.Object{one, other}}.With([]client.Object{changed})
+	if !slices.Equal(after.Children, []client.Object{one, changed}) {
 		t.Errorf("%v", after.Children)
 	}
 }

@@ -9,36 +9,38 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// workload is all that defaults, status and conditions know of the object that runs the nodes.
-type workload struct {
+// Workload is all that packages desired and status know of the object that runs the nodes.
+type Workload struct {
 	client.Object
 
-	// size is how many nodes it asks for, selector selects them, and template is what they are made from.
-	size     int32
-	selector map[string]string
-	template *corev1.PodTemplateSpec
+	// Size is how many nodes it asks for, Selector selects them, and Template is what they are made from.
+	Size     int32
+	Selector map[string]string
+	Template *corev1.PodTemplateSpec
 
-	// observedGeneration is the generation that its controller has seen, 0 if it has seen none.
-	observedGeneration int64
-	// replicas, updated and ready are how many nodes its controller has counted.
-	replicas, updated, ready int32
-	// complete reports that its last rollout is complete, first that it has begun no second one.
-	complete, first bool
-	// overdue is its own message that a rollout has exceeded its deadline, refused the error with which the API server refuses
+	// ObservedGeneration is the generation that its controller has seen, 0 if it has seen none.
+	ObservedGeneration int64
+	// Replicas, Updated and Ready are how many nodes its controller has counted.
+	Replicas, Updated, Ready int32
+	// Complete reports that its last rollout is complete, First that it has begun no second one.
+	Complete, First bool
+	// Overdue is its own message that a rollout has exceeded its deadline, Refused the error with which the API server refuses
 	// its pods. Both are empty if there is no such thing.
-	overdue, refused string
-	// owns reports whether a pod is one of its pods.
-	owns func(*corev1.Pod) bool
+	Overdue, Refused string
+	// Owns reports whether a pod is one of its pods.
+	Owns func(*corev1.Pod) bool
 }
 
 // asWorkload returns the object as a workload, nil if it is none.
-func asWorkload(object client.Object) *workload {
+func asWorkload(object client.Object) *Workload {
 	return deploymentWorkload(object)
 }
 
-func findWorkload(objects []client.Object) *workload {
+func findWorkload(objects []client.Object) *Workload {
 	for _, object := range objects {
 		if workload := asWorkload(object); workload != nil {
 			return workload
@@ -47,28 +49,31 @@ func findWorkload(objects []client.Object) *workload {
 	return nil
 }
 
-// unobserved reports whether the controller of the workload has not seen its present generation.
-func (w *workload) unobserved() bool { return w.GetGeneration() > w.observedGeneration }
+// TemplateHash is the hash of the template that the operator recorded, empty if there is none.
+func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
 
-// image is the image of memcached.
-func (w *workload) image() string {
-	for _, container := range w.template.Spec.Containers {
-		if container.Name == containerName {
+// Unobserved reports whether the controller of the workload has not seen its present generation.
+func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
+
+// Image is the image of memcached.
+func (w *Workload) Image() string {
+	for _, container := range w.Template.Spec.Containers {
+		if container.Name == ContainerName {
 			return container.Image
 		}
 	}
 	return ""
 }
 
-// nodes are the pods of the workload that are not terminating and have not failed, sorted by name.
-func (w *workload) nodes(pods []corev1.Pod) []*corev1.Pod {
+// Nodes are the pods of the workload that are not terminating and have not failed, sorted by name.
+func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	if w == nil {
 		return nil
 	}
 	var nodes []*corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
-		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && w.owns(pod) {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && w.Owns(pod) {
 			nodes = append(nodes, pod)
 		}
 	}
@@ -80,8 +85,8 @@ func (w *workload) nodes(pods []corev1.Pod) []*corev1.Pod {
 // left a moment ago.
 func Settled(object client.Object) bool {
 	w := asWorkload(object)
-	return w != nil && w.GetGeneration() == w.observedGeneration && w.complete &&
-		w.replicas == w.size && w.updated == w.size && w.ready == w.size
+	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
+		w.Replicas == w.Size && w.Updated == w.Size && w.Ready == w.Size
 }
 
 // AllReady reports whether a workload has exactly the pods that its spec asks for, and all of them are ready.
@@ -90,33 +95,20 @@ func AllReady(object client.Object, pods []corev1.Pod) bool {
 	if w == nil {
 		return false
 	}
-	nodes := w.nodes(pods)
-	return len(nodes) == int(w.size) && !slices.ContainsFunc(nodes, func(pod *corev1.Pod) bool { return !podReady(pod) })
-}
-
-// JoinsOrLeaves reports whether a pod has just become ready, or begun to leave: it may be the last one that somebody waits for.
-func JoinsOrLeaves(before, after *corev1.Pod) bool {
-	return podReady(after) && !podReady(before) || before.DeletionTimestamp == nil && after.DeletionTimestamp != nil
+	nodes := w.Nodes(pods)
+	return len(nodes) == int(w.Size) && !slices.ContainsFunc(nodes, func(pod *corev1.Pod) bool { return !PodReady(pod) })
 }
 
 // PodTemplate returns the pod template of a workload, nil for any other object.
 func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	if w := asWorkload(object); w != nil {
-		return w.template
+		return w.Template
 	}
 	return nil
 }
 
-func podReady(pod *corev1.Pod) bool {
-	condition := podCondition(pod, corev1.PodReady)
-	return condition != nil && condition.Status == corev1.ConditionTrue
-}
-
-func podCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == conditionType {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
+// ProgressDeadlineSeconds is how long the workload of a Memcached may take for the next node of a rollout. It runs for each node
+// anew; a node that must be ready for an hour before the next must fit in it.
+func ProgressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
+	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
 }

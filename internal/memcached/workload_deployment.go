@@ -22,34 +22,34 @@ const (
 )
 
 // deploymentWorkload returns a Deployment as a workload, nil for any other object.
-func deploymentWorkload(object client.Object) *workload {
+func deploymentWorkload(object client.Object) *Workload {
 	deployment, ok := object.(*appsv1.Deployment)
 	if !ok || deployment == nil {
 		return nil
 	}
 	status := deployment.Status
-	w := &workload{
+	w := &Workload{
 		Object:             deployment,
-		size:               ptr.Deref(deployment.Spec.Replicas, 1),
-		selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
-		template:           &deployment.Spec.Template,
-		observedGeneration: status.ObservedGeneration,
-		replicas:           status.Replicas,
-		updated:            status.UpdatedReplicas,
-		ready:              status.ReadyReplicas,
-		first:              deployment.Annotations[revisionAnnotation] == "1",
-		owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
+		Size:               ptr.Deref(deployment.Spec.Replicas, 1),
+		Selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
+		Template:           &deployment.Spec.Template,
+		ObservedGeneration: status.ObservedGeneration,
+		Replicas:           status.Replicas,
+		Updated:            status.UpdatedReplicas,
+		Ready:              status.ReadyReplicas,
+		First:              deployment.Annotations[revisionAnnotation] == "1",
+		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
 	}
 	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
-		w.refused = cmp.Or(failure.Message, failure.Reason)
+		w.Refused = cmp.Or(failure.Message, failure.Reason)
 	}
 	switch progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing.Reason {
 	case rolloutComplete:
-		w.complete = true
+		w.Complete = true
 	case rolloutOverdue:
-		w.overdue = progressing.Message
+		w.Overdue = progressing.Message
 	case replicaSetRefused:
-		w.refused = cmp.Or(progressing.Message, w.refused, progressing.Reason)
+		w.Refused = cmp.Or(progressing.Message, w.Refused, progressing.Reason)
 	}
 	return w
 }

@@ -16,33 +16,39 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // rawWorkers is the number of workers of the raw writer. The operator has as many.
-const rawWorkers = 8
+const rawWorkers = controllers.DefaultConcurrentReconciles
 
 // childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
-	image, err := defaultImage()
+	image, err := operator.DefaultImage()
 	if err != nil {
 		return nil, err
 	}
 	children := make([][]client.Object, n)
 	for i := range children {
-		if children[i], err = desired(memcachedNumber(i), image); err != nil {
+		wanted, err := decide(memcachedNumber(i), image)
+		if err != nil {
 			return nil, err
 		}
+		children[i] = wanted.Objects
 	}
 	return children, nil
 }
 
-func desired(mc *cachev1alpha1.Memcached, image string) ([]client.Object, error) {
-	children, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: image})
-	for _, child := range children {
+func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Desired, error) {
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: image})
+	for _, child := range wanted.Objects {
 		child.SetNamespace(mc.Namespace)
 	}
-	return children, err
+	return wanted, err
 }
 
 type create func(ctx context.Context, c client.Client, object client.Object) error
@@ -96,7 +102,7 @@ func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) 
 	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()}); err != nil {
 		return nil, err
 	}
-	if w.image, err = defaultImage(); err != nil {
+	if w.image, err = operator.DefaultImage(); err != nil {
 		return nil, err
 	}
 	if err := listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail); err != nil {
@@ -140,18 +146,18 @@ func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 	if mc.Status.ObservedGeneration > 0 {
 		return scaleDeployment(ctx, w.client, mc, mc.Spec.Size)
 	}
-	children, err := desired(mc, w.image)
+	wanted, err := decide(mc, w.image)
 	if err != nil {
 		return err
 	}
-	for _, child := range children {
+	for _, child := range wanted.Objects {
 		if err := w.create(ctx, w.client, child); err != nil {
 			return err
 		}
 	}
 	before := mc.DeepCopy()
-	observed := memcached.Observed{}.With(children)
-	mc.Status = memcached.Status(mc, observed, memcached.Outcome{}, memcached.Options{DefaultImage: w.image}, time.Now())
+	observed := memcached.Observed{}.With(wanted.Objects)
+	mc.Status = memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Now())
 	return w.client.Status().Patch(ctx, mc, client.MergeFrom(before))
 }
 

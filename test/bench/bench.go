@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/discovery"
+
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // bench is one run of the benchmark.
@@ -40,7 +42,7 @@ func (b *bench) selected(wanted ...metric) bool {
 func (b *bench) run(ctx context.Context) error {
 	if b.options.updated != "" && revision() == "" {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
-			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operatorBinary)
+			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operator.Binary)
 	}
 	for range b.options.rounds {
 		if err := b.round(ctx); err != nil {
@@ -70,7 +72,7 @@ func (b *bench) once(ctx context.Context) error {
 			continue
 		}
 		b.logf(part.what, part.n)
-		err := b.onTestbed(ctx, part.apiServerOnly, func(t *testbed) error { return part.measure(ctx, t, part.n) })
+		err := b.onTestbed(ctx, part.apiServerOnly, func(ctx context.Context, t *testbed) error { return part.measure(ctx, t, part.n) })
 		if err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func (b *bench) round(ctx context.Context) error {
 	}
 	if b.selected(readiness) {
 		b.logf("M9 with %d Memcacheds", b.options.paced)
-		if err := b.onTestbed(ctx, false, func(t *testbed) error { return b.becomeReady(ctx, t) }); err != nil {
+		if err := b.onTestbed(ctx, false, b.becomeReady); err != nil {
 			return err
 		}
 	}
@@ -123,7 +125,7 @@ func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) error {
 }
 
 // onTestbed runs a measurement on a new testbed. It fails when a component or an operator exits unexpectedly.
-func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(*testbed) error) error {
+func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(context.Context, *testbed) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
 	defer cancel()
 	t, err := newTestbed(ctx, apiServerOnly)
@@ -132,7 +134,7 @@ func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(
 	}
 	b.describe(t)
 	done := make(chan error, 1)
-	go func() { done <- measure(t) }()
+	go func() { done <- measure(ctx, t) }()
 	select {
 	case err = <-done:
 	case err = <-t.cluster.Failed():
@@ -160,7 +162,7 @@ func (b *bench) describe(t *testbed) {
 
 // revision is the commit that the operator's binary was built from; empty if the binary does not contain it.
 func revision() string {
-	info, err := buildinfo.ReadFile(operatorBinary)
+	info, err := buildinfo.ReadFile(operator.Binary)
 	if err != nil {
 		return ""
 	}

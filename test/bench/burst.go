@@ -27,7 +27,7 @@ type burst struct {
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)
-		if err := b.onTestbed(ctx, false, func(t *testbed) (err error) {
+		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) (err error) {
 			b.burst.atOnce, err = b.bareChildren(ctx, t, n, t.createAtOnce)
 			return err
 		}); err != nil {
@@ -36,7 +36,7 @@ func (b *bench) endToEnd(ctx context.Context, n int) error {
 	}
 	if b.selected(converge, operations, endToEnd, failover) {
 		b.logf("M1, M2, M5, M8 with %d Memcacheds", n)
-		if err := b.onTestbed(ctx, false, func(t *testbed) error { return b.lifecycle(ctx, t, n) }); err != nil {
+		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) error { return b.lifecycle(ctx, t, n) }); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (b *bench) endToEnd(ctx context.Context, n int) error {
 	}
 	last := b.burst.creations[len(b.burst.creations)-1].at
 	b.logf("M5 with %d bare sets of children, created when the operator created them, the last after %.1f s", n, last.Seconds())
-	if err := b.onTestbed(ctx, false, func(t *testbed) (err error) {
+	if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) (err error) {
 		b.burst.replayed, err = b.bareChildren(ctx, t, n, func(ctx context.Context, sets [][]client.Object) error {
 			return t.replay(ctx, sets, b.burst.creations)
 		})

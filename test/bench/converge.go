@@ -22,7 +22,7 @@ const (
 )
 
 // converge measures how n Memcacheds become Ready, in writes and in seconds.
-func (b *bench) converge(ctx context.Context, t *testbed, n int) (*operator, error) {
+func (b *bench) converge(ctx context.Context, t *testbed, n int) (*replica, error) {
 	o, ready, err := t.startOperatorFor(ctx, n)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // counter watches the objects of a kind and counts those that match.
@@ -170,7 +173,7 @@ type version struct {
 func (t *testbed) trackVersions(ctx context.Context) (*versions, error) {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)
-	for _, kind := range append(childKinds, memcachedKind) {
+	for _, kind := range append(slices.Clone(childKinds), cachev1alpha1.GroupVersion.WithKind("Memcached")) {
 		if err := listAndWatch(ctx, t.k8s, metadataList(kind), v.handle, v.fail); err != nil {
 			v.stop()
 			return nil, err

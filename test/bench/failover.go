@@ -22,7 +22,7 @@ const editInterval = 50 * time.Millisecond
 
 // failOver ends the leader in two ways while a user changes Memcacheds, and measures the time until a standby with warm caches
 // writes. The leader is the only operator that runs; the Memcacheds from first to n are Ready.
-func (b *bench) failOver(ctx context.Context, t *testbed, leader *operator, first, n int) error {
+func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first, n int) error {
 	for _, end := range []struct {
 		name   string
 		signal syscall.Signal
@@ -48,7 +48,7 @@ func (b *bench) failOver(ctx context.Context, t *testbed, leader *operator, firs
 
 // succeed ends the leader and returns the time until the standby's first write reaches the API server.
 func (t *testbed) succeed(
-	ctx context.Context, leader, standby *operator, signal syscall.Signal, first, n int,
+	ctx context.Context, leader, standby *replica, signal syscall.Signal, first, n int,
 ) (time.Duration, error) {
 	if _, err := t.waitUntilQuiet(ctx, 0, leader.user, standby.user); err != nil {
 		return 0, err

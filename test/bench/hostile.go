@@ -49,7 +49,7 @@ func (b *bench) hostile(ctx context.Context, t *testbed, n int) error {
 
 // createHostile creates the Memcacheds and waits until the operator has written the status of each. It reads the audit log,
 // because watches of such large objects would take CPU time from the operator.
-func (b *bench) createHostile(ctx context.Context, t *testbed, o *operator, n int, name string) error {
+func (b *bench) createHostile(ctx context.Context, t *testbed, o *replica, n int, name string) error {
 	since, err := t.log.mark()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (b *bench) addHostile(requests []request, name string) {
 	b.report.holdCount(hostility, "rejected writes: "+name, "writes", c[rejected], 0)
 }
 
-func (b *bench) addPeak(o *operator, while string, limit float64) error {
+func (b *bench) addPeak(o *replica, while string, limit float64) error {
 	u, err := usageOf(o.Pid())
 	if err != nil {
 		return err

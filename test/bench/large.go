@@ -68,7 +68,7 @@ func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) error {
 }
 
 // restartLarge starts the operator with n Memcacheds that are Ready, and counts its requests.
-func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) (*operator, error) {
+func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) (*replica, error) {
 	o, requests, err := t.restartOperator(ctx, n, b.options.idle)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) (*operator,
 
 // restartOperator starts the operator with n existing Memcacheds. It returns what the operator requested until it had
 // reconciled all of them and had then been idle for some time.
-func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*operator, []request, error) {
+func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request, error) {
 	since, err := t.log.mark()
 	if err != nil {
 		return nil, nil, err

@@ -58,7 +58,7 @@ type observation struct {
 	usage      usage
 }
 
-func (t *testbed) observe(ctx context.Context, o *operator) (found observation, _ error) {
+func (t *testbed) observe(ctx context.Context, o *replica) (found observation, _ error) {
 	f, err := o.metrics.read(ctx)
 	if err != nil {
 		return found, err
@@ -71,7 +71,7 @@ func (t *testbed) observe(ctx context.Context, o *operator) (found observation, 
 	return found, err
 }
 
-func (b *bench) changeMany(ctx context.Context, t *testbed, o *operator, ready *counter, c change) error {
+func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *counter, c change) error {
 	p, err := t.beginPhase(ctx, o)
 	if err != nil {
 		return err

@@ -18,7 +18,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+
+	"github.com/example/memcached-operator/test/operator"
 )
 
 // metricsClient reads the metrics of an operator like Prometheus, with the token of a service account.
@@ -33,7 +36,7 @@ func (t *testbed) newMetricsClient(ctx context.Context, url string) (*metricsCli
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: ptr.To(int64((6 * time.Hour).Seconds())),
 	}}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: scraper}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operator.Namespace, Name: scraper}}
 	if err := t.k8s.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, fmt.Errorf("getting a token for the metrics: %w", err)
 	}
@@ -98,9 +101,13 @@ func (f families) reconciles() float64 {
 }
 
 // awaitReconciles waits until the operator has finished n reconciliations since its start.
-func (o *operator) awaitReconciles(ctx context.Context, n int) error {
-	return o.poll(ctx, time.Second, fmt.Sprintf("finish %d reconciliations", n), func(ctx context.Context) (bool, error) {
+func (o *replica) awaitReconciles(ctx context.Context, n int) error {
+	done := func(ctx context.Context) (bool, error) {
 		f, err := o.metrics.read(ctx)
 		return err == nil && f.reconciles() >= float64(n), nil // the metrics server may start after the operator is ready
-	})
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, startDeadline, true, done); err != nil {
+		return fmt.Errorf("waiting for %s to finish %d reconciliations: %w", o.user, n, err)
+	}
+	return nil
 }

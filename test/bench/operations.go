@@ -67,7 +67,7 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 
 // operate measures the writes after each operation on some of n Memcacheds that are Ready. It returns how many it deleted: the
 // first ones.
-func (b *bench) operate(ctx context.Context, t *testbed, o *operator, n int) (int, error) {
+func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) (int, error) {
 	ready, err := t.countObjects(ctx, memcachedList(), isReady)
 	if err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ func (b *bench) operate(ctx context.Context, t *testbed, o *operator, n int) (in
 	return affected, nil
 }
 
-func (b *bench) operateOnce(ctx context.Context, t *testbed, o *operator, op operation, n int, ready func() error) error {
+func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op operation, n int, ready func() error) error {
 	p, err := t.beginPhase(ctx, o)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // openPhase is a part of the benchmark in which requests are counted.
 type openPhase struct {
 	testbed  *testbed
-	operator *operator
+	operator *replica
 	mark     mark
 	// sent is the operator's own count of its writes at the beginning.
 	sent     float64
@@ -23,7 +23,7 @@ type openPhase struct {
 }
 
 // beginPhase starts to count when the operator is ready and idle. The caller stops the versions.
-func (t *testbed) beginPhase(ctx context.Context, o *operator) (*openPhase, error) {
+func (t *testbed) beginPhase(ctx context.Context, o *replica) (*openPhase, error) {
 	v, err := t.trackVersions(ctx)
 	if err != nil {
 		return nil, err

@@ -79,7 +79,7 @@ func reactionsIn(requests []request, user string, notBefore time.Time) (reaction
 }
 
 // reactIdle measures the reactions of an operator that has nothing else to do.
-func (b *bench) reactIdle(ctx context.Context, t *testbed, o *operator) error {
+func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) error {
 	reactions, unanswered, err := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (b *bench) reactRestarting(ctx context.Context, t *testbed) error {
 	ready := make(chan start, 1)
 	began := time.Now()
 	go func() {
-		at, err := o.awaitReady(ctx)
-		ready <- start{at, err}
+		err := o.UntilReady(ctx, startDeadline)
+		ready <- start{time.Now(), err}
 	}()
 	reactions, unanswered, err := t.edit(ctx, size, o.user, b.options.large, func() (time.Time, error) {
 		s := <-ready

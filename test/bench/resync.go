@@ -19,6 +19,7 @@ import (
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
+	"github.com/example/memcached-operator/test/operator"
 )
 
 const (
@@ -37,7 +38,7 @@ func (b *bench) resync(ctx context.Context, t *testbed, n int) error {
 	if err != nil {
 		return err
 	}
-	image, err := defaultImage()
+	image, err := operator.DefaultImage()
 	if err != nil {
 		return err
 	}

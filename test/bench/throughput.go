@@ -24,7 +24,7 @@ const rawRatio = 1.25
 func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	var ours time.Duration
 	var raw [2]time.Duration
-	err := b.onTestbed(ctx, true, func(t *testbed) (err error) {
+	err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) (err error) {
 		ours, err = t.operatorThroughput(ctx, n)
 		return err
 	})
@@ -32,7 +32,7 @@ func (b *bench) compareThroughput(ctx context.Context, n int) error {
 		return err
 	}
 	for i, how := range []create{apply, post} {
-		err := b.onTestbed(ctx, true, func(t *testbed) (err error) {
+		err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) (err error) {
 			raw[i], err = t.rawThroughput(ctx, n, how)
 			return err
 		})

@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -32,7 +33,7 @@ func container(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) corev
 }
 
 func TestOperatorPassesRestrictedPodSecurity(t *testing.T) {
-	repository.MustBeRestricted(t, deployment(t, bundle(t).CSV).Spec.Template)
+	kustomize.MustBeRestricted(t, deployment(t, bundle(t).CSV).Spec.Template)
 }
 
 func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
@@ -44,8 +45,8 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 
 // OLM runs what config/default runs, except for what OLM provides and for the related image of the operator itself.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
-	all := repository.Render(t, repository.Path("config", "default"))
-	want := repository.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec
+	all := kustomize.Render(t, repository.Path("config", "default"))
+	want := kustomize.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec
 	got := deployment(t, bundle(t).CSV).Spec
 	removed := map[string]bool{"RELATED_IMAGE_MEMCACHED_OPERATOR": true, "WATCH_NAMESPACE": true}
 	for _, template := range []*corev1.PodTemplateSpec{&want.Template, &got.Template} {

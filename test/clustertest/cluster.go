@@ -146,15 +146,15 @@ func Tabulate(rows [][]string) string {
 	return table.String()
 }
 
-// PreviousVersion returns the version in hack/olm/previous, from which the stories upgrade.
+// PreviousVersion returns the version in test/olm/previous, from which the stories upgrade.
 func PreviousVersion() string {
 	GinkgoHelper()
-	for line := range strings.Lines(Read("hack/olm/previous")) {
+	for line := range strings.Lines(Read("test/olm/previous")) {
 		if version, _, ok := strings.Cut(line, " "); ok && version != "#" {
 			return version
 		}
 	}
-	Fail("hack/olm/previous has no line with a version and a commit")
+	Fail("test/olm/previous has no line with a version and a commit")
 	return ""
 }
 

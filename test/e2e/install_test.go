@@ -54,11 +54,11 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 
 	It("sees it with kubectl get memc", SpecTimeout(time.Minute), func(ctx SpecContext) {
 		header, row := columns(k8s.Kubectl(ctx, "get", "memc", "--namespace", namespace))
-		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "AVAILABLE", "AGE"}))
-		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "True", "True"}))
+		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "STATUS", "AGE"}))
+		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "3", "AllNodesReady"}))
 		header, row = columns(k8s.Kubectl(ctx, "get", "memc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
-		Expect(header[5:]).To(Equal([]string{"IMAGE", "MEMORY"}))
-		Expect(row[5:]).To(Equal([]string{mc.Status.Image, "64Mi"}))
+		Expect(header[5:]).To(Equal([]string{"UPDATED", "IMAGE", "ITEM-MEMORY", "GENERATION", "OBSERVED"}))
+		Expect(row[5:]).To(Equal([]string{"3", mc.Status.Image, "64Mi", "1", "1"}))
 	})
 
 	It("reads what each field means with kubectl explain", SpecTimeout(time.Minute), func(ctx SpecContext) {

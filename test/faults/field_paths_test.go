@@ -8,16 +8,15 @@ package faults
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // specField is a field of the spec that has no fields.
@@ -30,15 +29,11 @@ type specField struct {
 
 // specFields returns the fields in the CustomResourceDefinition.
 func specFields() ([]specField, error) {
-	text, err := os.ReadFile(testenv.Path("config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
+	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
 		return nil, err
 	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
-		return nil, err
-	}
-	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.Required = nil // the patched spec has the required fields
 	return below("spec", spec, func(value string) string { return value }), nil
 }

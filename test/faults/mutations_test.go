@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // TestMutations runs the test of each pattern twice: it must pass, and with the mutation it must fail. Only the compiler sees
@@ -23,7 +23,7 @@ import (
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
-			original := read(t, testenv.Path(p.file))
+			original := repository.Read(t, p.file)
 			if output, err := p.testWith(t, original); err != nil {
 				t.Fatalf("%s fails without the mutation: %v\n%s", p.test, err, output)
 			}
@@ -53,7 +53,7 @@ func (p pattern) testWith(t *testing.T, text string) (output string, err error) 
 	t.Helper()
 	dir := t.TempDir()
 	file, overlay := filepath.Join(dir, "file.go"), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{testenv.Path(p.file): file}})
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{repository.Path(p.file): file}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func (p pattern) testWith(t *testing.T, text string) (output string, err error) 
 		args = append(args, "-args", "-ginkgo.focus="+regexp.QuoteMeta(p.spec))
 	}
 	command := exec.CommandContext(t.Context(), "go", args...)
-	command.Dir = testenv.Path()
+	command.Dir = repository.Path()
 	command.Env = append(os.Environ(), "FAULT_PLAN="+p.plan, "FAULTS_LIMIT=60s")
 	combined, err := command.CombinedOutput()
 	return string(combined), err

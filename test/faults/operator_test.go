@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // requestTimeout is how long the operator waits for a response.

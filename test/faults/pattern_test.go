@@ -6,12 +6,11 @@
 package faults
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // TestPatterns checks that each pattern names an existing test and that its mutation fits the code.
@@ -21,14 +20,14 @@ func TestPatterns(t *testing.T) {
 	}
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
-			files, err := filepath.Glob(testenv.Path(p.pkg, "*_test.go"))
+			files, err := filepath.Glob(repository.Path(p.pkg, "*_test.go"))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("there are no tests in %s: %v", p.pkg, err)
 			}
 			var tests strings.Builder
 			for _, file := range files {
 				if filepath.Base(file) != "patterns_test.go" {
-					tests.WriteString(read(t, file))
+					tests.WriteString(repository.ReadFile(t, file))
 				}
 			}
 			function, _, _ := strings.Cut(p.test, "/")
@@ -41,18 +40,9 @@ func TestPatterns(t *testing.T) {
 			if name, _, _ := strings.Cut(p.plan, "/"); p.plan != "" && !strings.Contains(tests.String(), `"`+name+`"`) {
 				t.Errorf("there is no scenario %s", name)
 			}
-			if count := strings.Count(read(t, testenv.Path(p.file)), p.from); count != 1 {
+			if count := strings.Count(repository.Read(t, p.file), p.from); count != 1 {
 				t.Errorf("the text to be replaced occurs %d times in %s, want 1: %s", count, p.file, p.from)
 			}
 		})
 	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // statusViolations returns the violations of the invariants of the status: Ready is never reported too early, a rollout only
@@ -101,7 +101,7 @@ func (t *templates) violations(before, mc *cachev1alpha1.Memcached) []string {
 			mc.ResourceVersion, mc.Status.UpdatedReplicas))
 	}
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
-	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && memcached.RollingOut(mc) {
+	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && status.RollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}
 	return found

@@ -13,8 +13,9 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/test/largest"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // excess is one byte or one element more than the API server accepts.
@@ -98,9 +99,9 @@ func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	c := start(t)
 	mc := largest.Memcached(metav1.NamespaceDefault, "largest")
 	g.Expect(c.Create(t.Context(), mc)).To(Succeed())
-	children, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, child := range children {
+	for _, child := range wanted.Objects {
 		g.Expect(c.Create(t.Context(), child, client.DryRunAll)).To(Succeed())
 	}
 	for name, excess := range excesses() {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
+	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -50,16 +50,16 @@ type makeRun struct {
 // runMake runs make with the stand-ins, over the manifests of a folder in config.
 func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), config(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifests, err := rendered.AsYaml()
-	if err != nil {
-		t.Fatal(err)
+	var manifests strings.Builder
+	for _, object := range kustomize.Render(t, config(folder)) {
+		manifest, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests.WriteString("---\n" + string(manifest))
 	}
 	dir := t.TempDir()
-	for name, content := range map[string]string{"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": string(manifests)} {
+	for name, content := range map[string]string{"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": manifests.String()} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -11,20 +11,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
 func TestManagerPassesRestrictedPodSecurity(t *testing.T) {
 	for _, overlay := range []string{"default", "namespaced"} {
 		t.Run(overlay, func(t *testing.T) {
-			all := repository.Render(t, config(overlay))
-			repository.MustBeRestricted(t, repository.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template)
+			all := kustomize.Render(t, config(overlay))
+			kustomize.MustBeRestricted(t, kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template)
 		})
 	}
 }
 
 func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
-	manager := container(t, repository.Render(t, config("default")))
+	manager := container(t, kustomize.Render(t, config("default")))
 	if readOnly := manager.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 		t.Error("the root file system is writable")
 	}
@@ -41,7 +42,7 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 
 // Go must begin to save memory before the limit kills the process, but not long before.
 func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
-	all := repository.Render(t, config("default"))
+	all := kustomize.Render(t, config("default"))
 	soft := resource.MustParse(strings.TrimSuffix(env(t, all, "GOMEMLIMIT").Value, "B"))
 	limits := container(t, all).Resources.Limits
 	hard := limits.Memory()
@@ -53,7 +54,7 @@ func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
 	main := repository.Read(t, "main.go")
 	for _, overlay := range []string{"default", "namespaced"} {
-		for _, arg := range container(t, repository.Render(t, config(overlay))).Args {
+		for _, arg := range container(t, kustomize.Render(t, config(overlay))).Args {
 			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 			if !strings.Contains(main, "\""+name+"\"") {
 				t.Errorf("config/%s passes %s, which main.go does not define", overlay, arg)
@@ -63,7 +64,7 @@ func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
 }
 
 func TestImagesArePinned(t *testing.T) {
-	all := repository.Render(t, config("default"))
+	all := kustomize.Render(t, config("default"))
 	tagged := regexp.MustCompile(`^[^@ ]+/[^@ :]+:v?\d+\.\d+\.\d+$`)
 	for _, image := range []string{container(t, all).Image, env(t, all, "RELATED_IMAGE_MEMCACHED").Value} {
 		if !tagged.MatchString(image) {
@@ -76,7 +77,7 @@ func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
 	variable := func(name string) string { return repository.Variable(t, name) }
 	want := strings.NewReplacer("$(IMAGE_TAG_BASE)", variable("IMAGE_TAG_BASE"), "$(VERSION)", variable("VERSION")).
 		Replace(variable("IMG"))
-	if got := container(t, repository.Render(t, config("default"))).Image; got != want {
+	if got := container(t, kustomize.Render(t, config("default"))).Image; got != want {
 		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/kustomize"
 )
 
 func TestDefaultInstallsExactly(t *testing.T) {
@@ -49,14 +49,14 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"ValidatingAdmissionPolicyBinding memcached-operator-warnings",
 		"ValidatingAdmissionPolicyBinding memcached-operator-writes",
 	}
-	if diff := cmp.Diff(want, repository.Render(t, config("default")).Names()); diff != "" {
+	if diff := cmp.Diff(want, kustomize.Render(t, config("default")).Names()); diff != "" {
 		t.Errorf("config/default (-want +got):\n%s", diff)
 	}
 }
 
 // Bundles cannot contain policies: OLM refuses a bundle with one.
 func TestBundlesHaveNoPolicy(t *testing.T) {
-	for _, name := range repository.Render(t, config("manifests")).Names() {
+	for _, name := range kustomize.Render(t, config("manifests")).Names() {
 		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
 			t.Errorf("config/manifests has %s", name)
 		}
@@ -72,7 +72,7 @@ func TestNamespacedInstallsExactly(t *testing.T) {
 		"RoleBinding memcached-operator-manager-rolebinding",
 		"ServiceAccount memcached-operator-controller-manager",
 	}
-	all := repository.Render(t, config("namespaced"))
+	all := kustomize.Render(t, config("namespaced"))
 	if diff := cmp.Diff(want, all.Names()); diff != "" {
 		t.Errorf("config/namespaced (-want +got):\n%s", diff)
 	}
@@ -84,7 +84,7 @@ func TestNamespacedInstallsExactly(t *testing.T) {
 }
 
 func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
-	all := repository.Render(t, config("namespaced"))
+	all := kustomize.Render(t, config("namespaced"))
 	want := corev1.EnvVar{
 		Name:      "WATCH_NAMESPACE",
 		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
@@ -93,7 +93,7 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 		t.Errorf("WATCH_NAMESPACE (-want +got):\n%s", diff)
 	}
 	want = corev1.EnvVar{Name: "WATCH_NAMESPACE"}
-	if diff := cmp.Diff(want, env(t, repository.Render(t, config("default")), "WATCH_NAMESPACE")); diff != "" {
+	if diff := cmp.Diff(want, env(t, kustomize.Render(t, config("default")), "WATCH_NAMESPACE")); diff != "" {
 		t.Errorf("WATCH_NAMESPACE of config/default (-want +got):\n%s", diff)
 	}
 	if args := container(t, all).Args; !slices.Contains(args, "--metrics-bind-address=0") {
@@ -103,9 +103,9 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 
 // Every reference by name or label must still resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
-	for name, all := range map[string]repository.Objects{
-		"default":    repository.Render(t, config("default")),
-		"namespaced": repository.Render(t, config("namespaced")),
+	for name, all := range map[string]kustomize.Objects{
+		"default":    kustomize.Render(t, config("default")),
+		"namespaced": kustomize.Render(t, config("namespaced")),
 		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,10 +145,10 @@ func references(object *unstructured.Unstructured) []string {
 
 func TestMetricsReachTheOperator(t *testing.T) {
 	all := withOptional(t)
-	template := repository.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
-	service := repository.Find[corev1.Service](t, all, "Service", manager+"-metrics-service")
-	policy := repository.Find[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "memcached-operator-allow-metrics-traffic")
-	monitor := repository.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+	template := kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
+	service := kustomize.Find[corev1.Service](t, all, "Service", manager+"-metrics-service")
+	policy := kustomize.Find[networkingv1.NetworkPolicy](t, all, "NetworkPolicy", "memcached-operator-allow-metrics-traffic")
+	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
 
 	selectors := map[string]map[string]string{
 		"Service": service.Spec.Selector, "NetworkPolicy": policy.Spec.PodSelector.MatchLabels,
@@ -181,7 +181,7 @@ func TestMetricsReachTheOperator(t *testing.T) {
 }
 
 func TestNamespaceIsRestricted(t *testing.T) {
-	object := repository.Find[metav1.PartialObjectMetadata](t, repository.Render(t, config("default")), "Namespace", namespace)
+	object := kustomize.Find[metav1.PartialObjectMetadata](t, kustomize.Render(t, config("default")), "Namespace", namespace)
 	if level := object.Labels["pod-security.kubernetes.io/enforce"]; level != "restricted" {
 		t.Errorf("the namespace enforces %q, want restricted", level)
 	}

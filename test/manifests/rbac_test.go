@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/kustomize"
 )
 
 // permissions are verbs by API group and resource, or by URL.
 type permissions map[string]string
 
-func permissionsOf(t *testing.T, all repository.Objects, kind, name string) permissions {
+func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permissions {
 	t.Helper()
-	role := repository.Find[rbacv1.ClusterRole](t, all, kind, name) // a Role has the same rules
+	role := kustomize.Find[rbacv1.ClusterRole](t, all, kind, name) // a Role has the same rules
 	got := permissions{}
 	add := func(key string, verbs []string) {
 		verbs = append(strings.Fields(got[key]), verbs...)
@@ -85,7 +85,7 @@ func TestPermissions(t *testing.T) {
 		},
 	}
 	for overlay, roles := range tests {
-		all := repository.Render(t, config(overlay))
+		all := kustomize.Render(t, config(overlay))
 		rendered := 0
 		for _, name := range all.Names() {
 			if strings.HasPrefix(name, "Role ") || strings.HasPrefix(name, "ClusterRole ") {
@@ -107,7 +107,7 @@ func TestPermissions(t *testing.T) {
 // The same as the tables above, in words that do not change with them.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyPolicies(t *testing.T) {
 	for _, role := range []string{"manager-role", "metrics-auth-role"} {
-		for on, verbs := range permissionsOf(t, repository.Render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
+		for on, verbs := range permissionsOf(t, kustomize.Render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
 			switch {
 			case strings.Contains(on+verbs, "*"):
 				t.Errorf("%s: %q %q has a wildcard", role, on, verbs)
@@ -123,9 +123,9 @@ func TestOperatorHasNoWildcardNoSecretsAndDeletesOnlyPolicies(t *testing.T) {
 }
 
 func TestUserRolesAreAggregated(t *testing.T) {
-	all := repository.Render(t, config("default"))
+	all := kustomize.Render(t, config("default"))
 	for role, into := range map[string]string{"admin": "admin", "editor": "edit", "viewer": "view"} {
-		labels := repository.Find[rbacv1.ClusterRole](t, all, "ClusterRole", "memcached-operator-memcached-"+role+"-role").Labels
+		labels := kustomize.Find[rbacv1.ClusterRole](t, all, "ClusterRole", "memcached-operator-memcached-"+role+"-role").Labels
 		if labels["rbac.authorization.k8s.io/aggregate-to-"+into] != "true" {
 			t.Errorf("the role %s is not aggregated into %s: %v", role, into, labels)
 		}

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -24,7 +25,7 @@ const (
 func config(dir string) string { return repository.Path("config", dir) }
 
 // withOptional renders config/default with the commented-out resources in it, as a user would uncomment them.
-func withOptional(t *testing.T) repository.Objects {
+func withOptional(t *testing.T) kustomize.Objects {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(config(""))); err != nil {
@@ -34,18 +35,18 @@ func withOptional(t *testing.T) repository.Objects {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(repository.ReadFile(t, file), "\n#- ", "\n- ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return repository.Render(t, filepath.Join(dir, "default"))
+	return kustomize.Render(t, filepath.Join(dir, "default"))
 }
 
 // container returns the only container of the operator.
-func container(t *testing.T, all repository.Objects) corev1.Container {
+func container(t *testing.T, all kustomize.Objects) corev1.Container {
 	t.Helper()
-	template := repository.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
+	template := kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
 	return repository.TheOnly(t, template.Spec.Containers, "containers of the operator")
 }
 
 // env returns a variable of the operator, which must be there.
-func env(t *testing.T, all repository.Objects, name string) corev1.EnvVar {
+func env(t *testing.T, all kustomize.Objects, name string) corev1.EnvVar {
 	t.Helper()
 	for _, variable := range container(t, all).Env {
 		if variable.Name == name {

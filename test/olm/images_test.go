@@ -4,25 +4,16 @@
 package olm
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // imageList is the file from which users mirror images.
 const imageList = "docs/operations/images.txt"
-
-// content returns a file of the repository.
-func content(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile("../../" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // listed returns the images of a list.
 func listed(list string) []string {
@@ -37,14 +28,14 @@ func listed(list string) []string {
 
 // TestBundleNamesListedImagesOnly proves that the list has every image that the bundle and the catalog name.
 func TestBundleNamesListedImagesOnly(t *testing.T) {
-	images := listed(content(t, imageList))
+	images := listed(repository.Read(t, imageList))
 	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
 	for _, path := range []string{
 		"bundle/manifests/memcached-operator.clusterserviceversion.yaml",
 		"bundle/tests/scorecard/config.yaml",
 		"catalog/template.yaml",
 	} {
-		found := named.FindAllStringSubmatch(content(t, path), -1)
+		found := named.FindAllStringSubmatch(repository.Read(t, path), -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no image: fix this test", path)
 		}
@@ -58,8 +49,8 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 
 // TestToolsHaveOneVersion compares the list with the modules that the tools are built from.
 func TestToolsHaveOneVersion(t *testing.T) {
-	images := listed(content(t, imageList))
-	modules := content(t, "hack/olm/go.mod")
+	images := listed(repository.Read(t, imageList))
+	modules := repository.Read(t, "hack/olm/go.mod")
 	for module, image := range map[string]string{
 		"operator-sdk":      "quay.io/operator-framework/scorecard-test:",
 		"operator-registry": "quay.io/operator-framework/opm:",

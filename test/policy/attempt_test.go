@@ -18,7 +18,8 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // attempt is a request that changes nothing: a dry run.
@@ -50,12 +51,12 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	g := NewWithT(t)
 	mc := &cachev1alpha1.Memcached{}
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: name}, mc)).To(Succeed())
-	children, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"})
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, child := range children {
+	for _, child := range wanted.Objects {
 		g.Expect(controllerutil.SetControllerReference(mc, child, testenv.Scheme())).To(Succeed())
 	}
-	return children
+	return wanted.Objects
 }
 
 // createChild creates a modified child of the Memcached that has none.

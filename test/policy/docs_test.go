@@ -4,30 +4,23 @@
 package policy_test
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // TestDocumentedProofsExist checks each file and name that docs/operations/security.md mentions.
 func TestDocumentedProofsExist(t *testing.T) {
-	text, err := os.ReadFile(testenv.Path("docs", "operations", "security.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	proofs := regexp.MustCompile("`([a-z0-9_/]+_test\\.go)`, `([^`]+)`").FindAllStringSubmatch(string(text), -1)
+	text := repository.Read(t, "docs", "operations", "security.md")
+	proofs := regexp.MustCompile("`([a-z0-9_/]+_test\\.go)`, `([^`]+)`").FindAllStringSubmatch(text, -1)
 	if len(proofs) < 15 {
 		t.Errorf("the document mentions only %d proofs", len(proofs))
 	}
 	for _, proof := range proofs {
 		file, name := proof[1], proof[2]
-		content, err := os.ReadFile(testenv.Path(file))
-		if err != nil {
-			t.Error(err)
-		} else if !strings.Contains(string(content), name) {
+		if !strings.Contains(repository.Read(t, file), name) {
 			t.Errorf("%s has no %q", file, name)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
@@ -40,15 +41,15 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	}
 	t.Run("installed already", func(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
-		checkBindings(t, slices.Concat(namespaced, build(t, testenv.Path("config", "admission-policy"))), limits)
-		checkBindings(t, build(t, testenv.Path("config", "admission-warnings")), []string{"warnings"})
-		checkBindings(t, build(t, testenv.Path("config", "allowed-images")), []string{"images"})
-		checkBindings(t, build(t, testenv.Path("config", "allowed-metadata")), []string{"metadata"})
+		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), limits)
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "admission-warnings")), []string{"warnings"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
 
 // checkBindings compares the policies with those wanted, and their parameters with what is installed.
-func checkBindings(t *testing.T, objects []*unstructured.Unstructured, wanted []string) {
+func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 	t.Helper()
 	g := NewWithT(t)
 	var operator, bound, known []string
@@ -117,7 +118,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	g.Expect(checked).To(Equal(7))
 }
 
-func policies(t *testing.T, objects []*unstructured.Unstructured) []*admissionregistrationv1.ValidatingAdmissionPolicy {
+func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv1.ValidatingAdmissionPolicy {
 	t.Helper()
 	var all []*admissionregistrationv1.ValidatingAdmissionPolicy
 	for _, object := range objects {

@@ -24,16 +24,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/manifests"
+	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 const (
-	operatorNamespace = "memcached-operator-system"
-	account           = "memcached-operator-controller-manager"
+	operatorNamespace = manifests.Namespace
+	account           = manifests.Account
 	// shop is the namespace of a user.
 	shop = "shop"
 	// timeout exceeds the time that operations need on a loaded machine.
@@ -52,19 +52,15 @@ func install(t *testing.T) *installation {
 	t.Helper()
 	g := NewWithT(t)
 	ctrl.SetLogger(logr.Discard())
-	environment := &envtest.Environment{Scheme: testenv.Scheme()}
 	// As on OpenShift: setting blockOwnerDeletion requires the permission to update the finalizers of the owner.
-	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-	config, err := environment.Start()
-	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
-	g.Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	i := &installation{config: config}
-	i.admin, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
+	started := manifests.Start(t, func(environment *envtest.Environment) {
+		environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+	})
+	i := &installation{config: started.Config, admin: started.Admin}
 	i.apply(t, slices.DeleteFunc(render(t, overlay{base: "default"}), func(object *unstructured.Unstructured) bool {
 		return strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
 	}))
+	var err error
 	i.operator, err = client.New(i.asOperator(), client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})).To(Succeed())
@@ -81,21 +77,10 @@ func (i *installation) asOperator() *rest.Config {
 	return config
 }
 
-// apply applies rendered objects, except for the Deployment of the operator, and waits until the CustomResourceDefinition is
-// served.
-func (i *installation) apply(t *testing.T, objects []*unstructured.Unstructured) {
+// apply applies rendered objects, except for the Deployment of the operator.
+func (i *installation) apply(t *testing.T, objects kustomize.Objects) {
 	t.Helper()
-	g := NewWithT(t)
-	for _, object := range objects {
-		if object.GetKind() == "Deployment" {
-			continue
-		}
-		apply := client.ApplyConfigurationFromUnstructured(object)
-		g.Expect(i.admin.Apply(t.Context(), apply, client.FieldOwner("admin"), client.ForceOwnership)).To(Succeed())
-	}
-	g.Eventually(t.Context(), func() error {
-		return i.admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
-	}, timeout).Should(Succeed())
+	(&manifests.Installation{Config: i.config, Admin: i.admin}).Apply(t, objects)
 }
 
 // grantEverything makes the operator a cluster administrator, so that only policies can refuse its requests.
@@ -139,45 +124,27 @@ type overlay struct {
 }
 
 // render renders a copy of config. If all is set, it uncomments all components as a user would.
-func render(t *testing.T, o overlay) []*unstructured.Unstructured {
+func render(t *testing.T, o overlay) kustomize.Objects {
 	t.Helper()
 	g := NewWithT(t)
 	dir := t.TempDir()
-	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(testenv.Path("config")))).To(Succeed())
+	g.Expect(os.CopyFS(filepath.Join(dir, "config"), os.DirFS(repository.Path("config")))).To(Succeed())
 	base := filepath.Join(dir, "config", o.base)
 	if o.all {
 		file := filepath.Join(base, "kustomization.yaml")
-		text, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		uncommented := strings.NewReplacer("#components:", "components:", "#- ../components/", "- ../components/").Replace(string(text))
-		g.Expect(uncommented).NotTo(Equal(string(text)))
+		text := repository.ReadFile(t, file)
+		uncommented := strings.ReplaceAll(text, "#- ../components/", "- ../components/")
+		g.Expect(uncommented).NotTo(Equal(text))
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}
 	if o.namespace == "" {
-		return build(t, base)
+		return kustomize.Render(t, base)
 	}
 	mine := filepath.Join(dir, "mine")
 	g.Expect(os.Mkdir(mine, 0o700)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(mine, "kustomization.yaml"), fmt.Appendf(nil,
 		"resources: [ ../config/%s ]\nnamespace: %s\nnamePrefix: %s\n", o.base, o.namespace, o.prefix), 0o600)).To(Succeed())
-	return build(t, mine)
-}
-
-// build renders a kustomization, with namespaces and definitions first.
-func build(t *testing.T, dir string) []*unstructured.Unstructured {
-	t.Helper()
-	g := NewWithT(t)
-	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy
-	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
-	g.Expect(err).NotTo(HaveOccurred())
-	var objects []*unstructured.Unstructured
-	for _, resource := range rendered.Resources() {
-		content, err := resource.Map()
-		g.Expect(err).NotTo(HaveOccurred())
-		objects = append(objects, &unstructured.Unstructured{Object: content})
-	}
-	return objects
+	return kustomize.Render(t, mine)
 }
 
 // refused reports whether a role or a policy refused the request.

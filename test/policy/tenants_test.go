@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // The manifest that docs/operations/security.md offers for the namespace of a tenant refuses what it documents, and nothing
@@ -96,7 +96,7 @@ func excessivePods() map[string][]func(*corev1.PodSpec) {
 func (i *installation) applyTenants(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	file, err := os.Open(testenv.Path("docs", "operations", "tenants.yaml"))
+	file, err := os.Open(repository.Path("docs", "operations", "tenants.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(file.Close()).To(Succeed()) })
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {

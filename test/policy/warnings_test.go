@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/testenv"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // Each spec of the corpus is suspicious, and this is what its author reads after "Warning: ".
@@ -114,7 +116,7 @@ func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, t
 
 func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	i := install(t)
-	i.apply(t, build(t, testenv.Path("config", "admission-warnings")))
+	i.apply(t, kustomize.Render(t, repository.Path("config", "admission-warnings")))
 	g := NewWithT(t)
 	var told warnings
 	config := rest.CopyConfig(i.config)
@@ -175,7 +177,7 @@ func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 // samples returns the specs of all samples.
 func samples(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(testenv.Path("config", "samples", "cache_*.yaml"))
+	files, err := filepath.Glob(repository.Path("config", "samples", "cache_*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d samples: %v", len(files), err)
 	}

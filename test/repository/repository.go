@@ -1,29 +1,31 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package repository reads the files of this repository for tests. It renders kustomizations with the library of the kustomize
-// command, so that a test sees what a cluster would get.
+// Package repository finds and reads the files of this repository.
 package repository
 
 import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Path returns the path of a file from the folder of a package in test/, where Go runs its tests.
+// Path returns the path of a file or folder from the folder of go.mod, which is above the working directory of every test.
 func Path(elements ...string) string {
-	return filepath.Join(append([]string{"..", ".."}, elements...)...)
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(append([]string{dir}, elements...)...)
+		}
+		if dir == filepath.Dir(dir) {
+			panic("there is no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // Read returns the content of a file in the repository.
@@ -50,67 +52,6 @@ func Variable(t *testing.T, name string) string {
 		t.Fatalf("the Makefile does not define %s", name)
 	}
 	return match[1]
-}
-
-// Objects are the objects of a kustomization.
-type Objects []*unstructured.Unstructured
-
-// Render renders the kustomization in a folder.
-func Render(t *testing.T, dir string) Objects {
-	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
-	if err != nil {
-		t.Fatalf("kustomize build %s: %v", dir, err)
-	}
-	var all Objects
-	for _, resource := range rendered.Resources() {
-		content, err := resource.Map()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, &unstructured.Unstructured{Object: content})
-	}
-	return all
-}
-
-// Names returns the sorted kinds and names.
-func (all Objects) Names() []string {
-	var names []string
-	for _, object := range all {
-		names = append(names, object.GetKind()+" "+object.GetName())
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Find returns the object of a kind and name, strictly converted to its type.
-func Find[T any](t *testing.T, all Objects, kind, name string) *T {
-	t.Helper()
-	for _, object := range all {
-		if object.GetKind() != kind || object.GetName() != name {
-			continue
-		}
-		typed := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
-			t.Fatalf("%s %s: %v", kind, name, err)
-		}
-		return typed
-	}
-	t.Fatalf("there is no %s %s among %q", kind, name, all.Names())
-	return nil
-}
-
-// MustBeRestricted fails unless Pod Security at the level restricted admits a pod.
-func MustBeRestricted(t *testing.T, template corev1.PodTemplateSpec) {
-	t.Helper()
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	if result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)); !result.Allowed {
-		t.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
-	}
 }
 
 // TheOnly returns the only one of several elements.

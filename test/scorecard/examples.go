@@ -4,24 +4,16 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/test/crd"
 )
 
 // examples finds examples that a user could not create: the API does not know a field, the schema or one of its rules refuses
@@ -57,37 +49,29 @@ func examples(b *bundle) []string {
 
 // tryExample handles an example as the API server and the operator would, and returns its name.
 func tryExample(b *bundle, text []byte) (string, error) {
-	var object map[string]any
-	if err := utiljson.Unmarshal(text, &object); err != nil {
+	var example metav1.PartialObjectMetadata
+	if err := json.Unmarshal(text, &example); err != nil {
 		return "?", err
 	}
-	mc := &cachev1alpha1.Memcached{}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(mc); err != nil {
-		return mc.Name, fmt.Errorf("is no Memcached: %w", err)
+	if want := cachev1alpha1.GroupVersion.WithKind("Memcached"); example.GroupVersionKind() != want {
+		return example.Name, fmt.Errorf("is a %s, want a %s", example.GroupVersionKind(), want)
 	}
-	if mc.GroupVersionKind() != cachev1alpha1.GroupVersion.WithKind("Memcached") {
-		return mc.Name, fmt.Errorf("is a %s, want a %s", mc.GroupVersionKind(), cachev1alpha1.GroupVersion.WithKind("Memcached"))
-	}
-	if err := admit(b.crds[0], object); err != nil {
-		return mc.Name, fmt.Errorf("would be refused: %w", err)
-	}
-	stored, err := json.Marshal(object)
+	schema, err := crd.NewSchema(b.crds[0])
 	if err != nil {
-		return mc.Name, err
+		return example.Name, err
 	}
-	if err := json.Unmarshal(stored, mc); err != nil {
-		return mc.Name, err
-	}
-	objects, err := memcached.Desired(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
+	mc, err := schema.Store(text)
 	if err != nil {
-		return mc.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
+		return example.Name, err
 	}
-	if len(objects) == 0 {
-		return mc.Name, errors.New("the operator makes nothing from it")
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
+	if err != nil {
+		return example.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
 	}
-	return mc.Name, nil
+	if len(wanted.Objects) == 0 {
+		return example.Name, errors.New("the operator makes nothing from it")
+	}
+	return example.Name, nil
 }
 
 // defaultImage returns the image that the operator of the bundle gives to a Memcached without one.
@@ -102,29 +86,4 @@ func defaultImage(b *bundle) string {
 		}
 	}
 	return ""
-}
-
-// admit sets the defaults in an object and validates it, with the API server's own code.
-func admit(crd *apiextensionsv1.CustomResourceDefinition, object map[string]any) error {
-	var props apiextensions.JSONSchemaProps
-	v1 := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, &props, nil); err != nil {
-		return err
-	}
-	structural, err := structuralschema.NewStructural(&props)
-	if err != nil {
-		return err
-	}
-	openapi, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return err
-	}
-	defaulting.Default(object, structural)
-	errs := validation.ValidateCustomResource(nil, object, openapi)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, structural, object)...)
-	if len(errs) == 0 {
-		rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
-		errs, _ = rules.Validate(context.Background(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
-	}
-	return errs.ToAggregate()
 }

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/apply/field"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/metrics"
+)
+
+// Reconciler reconciles Memcached resources.
+type Reconciler struct {
+	client    client.Client
+	live      client.Reader
+	mutations *apply.MutationCache
+	applier   *apply.Applier
+	recorder  events.EventRecorder
+	metrics   *metrics.Metrics
+	clock     clock.PassiveClock
+	options   memcached.Options
+	states    instanceStates
+}
+
+// NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
+func NewReconciler(
+	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
+	options memcached.Options,
+) *Reconciler {
+	mutations := apply.NewMutationCache(clock)
+	return &Reconciler{
+		client:    c,
+		live:      live,
+		mutations: mutations,
+		applier: apply.New(c, live, mutations, clock, apply.Options{
+			FieldOwner:     fieldOwner,
+			HashAnnotation: "cache.example.com/applied-hash",
+			IdentityLabels: []string{memcached.ManagedByLabel, memcached.InstanceLabel},
+			Rules:          fieldRules(),
+		}),
+		recorder: recorder,
+		metrics:  m,
+		clock:    clock,
+		options:  options,
+	}
+}
+
+// fieldOwner is also the name under which the operator reports events.
+const fieldOwner = "memcached-operator"
+
+// fieldRules are the rules for the fields of each Kind of child.
+func fieldRules() map[schema.GroupVersionKind]field.Rules {
+	rules := map[schema.GroupVersionKind]field.Rules{}
+	for _, child := range memcached.Children {
+		rules[child.Kind] = child.Fields
+	}
+	return rules
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply/field"
+)
+
+// Options of an Applier.
+type Options struct {
+	// FieldOwner is the field manager of every write, for ever: another one would leave the fields of the first behind.
+	FieldOwner string
+	// HashAnnotation is the annotation that holds the hash of what was applied.
+	HashAnnotation string
+	// IdentityLabels are the keys of the labels that identify for which owner an object was made.
+	IdentityLabels []string
+	// Rules are the rules for the fields of each Kind.
+	Rules map[schema.GroupVersionKind]field.Rules
+}
+
+// Applier writes the objects of owners.
+type Applier struct {
+	client    client.Client
+	live      client.Reader
+	mutations *MutationCache
+	owner     client.FieldOwner
+	differ    differ
+	// identity are the keys of the labels that identify for which owner an object was made.
+	identity []string
+
+	conflicts conflicts
+	contests  contests
+	answers   answers
+}
+
+// New returns an Applier that writes with a client and reads past its cache with live.
+func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
+	differ := differ{
+		scheme:         c.Scheme(),
+		converter:      applyconfigurations.NewTypeConverter(c.Scheme()),
+		hashAnnotation: opts.HashAnnotation,
+		rules:          opts.Rules,
+	}
+	return &Applier{
+		client:    c,
+		live:      live,
+		mutations: mutations,
+		owner:     client.FieldOwner(opts.FieldOwner),
+		identity:  opts.IdentityLabels,
+		differ:    differ,
+		conflicts: conflicts{clock: clock},
+		contests:  contests{clock: clock},
+		answers:   answers{differ: differ},
+	}
+}
+
+// Forget drops what is remembered about objects.
+func (a *Applier) Forget(objects ...client.Object) {
+	for _, object := range objects {
+		a.mutations.Forget(object)
+		a.conflicts.forget(object)
+		a.contests.forget(object)
+		a.answers.forget(object)
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The API server is asked whether an object that is in the way is still there after the first interval, and then after twice
+// as long each time, so that its name is noticed to be free within a minute.
+const (
+	firstConflictInterval = 5 * time.Second
+	lastConflictInterval  = 55 * time.Second
+)
+
+// conflict is an object of somebody else, which the cache does not hold.
+type conflict struct {
+	found    ConflictError
+	interval time.Duration
+	at       time.Time
+}
+
+// conflicts remembers what is in the way of desired objects.
+type conflicts struct {
+	history[conflict]
+
+	clock clock.PassiveClock
+}
+
+// known returns what is known to be in the way of a desired object, nil if nothing is.
+func (c *conflicts) known(desired client.Object) *ConflictError {
+	known, ok := c.get(desired)
+	if !ok {
+		return nil
+	}
+	found := known.found
+	found.RetryAfter = max(known.interval-c.clock.Since(known.at), 0)
+	return &found
+}
+
+// found remembers what is in the way.
+func (c *conflicts) found(desired client.Object, found *ConflictError) *ConflictError {
+	interval := firstConflictInterval
+	if known, ok := c.get(desired); ok {
+		interval = min(2*known.interval, lastConflictInterval)
+	}
+	c.set(desired, conflict{found: *found, interval: interval, at: c.clock.Now()})
+	result := *found
+	result.RetryAfter = interval
+	return &result
+}

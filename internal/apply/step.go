@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// step is what is to be done about one desired object.
+type step struct {
+	desired client.Object
+	// live is what there is, nil if there is none.
+	live     client.Object
+	rendered *unstructured.Unstructured
+	// difference is how the live object differs from what was rendered.
+	difference difference
+	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
+	drifted bool
+	// partial reports that the separable fields stay as they are.
+	partial bool
+	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
+	inTheWay *ConflictError
+	// err says why nothing can be done.
+	err error
+}
+
+// pending reports whether the step is to write anything.
+func (s step) pending() bool {
+	return s.err == nil && (s.live == nil || !s.difference.none())
+}
+
+// outcome is what became of a step.
+type outcome struct {
+	// live is what is there now, nil if it does not belong to the owner.
+	live client.Object
+	// created, written and corrected say what was done.
+	created, written, corrected bool
+	err                         error
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// args are the arguments of memcached (memcached -h, doc/protocol.txt). UDP stays off, watch and shutdown are never
+// offered: they serve attackers better than users.
+func args(mc *cachev1alpha1.Memcached) []string {
+	config, sizing := mc.Spec.Config, sizingOf(mc)
+	args := []string{
+		"-p", strconv.Itoa(port),
+		"-U", "0",
+		"-m", strconv.FormatInt(sizing.memory/mebibyte, 10),
+		"-c", strconv.Itoa(int(sizing.connectionLimit())),
+		"-t", strconv.Itoa(int(sizing.threads)),
+		"-I", itemSize(mc),
+		"-W",
+	}
+	if !ptr.Deref(config.Dump, false) {
+		args = append(args, "-X")
+	}
+	if !ptr.Deref(config.FlushAll, true) {
+		args = append(args, "-F")
+	}
+	if config.Verbosity > 0 {
+		args = append(args, "-v")
+	}
+	// One argument holds all of these, so that an admission policy can limit what it holds.
+	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
+	if config.IdleTimeout != nil {
+		options += fmt.Sprintf(",idle_timeout=%d", int64(config.IdleTimeout.Seconds()))
+	}
+	return append(args, "-o", options)
+}
+
+// itemSize is memcached's -I, which knows the suffixes k and m only.
+func itemSize(mc *cachev1alpha1.Memcached) string {
+	size := defaultMaxItemSize
+	if mc.Spec.Config.MaxItemSize != nil {
+		size = mc.Spec.Config.MaxItemSize.Value()
+	}
+	if size%mebibyte == 0 {
+		return fmt.Sprintf("%dm", size/mebibyte)
+	}
+	return fmt.Sprintf("%dk", size/kibibyte)
+}

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// For decides what a Memcached must be like. The error is an *InvalidError: the pods that the spec leads to must not be made, and
+// those that run stay as they are. All else is as it should be.
+func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) (memcached.Desired, error) {
+	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
+	objects := []client.Object{Service(mc)}
+	if memcached.WantsBudget(mc) {
+		objects = append(objects, PodDisruptionBudget(mc))
+	}
+	if wantsNetworkPolicy(mc) {
+		objects = append(objects, NetworkPolicy(mc))
+	}
+	workload, err := Deployment(mc, observed, opts)
+	surge, unavailable := updateLimits(mc)
+	return memcached.Desired{
+		Objects:        append(objects, workload),
+		TemplateHash:   workload.Annotations[memcached.TemplateHashAnnotation],
+		StaleDefaults:  staleDefaults(mc, recordedDefaults(workload), opts),
+		MaxSurge:       surge,
+		MaxUnavailable: unavailable,
+	}, err
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// TestDesiredIsByteStable would see an order that comes from a map: each such difference is a write, and in the pod
+// template a rollout.
+func TestDesiredIsByteStable(t *testing.T) {
+	const repetitions = 1000
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			first := encoded(t, objectsOf(t, c.mc, memcached.Observed{}, c.opts))
+			for range repetitions - 1 {
+				if again := encoded(t, objectsOf(t, c.mc, memcached.Observed{}, c.opts)); !bytes.Equal(first, again) {
+					t.Fatalf("rendered differently (-first +again):\n%s", cmp.Diff(string(first), string(again)))
+				}
+			}
+		})
+	}
+}
+
+func TestDesiredDoesNotChangeItsInput(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			observed := memcached.Observed{Children: memcachedtest.Children(live(t, c.mc, c.opts))}
+			mc, deployment := c.mc.DeepCopy(), observed.Children[0].DeepCopyObject()
+			objectsOf(t, c.mc, observed, c.opts)
+			if diff := cmp.Diff(mc, c.mc); diff != "" {
+				t.Errorf("the Memcached was changed (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(deployment, any(observed.Children[0])); diff != "" {
+				t.Errorf("the live Deployment was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDesiredSharesNothing lets whoever writes the objects change them: the Memcached comes from a cache that all
+// workers share.
+func TestDesiredSharesNothing(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			observed := memcached.Observed{Children: memcachedtest.Children(live(t, c.mc, c.opts))}
+			inputs := pointers(append(observed.Children, c.mc)...)
+			for _, object := range objectsOf(t, c.mc, observed, c.opts) {
+				for pointer, path := range pointers(object) {
+					if input, shared := inputs[pointer]; shared {
+						t.Errorf("%T%s is the same memory as the input's %s", object, path, input)
+					}
+				}
+			}
+		})
+	}
+}
+
+// pointers are the addresses of all pointers, maps and slices below objects, each with its path.
+func pointers(objects ...client.Object) map[uintptr]string {
+	found := map[uintptr]string{}
+	for _, object := range objects {
+		walk(reflect.ValueOf(object).Elem(), "", found)
+	}
+	return found
+}
+
+func walk(value reflect.Value, path string, found map[uintptr]string) {
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			found[value.Pointer()] = path
+			walk(value.Elem(), path, found)
+		}
+	case reflect.Map:
+		if !value.IsNil() {
+			found[value.Pointer()] = path
+			for _, key := range value.MapKeys() {
+				walk(value.MapIndex(key), path+"."+key.String(), found)
+			}
+		}
+	case reflect.Slice:
+		if value.Len() > 0 {
+			found[value.Pointer()] = path
+			for i := range value.Len() {
+				walk(value.Index(i), path+"[]", found)
+			}
+		}
+	case reflect.Struct:
+		for i := range value.NumField() {
+			walk(value.Field(i), path+"."+value.Type().Field(i).Name, found)
+		}
+	}
+}
+
+func encoded(t testing.TB, objects []client.Object) []byte {
+	t.Helper()
+	text, err := json.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func encodedSpec(t testing.TB, deployment *appsv1.Deployment) []byte {
+	t.Helper()
+	text, err := json.MarshalIndent(deployment.Spec, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestOurLabelsWin has labels that the schema refuses: another value of one that the selector has would lose the pods.
+func TestOurLabelsWin(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}
+	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = mine, mine
+	want := map[string]string{
+		"team":                         "a",
+		"app.kubernetes.io/name":       "memcached",
+		"app.kubernetes.io/instance":   "cache",
+		"app.kubernetes.io/managed-by": "memcached-operator",
+		"app.kubernetes.io/component":  "cache",
+		"app.kubernetes.io/part-of":    "memcached",
+	}
+	if diff := cmp.Diff(want, live(t, mc, memcachedtest.Options).Spec.Template.Labels); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, Service(mc).Labels); diff != "" {
+		t.Errorf("Service (-want +got):\n%s", diff)
+	}
+}
+
+// TestRecommendedLabels has those that only describe an object. What application a cache is part of is for users to know.
+func TestRecommendedLabels(t *testing.T) {
+	const component, partOf = "app.kubernetes.io/component", "app.kubernetes.io/part-of"
+	mc := memcachedtest.Cache(3)
+	for _, object := range objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options) {
+		labels := object.GetLabels()
+		if labels[component] != "cache" || labels[partOf] != "memcached" {
+			t.Errorf("%s has the labels %v", object.GetObjectKind().GroupVersionKind().Kind, labels)
+		}
+	}
+	theirs := map[string]cachev1alpha1.LabelValue{component: "sessions", partOf: "shop"}
+	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = theirs, theirs
+	deployment := live(t, mc, memcachedtest.Options)
+	for what, labels := range map[string]map[string]string{"pods": deployment.Spec.Template.Labels, "Service": Service(mc).Labels} {
+		if labels[component] != "sessions" || labels[partOf] != "shop" {
+			t.Errorf("%s: the user's labels are not those of the object: %v", what, labels)
+		}
+	}
+}

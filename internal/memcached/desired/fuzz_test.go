@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// FuzzDesired holds for every Memcached that the API server would store: what it becomes is ours, unprivileged and in its
+// namespace. The input is a Memcached as JSON, or else the choices of a generator. Run it with
+// `go test ./internal/memcached/desired -fuzz FuzzDesired`.
+func FuzzDesired(f *testing.F) {
+	for _, c := range goldenCases(f) {
+		text, err := json.Marshal(c.mc)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	for _, choices := range randomChoices(20) {
+		f.Add(choices)
+	}
+	server := apiServer(f)
+	f.Fuzz(func(t *testing.T, input []byte) {
+		if len(input) == 0 || input[0] != '{' {
+			input = (&generator{choices: input}).text()
+		}
+		if mc, err := server.Store(input); err == nil {
+			checkDesired(t, mc)
+		}
+	})
+}
+
+// TestDesiredOfRandomSpecs is the same for thousands of specs, always the same ones.
+func TestDesiredOfRandomSpecs(t *testing.T) {
+	const specs, shards = 5000, 4
+	server := apiServer(t)
+	for shard := range slices.Chunk(randomChoices(specs), specs/shards) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			stored, rendered := 0, 0
+			for _, choices := range shard {
+				text := (&generator{choices: choices}).text()
+				mc, err := server.Store(text)
+				if err != nil {
+					continue
+				}
+				stored++
+				if checkDesired(t, mc) {
+					rendered++
+				}
+				if t.Failed() {
+					t.Fatalf("of %s", text)
+				}
+			}
+			t.Logf("of %d specs, %d are valid and %d can be carried out", len(shard), stored, rendered)
+			if stored < len(shard)/4 || rendered < stored/2 || rendered == stored {
+				t.Error("these specs prove little")
+			}
+		})
+	}
+}
+
+func randomChoices(count int) [][]byte {
+	random := rand.NewChaCha8([32]byte{})
+	all := make([][]byte, count)
+	for i := range all {
+		all[i] = make([]byte, 400)
+		_, _ = random.Read(all[i])
+		all[i][0] |= 0x80 // no JSON
+	}
+	return all
+}
+
+// checkDesired says whether the spec can be carried out.
+func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
+	t.Helper()
+	before := encodedText(t, mc)
+	opts := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
+	desired, err := For(mc, memcached.Observed{}, opts)
+	if after := encodedText(t, mc); before != after {
+		t.Errorf("For changed the Memcached from %s to %s", before, after)
+	}
+	openShift := memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: true}
+	unspecific, openShiftErr := For(mc, memcached.Observed{}, openShift)
+	if (err == nil) != (openShiftErr == nil) {
+		t.Errorf("%v, and on OpenShift %v", err, openShiftErr)
+	}
+	if err != nil {
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || invalid.Reason == "" || invalid.Message == "" || len(desired.Objects) < 2 {
+			t.Errorf("an error that tells the user nothing: %v", err)
+		}
+		return false
+	}
+	checkObjects(t, mc, opts, desired.Objects)
+	checkObjects(t, mc, openShift, unspecific.Objects)
+	checkSettles(t, mc, desired.Objects)
+	return true
+}
+
+func encodedText(t *testing.T, object any) string {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+// The golden files are the product as the cluster sees it. testdata/<case>.input.yaml is a Memcached as a user writes it;
+// testdata/<case>.golden.yaml holds every object that it becomes. `go test ./internal/memcached/desired -update` rewrites them.
+//
+// A diff in a pod template (spec.template of a Deployment) replaces every node of every user when they upgrade the
+// operator, and with each node its share of the cache: it needs a reason that is worth that, and a line in the CHANGELOG.
+// The same holds for the annotation cache.example.com/template-hash: if it changes, every Memcached adopts the defaults of
+// the new operator at once. It is in the files so that a newer k8s library that encodes a pod template differently is seen
+// here as well, and not first in the clusters of the users.
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.golden.yaml")
+
+const (
+	inputSuffix  = ".input.yaml"
+	goldenSuffix = ".golden.yaml"
+)
+
+// goldenCase is an input file, read as the API server would store it.
+type goldenCase struct {
+	name string
+	mc   *cachev1alpha1.Memcached
+	opts memcached.Options
+}
+
+func goldenCases(t testing.TB) []goldenCase {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*" + inputSuffix)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no input files: %v", err)
+	}
+	var cases []goldenCase
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), inputSuffix)
+		cases = append(cases, goldenCase{
+			name: name,
+			mc:   stored(t, text),
+			opts: memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: name == "openshift"},
+		})
+	}
+	return cases
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range goldenCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			got := documents(t, objectsOf(t, c.mc, memcached.Observed{}, c.opts))
+			file := filepath.Join("testdata", c.name+goldenSuffix)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("read the comment in golden_test.go before -update (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGoldenFilesHaveInputs finds golden files that no test looks at.
+func TestGoldenFilesHaveInputs(t *testing.T) {
+	files, err := filepath.Glob("testdata/*" + goldenSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(strings.TrimSuffix(file, goldenSuffix) + inputSuffix); err != nil {
+			t.Errorf("%s has no input: %v", file, err)
+		}
+	}
+}
+
+// objectsOf are the desired objects of a valid spec.
+func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) []client.Object {
+	t.Helper()
+	desired, err := For(mc, observed, opts)
+	if err != nil {
+		t.Fatalf("a valid spec: %v", err)
+	}
+	return desired.Objects
+}
+
+// live is the Deployment that an operator with the given options has left in the cluster.
+func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *appsv1.Deployment {
+	t.Helper()
+	rendered, err := Deployment(mc, memcached.Observed{}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return memcachedtest.Live(t, mc, rendered)
+}
+
+// documents are objects as YAML, without the status, which is not applied.
+func documents(t testing.TB, objects []client.Object) []byte {
+	t.Helper()
+	var documents [][]byte
+	for _, object := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unstructured.RemoveNestedField(content, "status")
+		document, err := yaml.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("---\n"))
+}

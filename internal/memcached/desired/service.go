@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// Service is the headless Service whose DNS name lists the ready nodes. Pods that are not ready are not published: with a
+// Deployment they would be the starting and the stopping ones, and a rollout would announce more nodes than there are.
+func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
+	// Said although it is Kubernetes' default: a Service that had another policy keeps it when nobody says anything.
+	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	return &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        mc.Name,
+			Namespace:   mc.Namespace,
+			Labels:      labelsOf(mc, mc.Spec.Service.Labels),
+			Annotations: annotationsOf(mc.Spec.Service.Metadata),
+		},
+		Spec: corev1.ServiceSpec{
+			Type:           corev1.ServiceTypeClusterIP,
+			ClusterIP:      corev1.ClusterIPNone,
+			IPFamilyPolicy: &families,
+			Selector:       memcached.SelectorLabels(mc),
+			Ports: []corev1.ServicePort{{
+				Name:       portName,
+				Protocol:   corev1.ProtocolTCP,
+				Port:       port,
+				TargetPort: intstr.FromString(portName),
+			}},
+		},
+	}
+}

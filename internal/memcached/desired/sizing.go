@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+const (
+	kibibyte = int64(1) << 10
+	mebibyte = int64(1) << 20
+)
+
+// The schema of the API has the same defaults; these are for objects that did not pass through it.
+const (
+	defaultMemory      = 64 * mebibyte
+	defaultMaxItemSize = mebibyte
+	defaultConnections = 1024
+	defaultThreads     = 4
+	maxThreads         = 64
+)
+
+// sizing is what the memory use of a memcached process depends on.
+type sizing struct {
+	// memory is the memory for items in bytes, memcached -m.
+	memory int64
+	// connections is how many clients may be connected.
+	connections int32
+	// threads is the number of worker threads, memcached -t.
+	threads int32
+}
+
+// minimum is the memory, in bytes, below which memcached can be killed although it respects its options. It was measured
+// with memcached 1.6.45 on 38 combinations of memory, threads, connections and loads (small items until eviction, then
+// every size class, then clients that fill all buffers), of which it exceeds the peak by 7 to 15 MiB:
+//
+//   - the item memory;
+//   - 39 MiB, since each of the 39 slab classes may take its first page of 1 MiB although the item memory is used up;
+//   - the hash table, old and new, during its expansion;
+//   - 11 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
+//   - 1 KiB for each connection (measured: 0.7);
+//   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
+//
+// A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
+func (s sizing) minimum() int64 {
+	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
+	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
+		int64(s.connections)*perConnection + s.buffers()
+}
+
+// buffers is memcached's read_buf_mem_limit in bytes, a whole number of MiB. Without it one request of 400 KiB, a get of
+// 200,000 keys, takes 240 MiB. The limit covers requests and responses: each thread may allocate an equal part of it, in
+// buffers of 16 KiB (thread.c, cache.c). One holds what a connection has sent of a command, and 13 responses fit into one,
+// of which a get has one for each key until they are sent. A thread without a free buffer closes the connection that sends
+// a command and refuses a get. So there is one for each connection, and 7 MiB for each thread: a get of 5,000 keys takes
+// 385 buffers, 6.02 MiB.
+func (s sizing) buffers() int64 {
+	const perConnection, perThread = 16 * kibibyte, 7 * mebibyte
+	bytes := int64(s.connections)*perConnection + int64(s.threads)*perThread
+	return (bytes + mebibyte - 1) / mebibyte * mebibyte
+}
+
+// hashTable is the size of the hash table in bytes, at its largest. The table has 2^power buckets of 8 bytes, starts at
+// power 16 and doubles when there are more than 1.5 items a bucket; while it does, the old one, half as large, exists as
+// well (assoc.c). A page of 1 MiB holds at most 10922 items, of 96 bytes each.
+func (s sizing) hashTable() int64 {
+	const initialPower, itemsPerPage = 16, 10922
+	items := s.memory / mebibyte * itemsPerPage
+	power := initialPower
+	for int64(3)<<power/2 < items {
+		power++
+	}
+	if power == initialPower {
+		return 8 << power
+	}
+	return 12 << power
+}
+
+// limit is the default memory limit in bytes: the minimum, and a reserve for what the kernel charges to the container
+// (socket buffers of slow readers, page cache), in whole MiB.
+func (s sizing) limit() int64 {
+	reserve := max(32*mebibyte, s.memory/20)
+	return (s.minimum() + reserve + mebibyte - 1) / mebibyte * mebibyte
+}
+
+// check reports whether a memory limit is enough.
+func (s sizing) check(limit resource.Quantity) error {
+	if limit.Value() >= s.minimum() {
+		return nil
+	}
+	return fmt.Errorf("the memory limit is %s, but memcached with %dMi of item memory, %d connections and %d threads "+
+		"needs at least %dMi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
+		limit.String(), s.memory/mebibyte, s.connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
+}
+
+// connectionLimit is memcached's -c for so many client connections. memcached takes 8 file descriptors for itself and 5
+// for each thread from that number, and one for its second listener (IPv4 and IPv6); it does not start with less than
+// about 5 for each thread and 32. The kubelet's two probes need a connection each, which must not be a client's.
+func (s sizing) connectionLimit() int32 {
+	const process, perThread, secondListener, probes, least = 8, 5, 1, 2, 32
+	return perThread*s.threads + max(s.connections+process+secondListener+probes, least)
+}
+
+// sizingOf takes the sizing from the spec.
+func sizingOf(mc *cachev1alpha1.Memcached) sizing {
+	s := sizing{memory: defaultMemory, connections: mc.Spec.Config.MaxConnections, threads: threads(mc)}
+	if mc.Spec.Config.Memory != nil {
+		s.memory = mc.Spec.Config.Memory.Value()
+	}
+	if s.connections == 0 {
+		s.connections = defaultConnections
+	}
+	return s
+}
+
+// threads is one worker for each CPU that the pod may use, since more of them only wait for each other; without a CPU
+// limit memcached's own default.
+func threads(mc *cachev1alpha1.Memcached) int32 {
+	if mc.Spec.Config.Threads != 0 {
+		return mc.Spec.Config.Threads
+	}
+	if cpu, ok := mc.Spec.Resources.Limits[corev1.ResourceCPU]; ok {
+		return int32(min(max(cpu.Value(), 1), maxThreads))
+	}
+	return defaultThreads
+}
+
+// givenMemoryLimit is the memory limit that the spec gives: a request alone is the limit too.
+func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
+	if limit, ok := mc.Spec.Resources.Limits[corev1.ResourceMemory]; ok {
+		return limit, true
+	}
+	request, ok := mc.Spec.Resources.Requests[corev1.ResourceMemory]
+	return request, ok
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+)
+
+// The API server cannot compute the exact floor: CEL has no loop for the hash table. It refuses limits below a lower bound
+// of it, in MiB, and Deployment refuses the few between the two. A bound above the floor would refuse limits that work.
+func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
+	b := admissionBound(t)
+	bound := func(s sizing) float64 {
+		return float64(s.memory/mebibyte)*b.perMemory + b.fixed + float64(s.connections)*b.perConnection + float64(s.threads)*b.perThread
+	}
+	check := func(s sizing) {
+		floor := float64(s.minimum()) / float64(mebibyte)
+		if bound(s) > floor {
+			t.Errorf("%+v: the API server asks for %fMi, but %fMi are enough", s, bound(s), floor)
+		}
+		if bound(s) < 0.8*floor {
+			t.Errorf("%+v: the API server asks for %fMi only, but %fMi are needed", s, bound(s), floor)
+		}
+	}
+
+	// The bound is closest where the hash table is fullest: at the largest memory before each doubling.
+	const smallest, largest = int64(64), int64(1) << 20
+	previous := sizing{memory: smallest * mebibyte}.hashTable()
+	for memory := smallest; memory <= largest; memory++ {
+		s := sizing{memory: memory * mebibyte, connections: 1, threads: 1}
+		if table := s.hashTable(); table != previous || memory == largest {
+			previous = table
+			check(s)
+			s.memory -= mebibyte
+			check(s)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		check(sizing{
+			memory:      (smallest + random.Int64N(largest-smallest+1)) * mebibyte,
+			connections: 1 + random.Int32N(65536),
+			threads:     1 + random.Int32N(64),
+		})
+	}
+}
+
+// admissible is the lower bound of the API server, in MiB.
+type admissible struct {
+	perMemory, fixed, perConnection, perThread float64
+}
+
+// admissionBound reads the numbers of the bound from the types: memory * a + b + connections * c / d + threads * e. The
+// threads are those of the spec. Without, a CPU limit may mean one thread; without that as well they are the default.
+func admissionBound(t *testing.T) admissible {
+	t.Helper()
+	types, err := os.ReadFile("../../../api/v1alpha1/memcached_types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	formula := regexp.MustCompile(`/ 1048576\.0 \* ([0-9.]+) \+ ([0-9.]+) \+ ` +
+		`double\(self\.config\.maxConnections\) \* ([0-9.]+) / ([0-9.]+) \+ ` +
+		`\(has\(self\.config\.threads\) \? double\(self\.config\.threads\) : ` +
+		`has\(self\.resources\.limits\) && 'cpu' in self\.resources\.limits \? 1\.0 : ([0-9.]+)\) \* ([0-9.]+)`)
+	found := formula.FindAllStringSubmatch(string(types), -1)
+	const rulesAndMessages = 4
+	if len(found) != rulesAndMessages {
+		t.Fatalf("want the bound in %d places, found %d", rulesAndMessages, len(found))
+	}
+	numbers := make([]float64, 0, 6)
+	for i, text := range found[0][1:] {
+		for _, other := range found {
+			if other[i+1] != text {
+				t.Errorf("the bound differs: %s and %s", other[0], found[0][0])
+			}
+		}
+		number, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, number)
+	}
+	if numbers[4] != defaultThreads {
+		t.Errorf("the bound has %g threads as the default, not %d", numbers[4], defaultThreads)
+	}
+	return admissible{perMemory: numbers[0], fixed: numbers[1], perConnection: numbers[2] / numbers[3], perThread: numbers[5]}
+}

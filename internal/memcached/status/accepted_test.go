@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// told is a Memcached whose last status said that it is Available, with so many ready nodes, of which so many are updated.
+func told(ready, updated int32) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Status = cachev1alpha1.MemcachedStatus{
+			ObservedGeneration: mc.Generation, Replicas: ready, ReadyReplicas: ready, UpdatedReplicas: updated,
+			Conditions: []metav1.Condition{{
+				Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
+			}},
+		}
+	}
+}
+
+// accepted is the number of nodes that the Deployment asks for.
+func accepted(replicas int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas }
+}
+
+// acceptedRows have another size than the cluster has accepted, or has nodes for.
+func acceptedRows(t *testing.T) []statusCase {
+	const quota = "exceeded quota: pods"
+	five := memcachedtest.Cache(5)
+	outOfThree := func(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+		return makeDeployment(t, five, append([]func(*appsv1.Deployment){accepted(3), settled}, changes...)...)
+	}
+	noPods := func(mc *cachev1alpha1.Memcached, nodes int32) *appsv1.Deployment {
+		return makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, nodes, nodes, nodes), progress(rolloutComplete), refused(quota))
+	}
+	noQuota := Outcome{Problem: &Problem{cachev1alpha1.ReasonQuotaExceeded, quota}}
+	one := memcachedtest.Cache(1)
+	all := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromString("100%"))
+	})
+	return []statusCase{{
+		name:        "a larger size is refused: nothing is lost",
+		mc:          five,
+		deployment:  outOfThree(),
+		pods:        makePods(3),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "a larger size is refused, and nodes are lost",
+		mc:          memcachedtest.Cache(5, told(3, 3)),
+		deployment:  outOfThree(),
+		pods:        makePods(1),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "False NodesUnavailable: 1 of 5 nodes are ready, 2 are needed",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "a larger size and an image are refused in a rollout",
+		mc:          memcachedtest.Cache(5, memcachedtest.Image("memcached:2")),
+		deployment:  outOfThree(specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
+		pods:        makePods(3),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "an image is refused in a rollout",
+		mc:          memcachedtest.Cache(3, memcachedtest.Image("memcached:2")),
+		deployment:  outOfThree(specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
+		pods:        makePods(3),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   available3,
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "a larger size is held back",
+		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
+		deployment:  outOfThree(),
+		pods:        makePods(3),
+		outcome:     Outcome{Pending: true},
+		ready:       pendingChange,
+		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "a smaller size is refused: no more than it asks for is needed",
+		mc:          one,
+		deployment:  makeDeployment(t, one, accepted(3), settled),
+		pods:        makePods(1),
+		outcome:     noQuota,
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "True MinimumNodesReady: 1 of 1 nodes are ready",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "additional pods are refused: nodes that never were are not lost",
+		mc:          memcachedtest.Cache(5, told(3, 3)),
+		deployment:  noPods(five, 3),
+		pods:        makePods(3),
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "pods in the place of lost ones are refused",
+		mc:          memcachedtest.Cache(5, told(5, 5)),
+		deployment:  noPods(five, 3),
+		pods:        makePods(3),
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "False NodesUnavailable: 3 of 5 nodes are ready, 4 are needed",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "additional pods are refused, and a node is lost",
+		mc:          memcachedtest.Cache(5, told(3, 3)),
+		deployment:  noPods(five, 3),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
+		ready:       "False QuotaExceeded: " + quota,
+		available:   "False NodesUnavailable: 2 of 5 nodes are ready, 4 are needed",
+		progressing: "False Stuck: " + quota,
+		degraded:    "True QuotaExceeded: " + quota,
+	}, {
+		name:        "additional nodes start: nothing is lost",
+		mc:          memcachedtest.Cache(5, told(1, 1)),
+		deployment:  makeDeployment(t, five, specGeneration(2), revision(1), counts(2, 5, 5, 1), progress(rolloutComplete)),
+		pods:        append(makePods(1), makePod("cache-5d4f-08", notReady), makePod("cache-5d4f-09", notReady)),
+		ready:       "False NodesUnavailable: 1 of 5 nodes are ready",
+		available:   "True MinimumNodesReady: 1 of 5 nodes are ready",
+		progressing: complete,
+		degraded:    asExpected,
+	}, {
+		name:        "the first nodes of a size that was 0",
+		mc:          memcachedtest.Cache(3, told(0, 0)),
+		deployment:  makeDeployment(t, memcachedtest.Cache(3), specGeneration(2), revision(1), counts(2, 0, 0, 0), progress(rolloutComplete)),
+		ready:       "False Scaling: Scaling from 0 to 3 nodes",
+		available:   unavailable0,
+		progressing: "True Scaling: Scaling from 0 to 3 nodes",
+		degraded:    asExpected,
+	}, {
+		name:        "all nodes may be unavailable, and are",
+		mc:          all,
+		deployment:  makeDeployment(t, all, settled),
+		pods:        makePods(3, notReady),
+		ready:       "False NodesUnavailable: 0 of 3 nodes are ready",
+		available:   "False NodesUnavailable: 0 of 3 nodes are ready, 1 are needed",
+		progressing: complete,
+		degraded:    asExpected,
+	}, {
+		name:        "all nodes may be unavailable, and one is ready",
+		mc:          all,
+		deployment:  makeDeployment(t, all, settled),
+		pods:        append(makePods(1), makePod("cache-5d4f-08", notReady)),
+		ready:       "False NodesUnavailable: 1 of 3 nodes are ready",
+		available:   "True MinimumNodesReady: 1 of 3 nodes are ready",
+		progressing: complete,
+		degraded:    asExpected,
+	}}
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// conditions are the four conditions, each computed from the facts by its own function.
+func conditions(mc *cachev1alpha1.Memcached, f facts, now time.Time) []metav1.Condition {
+	degraded := degradedCondition(f)
+	var conditions []metav1.Condition
+	for _, condition := range []metav1.Condition{
+		readyCondition(mc, f, degraded),
+		availableCondition(f),
+		progressingCondition(mc, f),
+		degraded,
+	} {
+		condition.ObservedGeneration = mc.Generation
+		condition.Message = sanitizeMessage(condition.Message)
+		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		if old := meta.FindStatusCondition(mc.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
+
+func availableCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionAvailable,
+		Status:  metav1.ConditionTrue,
+		Reason:  cachev1alpha1.ReasonMinimumNodesReady,
+		Message: fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size),
+	}
+	if f.available {
+		return condition
+	}
+	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable
+	condition.Message += fmt.Sprintf(", %d are needed", f.required)
+	if f.workload != nil && f.workload.ObservedGeneration == 0 && len(f.nodes) == 0 && f.podProblem == nil {
+		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
+		condition.Message = "The cluster has not reported on the nodes yet"
+	}
+	return condition
+}
+
+func degradedCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionDegraded,
+		Status:  metav1.ConditionFalse,
+		Reason:  cachev1alpha1.ReasonAsExpected,
+		Message: "Nothing prevents the desired state",
+	}
+	if problem := f.primaryProblem(); problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
+	}
+	return condition
+}
+
+// primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods.
+func (f facts) primaryProblem() *Problem {
+	if f.Problem != nil {
+		return f.Problem
+	}
+	return f.podProblem
+}
+
+func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	stuck := f.stuck()
+	switch {
+	case mc.DeletionTimestamp != nil:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The Memcached is being deleted"
+		return condition
+	case memcached.Paused(mc):
+		condition.Reason = cachev1alpha1.ReasonPaused
+		condition.Message = "Changes are held back by the annotation " + cachev1alpha1.PausedAnnotation
+	case f.Waiting != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
+		return condition
+	case stuck != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonStuck, stuck
+	case f.rollout.reason != "":
+		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
+		return condition
+	case f.staleDefaults != "":
+		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
+		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them", f.staleDefaults)
+	default:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
+	}
+	condition.Status = metav1.ConditionFalse
+	return condition
+}
+
+// stuck says why a change cannot go on; empty if it can, or if there is none. A workload that could not be written is stuck,
+// even if it still moves to its previous spec. One that moves is not stuck because another object was refused.
+func (f facts) stuck() string {
+	moving := f.rollout.reason != "" && f.workload != nil
+	switch {
+	case f.Problem != nil && f.unwritten():
+		return f.Problem.Message
+	case moving && f.podProblem != nil:
+		return f.podProblem.Message
+	case moving:
+		return f.rollout.deadlineMessage
+	case f.Problem != nil:
+		return f.Problem.Message
+	default:
+		return ""
+	}
+}
+
+// readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
+func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	progressing := progressingCondition(mc, f)
+	switch {
+	case degraded.Status == metav1.ConditionTrue:
+		condition.Reason, condition.Message = degraded.Reason, degraded.Message
+	case memcached.Paused(mc) && f.Pending:
+		condition.Status = metav1.ConditionUnknown
+		condition.Reason = cachev1alpha1.ReasonPaused
+		condition.Message = "There are changes that the annotation " + cachev1alpha1.PausedAnnotation + " holds back"
+	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
+		condition.Reason, condition.Message = progressing.Reason, progressing.Message
+	case f.rollout.reason != "":
+		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
+	case len(f.nodes) > int(f.size):
+		condition.Reason = cachev1alpha1.ReasonScaling
+		condition.Message = fmt.Sprintf("%d nodes exist, %d are wanted", len(f.nodes), f.size)
+	case f.ready != f.size:
+		condition.Reason = cachev1alpha1.ReasonNodesUnavailable
+		condition.Message = fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size)
+	default:
+		condition.Status = metav1.ConditionTrue
+		condition.Reason = cachev1alpha1.ReasonAllNodesReady
+		condition.Message = allReady(f.size)
+	}
+	return condition
+}

@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// refusalRows have an object that was refused, for each reason, while all nodes run.
+func refusalRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3)
+	var rows []statusCase
+	for _, reason := range []string{
+		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
+		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
+		cachev1alpha1.ReasonFieldContested,
+	} {
+		rows = append(rows, statusCase{
+			name:        "refused: " + reason,
+			mc:          mc,
+			deployment:  makeDeployment(t, mc, settled),
+			pods:        makePods(3),
+			outcome:     Outcome{Problem: &Problem{reason, "because"}},
+			ready:       "False " + reason + ": because",
+			available:   available3,
+			progressing: "False Stuck: because",
+			degraded:    "True " + reason + ": because",
+		})
+	}
+	return rows
+}
+
+// podRows have one pod of three in trouble, after the rollout is complete: what is wrong is no change that is stuck.
+func podRows(t *testing.T) []statusCase {
+	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
+	mc := memcachedtest.Cache(3)
+	var rows []statusCase
+	for _, row := range []struct {
+		name     string
+		change   func(*corev1.Pod)
+		degraded string
+	}{
+		{
+			"the image cannot be pulled", waiting("ErrImagePull", notFound),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+		},
+		{
+			"the image cannot be pulled, and the kubelet backs off",
+			waiting("ImagePullBackOff", `Back-off pulling image "docker.io/library/memcached:9": ErrImagePull: `+notFound),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+		},
+		{
+			"the signature is wrong", waiting("SignatureValidationFailed", "image pull failed for memcached:9 because the signature validation failed"),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+		},
+		{
+			"the signature is wrong, and the kubelet backs off",
+			waiting("ImagePullBackOff", `Back-off pulling image "memcached:9": SignatureValidationFailed: image pull failed for memcached:9 because the signature validation failed`),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+		},
+		{
+			"the registry is away", waiting("RegistryUnavailable", "image pull failed for memcached:9 because the registry is unavailable"),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable",
+		},
+		{
+			"the image may not be pulled", waiting("ErrImageNeverPull", `Container image "memcached:9" is not present with pull policy of Never`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never`,
+		},
+		{
+			"the name of the image is invalid", waiting("InvalidImageName", `Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`,
+		},
+		{
+			"the image cannot be inspected", waiting("ImageInspectError", ""),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError",
+		},
+		{
+			"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"`,
+		},
+		{"there is no room", noRoomFor, "Unschedulable: " + unschedulable02},
+		{
+			"memcached is not in the image", waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`),
+			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`,
+		},
+		{
+			"memcached is not in the image, and each try says so twice",
+			then(waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`), exited(128, "StartError", "no such file")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 128 (StartError): no such file",
+		},
+		{
+			"the container cannot be created", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
+			"NodesCrashing: Pod cache-5d4f-02 cannot start: CreateContainerConfigError: container has runAsNonRoot and image will run as root",
+		},
+		{
+			"a hook of the runtime fails", waiting("PreStartHookError", "no"),
+			"NodesCrashing: Pod cache-5d4f-02 cannot start: PreStartHookError: no",
+		},
+		{
+			"memcached was killed and waits", then(waiting("CrashLoopBackOff", "back-off 10s restarting failed container"), exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
+		},
+		{
+			"memcached was killed, waits longer", then(waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container"), exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
+		},
+		{
+			"memcached was killed and runs again, not ready", then(notReady, exited(137, "OOMKilled", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
+		},
+		{
+			"memcached refuses its arguments", then(notReady, stopped(64, "Error", "Cannot set item size limit higher than 1/2 of memory max.")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error): Cannot set item size limit higher than 1/2 of memory max.",
+		},
+		{
+			"memcached may not open so many files", then(notReady, stopped(71, "Error", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 71 (Error): the container may open fewer files than " +
+				"spec.config.maxConnections needs; lower it, or allow more on the cluster node",
+		},
+		{
+			"another container is killed", then(notReady, injected("proxy"), stoppedAs(1, 137, "OOMKilled")),
+			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+		},
+		{
+			"memcached exits, it is not known how", waiting("CrashLoopBackOff", "back-off 10s"),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exits again and again",
+		},
+		{
+			"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
+			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 1 (Error)",
+		},
+		{
+			"a container that runs first exits", first(exit(1, "Error")),
+			"NodesCrashing: istio-init in pod cache-5d4f-02 exited with code 1 (Error)",
+		},
+		{
+			"a container that runs first has no image", first(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "gone"}}),
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone",
+		},
+	} {
+		rows = append(rows, statusCase{
+			name:        row.name,
+			mc:          mc,
+			deployment:  makeDeployment(t, mc, settled),
+			pods:        append(makePods(2), makePod("cache-5d4f-02", row.change)),
+			ready:       "False " + row.degraded,
+			available:   available2,
+			progressing: complete,
+			degraded:    "True " + row.degraded,
+		})
+	}
+	for _, row := range []struct {
+		name   string
+		change func(*corev1.Pod)
+	}{
+		{"starting is no trouble", waiting("ContainerCreating", "")},
+		{"a container that ran first is no trouble", first(exit(0, "Completed"))},
+		{"a gate of the scheduler is no trouble", then(notReady, scheduled(corev1.ConditionFalse, "SchedulingGated", ""))},
+	} {
+		rows = append(rows, statusCase{
+			name:        row.name,
+			mc:          mc,
+			deployment:  makeDeployment(t, mc, settled),
+			pods:        append(makePods(2), makePod("cache-5d4f-02", row.change)),
+			ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
+			available:   available2,
+			progressing: complete,
+			degraded:    asExpected,
+		})
+	}
+	past := makeDeployment(t, mc, settled, refused("exceeded quota"))
+	past.Status.Conditions[len(past.Status.Conditions)-1].Status = corev1.ConditionFalse
+	return append(rows, statusCase{
+		name:        "a refusal that is over is no trouble",
+		mc:          mc,
+		deployment:  past,
+		pods:        makePods(3),
+		ready:       allThreeReady,
+		available:   available3,
+		progressing: complete,
+		degraded:    asExpected,
+	}, statusCase{
+		name:        "a node that was killed once and is ready again is no trouble",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", exited(137, "OOMKilled", ""))),
+		ready:       allThreeReady,
+		available:   available3,
+		progressing: complete,
+		degraded:    asExpected,
+	})
+}
+
+// priorityRows have more than one thing wrong: the user hears of the first cause.
+func priorityRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3)
+	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)
+	const pull = "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone"
+	return []statusCase{{
+		name:        "what was refused comes before what is wrong with the pods",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
+		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
+		ready:       "False Conflict: not ours",
+		available:   available2,
+		progressing: "False Stuck: not ours",
+		degraded:    "True Conflict: not ours",
+	}, {
+		name:        "pods that are refused come before pods in trouble",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled, quota),
+		pods:        append(makePods(1), makePod("cache-5d4f-02", noRoomFor)),
+		ready:       "False QuotaExceeded: pods is forbidden: exceeded quota: pods",
+		available:   unavailable1,
+		progressing: complete,
+		degraded:    "True QuotaExceeded: pods is forbidden: exceeded quota: pods",
+	}, {
+		name:       "an image comes before a crash, and that before no room, whatever the names",
+		mc:         mc,
+		deployment: makeDeployment(t, mc, settled),
+		pods: []corev1.Pod{
+			makePod("cache-5d4f-00", noRoomFor),
+			makePod("cache-5d4f-01", waiting("CrashLoopBackOff", "")),
+			makePod("cache-5d4f-02", waiting("ErrImagePull", "gone")),
+		},
+		ready:       "False " + pull,
+		available:   unavailable0,
+		progressing: complete,
+		degraded:    "True " + pull,
+	}, {
+		name:        "degraded comes before paused",
+		mc:          memcachedtest.Cache(3, memcachedtest.Paused),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
+		outcome:     Outcome{Pending: true},
+		ready:       "False Unschedulable: " + unschedulable02,
+		available:   available2,
+		progressing: heldBack,
+		degraded:    "True Unschedulable: " + unschedulable02,
+	}}
+}
+
+func then(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		for _, change := range changes {
+			change(pod)
+		}
+	}
+}
+
+// moreMemory is the remedy for a memcached that was killed for its memory.
+const moreMemory = ": it needs more memory than its limit; raise spec.resources.limits.memory"
+
+// stopped is a pod whose memcached container has exited and was not started again.
+func stopped(code int32, reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		stoppedAs(0, code, reason)(pod)
+		pod.Status.ContainerStatuses[0].State.Terminated.Message = message
+	}
+}
+
+func stoppedAs(container int, code int32, reason string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.ContainerStatuses[container].State = exit(code, reason) }
+}
+
+func exit(code int32, reason string) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}}
+}
+
+// first is a pod into which somebody else put a container that runs before the others, which wait.
+func first(state corev1.ContainerState) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		waiting("PodInitializing", "")(pod)
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "istio-init", State: state}}
+	}
+}
+
+// injected is a pod into which somebody else put a container.
+func injected(name string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name})
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// These functions make facts: a Deployment as the API server and the Deployment controller leave it, and pods as the kubelet leaves
+// them. Each takes changes, which are applied in order.
+
+func withAnnotation(key, value string) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) { metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value) }
+}
+
+func beingDeleted(mc *cachev1alpha1.Memcached) {
+	mc.DeletionTimestamp = ptr.To(metav1.Now())
+}
+
+// What the Deployment controller writes (k8s.io/kubernetes/pkg/controller/deployment/util).
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	rolloutComplete    = "NewReplicaSetAvailable"
+	rolloutOverdue     = "ProgressDeadlineExceeded"
+	replicaSetRefused  = "ReplicaSetCreateError"
+)
+
+// makeDeployment is the live Deployment of a Memcached, without a status unless changes set one.
+func makeDeployment(
+	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
+) *appsv1.Deployment {
+	t.Helper()
+	rendered, err := desired.Deployment(mc, memcached.Observed{}, memcachedtest.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := memcachedtest.Live(t, mc, rendered)
+	for _, change := range changes {
+		change(deployment)
+	}
+	return deployment
+}
+
+// counts is the status of a Deployment after the Deployment controller has looked at the given generation.
+func counts(observed int64, replicas, updated, ready int32) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Status.ObservedGeneration = observed
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas = replicas, updated, ready
+	}
+}
+
+func specGeneration(generation int64) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Generation = generation }
+}
+
+func revision(number int) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, revisionAnnotation, strconv.Itoa(number))
+	}
+}
+
+// progress is the Deployment's own Progressing condition.
+func progress(reason string) func(*appsv1.Deployment) {
+	return deploymentSays(appsv1.DeploymentProgressing, reason, `ReplicaSet "cache-5d4f" says `+reason)
+}
+
+func deploymentSays(condition appsv1.DeploymentConditionType, reason, message string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+			Type: condition, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+		})
+	}
+}
+
+// refused is what the ReplicaSet controller was answered when it created a pod.
+func refused(message string) func(*appsv1.Deployment) {
+	return deploymentSays(appsv1.DeploymentReplicaFailure, "FailedCreate", message)
+}
+
+// settled is the status of a Deployment whose first rollout is complete.
+func settled(d *appsv1.Deployment) {
+	revision(1)(d)
+	counts(d.Generation, *d.Spec.Replicas, *d.Spec.Replicas, *d.Spec.Replicas)(d)
+	progress(rolloutComplete)(d)
+}
+
+// makePods are pods of the ReplicaSet "cache-5d4f", ready unless changes say otherwise, named cache-5d4f-00 and so on.
+func makePods(count int, changes ...func(*corev1.Pod)) []corev1.Pod {
+	var pods []corev1.Pod
+	for i := range count {
+		pods = append(pods, makePod(fmt.Sprintf("cache-5d4f-%02d", i), changes...))
+	}
+	return pods
+}
+
+func makePod(name string, changes ...func(*corev1.Pod)) corev1.Pod {
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop", UID: types.UID(name)}}
+	ofReplicaSet("cache", "5d4f")(&pod)
+	scheduled(corev1.ConditionTrue, "", "")(&pod)
+	readiness(corev1.ConditionTrue)(&pod)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: memcached.ContainerName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
+	for _, change := range changes {
+		change(&pod)
+	}
+	return pod
+}
+
+func ofReplicaSet(deployment, hash string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{memcached.InstanceLabel: "cache", appsv1.DefaultDeploymentUniqueLabelKey: hash}
+		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("ReplicaSet", deployment+"-"+hash, "replicaset-uid")}
+	}
+}
+
+func podSays(condition corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		if old := memcached.PodCondition(pod, condition); old != nil {
+			old.Status, old.Reason, old.Message = status, reason, message
+			return
+		}
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: condition, Status: status, Reason: reason, Message: message,
+		})
+	}
+}
+
+func scheduled(status corev1.ConditionStatus, reason, message string) func(*corev1.Pod) {
+	return podSays(corev1.PodScheduled, status, reason, message)
+}
+
+func readiness(status corev1.ConditionStatus) func(*corev1.Pod) {
+	return podSays(corev1.PodReady, status, "", "")
+}
+
+func notReady(pod *corev1.Pod) { readiness(corev1.ConditionFalse)(pod) }
+
+func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) }
+
+// waiting is a pod whose memcached container waits, and is not ready.
+func waiting(reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		notReady(pod)
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
+		}
+	}
+}
+
+// exited is a pod whose memcached container has exited; it may have been started again since.
+func exited(code int32, reason, message string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message},
+		}
+	}
+}
+
+// statusOf is the status of a Memcached by an operator that decides, and writes nothing.
+func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, outcome Outcome, now time.Time) cachev1alpha1.MemcachedStatus {
+	return statusAfter(mc, observed, nil, outcome, now)
+}
+
+// statusAfter is the status after writes, to which the API server has answered with the given objects.
+func statusAfter(
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, written []client.Object, outcome Outcome, now time.Time,
+) cachev1alpha1.MemcachedStatus {
+	decided, _ := desired.For(mc, observed, memcachedtest.Options) // that a spec is invalid is in the outcome
+	if written != nil {
+		observed = observed.With(written)
+	}
+	return For(mc, observed, decided, outcome, now)
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// replacedWithin is how long the ReplicaSet controller may take to create a pod in the place of one that has failed. A pod that
+// is created later is created for another cause.
+const replacedWithin = time.Minute
+
+// podFailed reports why the kubelet rejected or ended a pod, while a node is missing for that: there are so many fewer nodes
+// than the workload asks for, or the pod's replacement has not started. Failed pods stay for days, until Kubernetes collects
+// them: one that was replaced is of the past. The message has no name, since each try has another one.
+func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *Problem {
+	for _, pod := range lastFailed(w, pods) {
+		if !missed(pod, pods, missing) {
+			continue
+		}
+		problem := &Problem{Reason: cachev1alpha1.ReasonNodesFailed, Message: "A pod failed"}
+		for _, words := range []string{pod.Status.Reason, pod.Status.Message} {
+			if words != "" {
+				problem.Message += ": " + words
+			}
+		}
+		return problem
+	}
+	return nil
+}
+
+// lastFailed are the pods that failed last, one of each ReplicaSet, the latest first.
+func lastFailed(w *memcached.Workload, pods []corev1.Pod) []*corev1.Pod {
+	last := map[string]*corev1.Pod{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Status.Phase != corev1.PodFailed || !w.Owns(pod) {
+			continue
+		}
+		replicaSet := metav1.GetControllerOfNoCopy(pod).Name
+		if known := last[replicaSet]; known == nil || laterFailed(pod, known) < 0 {
+			last[replicaSet] = pod
+		}
+	}
+	return slices.SortedFunc(maps.Values(last), laterFailed)
+}
+
+// laterFailed orders failed pods, the latest first.
+func laterFailed(a, b *corev1.Pod) int {
+	if order := memcached.FailedAt(b).Compare(memcached.FailedAt(a).Time); order != 0 {
+		return order
+	}
+	return strings.Compare(b.Name, a.Name)
+}
+
+// missed reports whether nothing has come in the place of a failed pod.
+func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
+	since, replicaSet := memcached.FailedAt(failed), metav1.GetControllerOfNoCopy(failed).Name
+	for i := range pods {
+		pod := &pods[i]
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || owner.Name != replicaSet || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		later := pod.CreationTimestamp.Sub(since.Time)
+		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil && later >= 0 && later <= replacedWithin {
+			return true
+		}
+		if later > 0 {
+			missing = 0
+		}
+	}
+	return missing > 0
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+func TestStatusFields(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	deployment := makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated"))
+	service := desired.Service(mc)
+	service.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)}
+	pods := []corev1.Pod{makePod("cache-5d4f-b"), makePod("cache-5d4f-c", notReady), makePod("cache-5d4f-a")}
+
+	got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: pods}, Outcome{}, noon)
+	got.Conditions = nil
+	want := cachev1alpha1.MemcachedStatus{
+		ObservedGeneration: memcachedtest.Generation,
+		Replicas:           3,
+		ReadyReplicas:      2,
+		UpdatedReplicas:    1,
+		Selector:           "app.kubernetes.io/instance=cache,app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached",
+		Nodes:              []string{"cache-5d4f-a", "cache-5d4f-b", "cache-5d4f-c"},
+		Image:              memcachedtest.DefaultImage,
+		ServiceName:        "cache",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
+	var types []string
+	for _, condition := range statusOf(memcachedtest.Cache(3), memcached.Observed{}, Outcome{}, noon).Conditions {
+		types = append(types, condition.Type)
+	}
+	if diff := cmp.Diff([]string{"Ready", "Available", "Progressing", "Degraded"}, types); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStatusNodes has one node of ours among pods that bear our label and are none.
+func TestStatusNodes(t *testing.T) {
+	mc := memcachedtest.Cache(1)
+	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }
+	withoutOwner := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
+	pods := []corev1.Pod{
+		makePod("of-another-deployment-with-our-prefix", ofReplicaSet("cache-two", "5d4f")),
+		makePod("of-a-deployment-whose-hash-continues-our-name", ofReplicaSet("cache", "two-5d4f"), func(pod *corev1.Pod) {
+			pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "5d4f"
+		}),
+		makePod("without-hash", func(pod *corev1.Pod) { delete(pod.Labels, appsv1.DefaultDeploymentUniqueLabelKey) }),
+		makePod("of-another-replicaset", func(pod *corev1.Pod) { pod.OwnerReferences[0].Name = "mine" }),
+		makePod("of-a-statefulset", func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind = "StatefulSet" }),
+		makePod("not-controlled", withoutController),
+		makePod("of-nobody", withoutOwner),
+		makePod("cache-5d4f-00", terminating),
+		makePod("cache-5d4f-01"),
+	}
+	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: pods}
+	status := statusOf(mc, observed, Outcome{}, noon)
+	if diff := cmp.Diff([]string{"cache-5d4f-01"}, status.Nodes); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	if status.Replicas != 1 || status.ReadyReplicas != 1 {
+		t.Errorf("%d replicas, %d ready", status.Replicas, status.ReadyReplicas)
+	}
+}
+
+// TestStatusIgnoresWhatIsNotOurs has a Deployment and a Service of the same name that belong to others.
+func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"belongs to nobody":                     nil,
+		"belongs to an earlier one of our name": {memcachedtest.Controller("Memcached", mc.Name, "another-uid")},
+		"we own it and do not control it":       {{Kind: "Memcached", Name: mc.Name, UID: mc.UID}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment, service := makeDeployment(t, mc, settled), desired.Service(mc)
+			deployment.OwnerReferences, service.OwnerReferences = owners, owners
+			deployment.Annotations = nil
+			observed := memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: makePods(3)}
+			status := statusOf(mc, observed, Outcome{}, noon)
+			if len(status.Nodes) != 0 || status.Replicas != 0 || status.Image != "" || status.ServiceName != "" {
+				t.Errorf("status tells of what is not ours: %+v", status)
+			}
+			if isTrue(status, cachev1alpha1.ConditionReady) || isTrue(status, cachev1alpha1.ConditionAvailable) {
+				t.Errorf("nodes that are not ours count: %+v", status.Conditions)
+			}
+		})
+	}
+}
+
+// TestStatusOfAnOrphan has a Deployment that was made for a Memcached of the name, as its annotations tell, and has lost its owner.
+func TestStatusOfAnOrphan(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"nobody owns it":                  nil,
+		"we own it and do not control it": {{Kind: "Memcached", Name: mc.Name, UID: mc.UID}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			deployment := makeDeployment(t, mc, settled)
+			deployment.OwnerReferences = owners
+			status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment), Pods: makePods(3)}, Outcome{}, noon)
+			if len(status.Nodes) != 3 || !isTrue(status, cachev1alpha1.ConditionAvailable) {
+				t.Errorf("its nodes do not count: %+v", status)
+			}
+		})
+	}
+}
+
+// TestStatusOfADeploymentWithoutMemcached has one whose template somebody emptied, before it is healed.
+func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	deployment := makeDeployment(t, mc, settled)
+	deployment.Spec.Template.Spec.Containers = nil
+	if status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, Outcome{}, noon); status.Image != "" {
+		t.Errorf("the image is %q", status.Image)
+	}
+}
+
+func TestStatusTransitionTimes(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
+	later := noon.Add(time.Hour + time.Nanosecond)
+	times := func(status cachev1alpha1.MemcachedStatus) map[string]time.Time {
+		times := map[string]time.Time{}
+		for _, condition := range status.Conditions {
+			times[condition.Type] = condition.LastTransitionTime.Time
+		}
+		return times
+	}
+
+	mc.Status = statusOf(mc, observed, Outcome{}, noon)
+	all := map[string]time.Time{"Ready": noon, "Available": noon, "Progressing": noon, "Degraded": noon}
+	if diff := cmp.Diff(all, times(mc.Status)); diff != "" {
+		t.Errorf("first (-want +got):\n%s", diff)
+	}
+
+	// A node goes: Ready turns, Available keeps its status with another message. Progressing gets another reason.
+	observed.Pods = makePods(2)
+	problem := &Problem{cachev1alpha1.ReasonConflict, "not ours"}
+	mc.Status = statusOf(mc, observed, Outcome{Problem: problem}, later)
+	some := map[string]time.Time{
+		"Ready": noon.Add(time.Hour), "Available": noon, "Progressing": noon, "Degraded": noon.Add(time.Hour),
+	}
+	if diff := cmp.Diff(some, times(mc.Status)); diff != "" {
+		t.Errorf("later (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryReasonIsInTheTruthTable reads the reasons from the source, so that a new one needs a row.
+func TestEveryReasonIsInTheTruthTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range rows(t) {
+		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded} {
+			reason, _, _ := strings.Cut(strings.SplitN(condition, " ", 2)[1], ":")
+			seen[reason] = true
+		}
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../api/v1alpha1/memcached_conditions.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		count++
+		reason, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !seen[reason] {
+			t.Errorf("no row of the truth table has the reason %s", reason)
+		}
+		return true
+	})
+	if count == 0 {
+		t.Error("found no reasons")
+	}
+}

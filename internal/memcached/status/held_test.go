@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+const (
+	heldBack        = "False Paused: Changes are held back by the annotation cache.example.com/paused"
+	pendingChange   = "Unknown Paused: There are changes that the annotation cache.example.com/paused holds back"
+	waitingFor      = "Deployment cache is being deleted and must be gone first"
+	overdueMessage  = `ReplicaSet "cache-5d4f" says ProgressDeadlineExceeded`
+	noRoom          = "0/3 nodes are available: 3 Insufficient memory."
+	unschedulable02 = "Pod cache-5d4f-02 cannot be scheduled: " + noRoom
+)
+
+func pauseRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3, memcachedtest.Paused)
+	return []statusCase{{
+		name:        "paused, nothing held back",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		ready:       allThreeReady,
+		available:   available3,
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "paused, and the spec has changed since",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		outcome:     Outcome{Pending: true},
+		ready:       pendingChange,
+		available:   available3,
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "paused before anything was created",
+		mc:          mc,
+		outcome:     Outcome{Pending: true},
+		ready:       pendingChange,
+		available:   unavailable0,
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "paused in a rollout, which the cluster goes on with",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
+		pods:        makePods(3),
+		ready:       "False RollingOut: 1 of 3 nodes are updated",
+		available:   available3,
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "paused, and a node is missing",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(2),
+		ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
+		available:   available2,
+		progressing: heldBack,
+		degraded:    asExpected,
+	}, {
+		name:        "any other value does not pause",
+		mc:          memcachedtest.Cache(3, withAnnotation(cachev1alpha1.PausedAnnotation, "yes")),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		ready:       allThreeReady,
+		available:   available3,
+		progressing: complete,
+		degraded:    asExpected,
+	}}
+}
+
+func deletionRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3)
+	return []statusCase{{
+		name:        "the Deployment of an earlier Memcached of the same name must be gone first",
+		mc:          mc,
+		outcome:     Outcome{Waiting: waitingFor},
+		ready:       "False WaitingForDeletion: " + waitingFor,
+		available:   unavailable0,
+		progressing: "True WaitingForDeletion: " + waitingFor,
+		degraded:    asExpected,
+	}, {
+		name:        "the Service must be gone first, the nodes run",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		outcome:     Outcome{Waiting: "Service cache is being deleted and must be gone first"},
+		ready:       "False WaitingForDeletion: Service cache is being deleted and must be gone first",
+		available:   available3,
+		progressing: "True WaitingForDeletion: Service cache is being deleted and must be gone first",
+		degraded:    asExpected,
+	}, {
+		name:        "the Memcached is being deleted, its pods are still there",
+		mc:          memcachedtest.Cache(3, beingDeleted),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		ready:       "False WaitingForDeletion: The Memcached is being deleted",
+		available:   available3,
+		progressing: "True WaitingForDeletion: The Memcached is being deleted",
+		degraded:    asExpected,
+	}, {
+		name:        "a pause does not stop the deletion",
+		mc:          memcachedtest.Cache(3, beingDeleted, memcachedtest.Paused),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3, terminating),
+		ready:       "False WaitingForDeletion: The Memcached is being deleted",
+		available:   unavailable0,
+		progressing: "True WaitingForDeletion: The Memcached is being deleted",
+		degraded:    asExpected,
+	}}
+}
+
+func stuckRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3)
+	return []statusCase{{
+		name:        "the rollout is overdue",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 2), progress(rolloutOverdue)),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
+		ready:       "False Stuck: " + overdueMessage,
+		available:   available2,
+		progressing: "False Stuck: " + overdueMessage,
+		degraded:    asExpected,
+	}, {
+		name:        "the creation is overdue",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, revision(1), counts(1, 3, 3, 2), progress(rolloutOverdue)),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
+		ready:       "False Stuck: " + overdueMessage,
+		available:   available2,
+		progressing: "False Stuck: " + overdueMessage,
+		degraded:    asExpected,
+	}, {
+		name: "the rollout is overdue, and it is known why",
+		mc:   mc,
+		deployment: makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 2),
+			progress(rolloutOverdue)),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady, noRoomFor)),
+		ready:       "False Unschedulable: " + unschedulable02,
+		available:   available2,
+		progressing: "False Stuck: " + unschedulable02,
+		degraded:    "True Unschedulable: " + unschedulable02,
+	}, {
+		name: "a change of the overdue rollout is on its way to the Deployment controller",
+		mc:   mc,
+		deployment: makeDeployment(t, mc, specGeneration(3), revision(2), counts(2, 3, 1, 2),
+			progress(rolloutOverdue)),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
+		ready:       "False RollingOut: Updating 3 nodes",
+		available:   available2,
+		progressing: "True RollingOut: Updating 3 nodes",
+		degraded:    asExpected,
+	}, {
+		name:        "scaled up, and there is no room",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 3, 3, 2), progress(rolloutComplete)),
+		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady, noRoomFor)),
+		ready:       "False Unschedulable: " + unschedulable02,
+		available:   available2,
+		progressing: complete,
+		degraded:    "True Unschedulable: " + unschedulable02,
+	}, {
+		name: "scaling up, and a quota refuses",
+		mc:   mc,
+		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 2, 2, 2), progress(rolloutComplete),
+			refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2`)),
+		pods:        makePods(2),
+		ready:       "False QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2",
+		available:   available2,
+		progressing: "False Stuck: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2",
+		degraded:    "True QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2",
+	}, {
+		name: "the ReplicaSet itself is refused",
+		mc:   mc,
+		deployment: makeDeployment(t, mc, deploymentSays("Progressing", "ReplicaSetCreateError",
+			`Failed to create new replica set "cache-5d4f": replicasets.apps "cache-5d4f" is forbidden: exceeded quota: sets`)),
+		ready:       `False QuotaExceeded: Failed to create new replica set "cache-5d4f": replicasets.apps "cache-5d4f" is forbidden: exceeded quota: sets`,
+		available:   unavailable0,
+		progressing: `False Stuck: Failed to create new replica set "cache-5d4f": replicasets.apps "cache-5d4f" is forbidden: exceeded quota: sets`,
+		degraded:    `True QuotaExceeded: Failed to create new replica set "cache-5d4f": replicasets.apps "cache-5d4f" is forbidden: exceeded quota: sets`,
+	}, {
+		name:        "a change is refused, what runs is complete",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonInvalidResources, "too little"}},
+		ready:       "False InvalidResources: too little",
+		available:   available3,
+		progressing: "False Stuck: too little",
+		degraded:    "True InvalidResources: too little",
+	}, {
+		name:        "the Service is refused, the rollout goes on",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
+		pods:        makePods(3),
+		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "Service cache belongs to nobody"}},
+		ready:       "False Conflict: Service cache belongs to nobody",
+		available:   available3,
+		progressing: "True RollingOut: 1 of 3 nodes are updated",
+		degraded:    "True Conflict: Service cache belongs to nobody",
+	}, {
+		name:        "nothing can be created",
+		mc:          mc,
+		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonAdmissionDenied, "no"}},
+		ready:       "False AdmissionDenied: no",
+		available:   unavailable0,
+		progressing: "False Stuck: no",
+		degraded:    "True AdmissionDenied: no",
+	}}
+}
+
+// noRoomFor is a pod that the scheduler cannot place.
+func noRoomFor(pod *corev1.Pod) {
+	notReady(pod)
+	scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, noRoom)(pod)
+	pod.Status.ContainerStatuses = nil
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// podProblemOf says why the nodes are not there or not ready: the first check that finds something. The words are those of the
+// cluster, without the parts that change at every retry, since a message that changes is a status that is written.
+func podProblemOf(w *memcached.Workload, nodes []*corev1.Pod) *Problem {
+	if w == nil {
+		return nil
+	}
+	if w.Refused != "" {
+		return &Problem{Reason: RefusalReason(w.Refused), Message: w.Refused}
+	}
+	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, crashing, unschedulable} {
+		for _, pod := range nodes {
+			if problem := check(pod); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+func imagePullFailed(pod *corev1.Pod) *Problem {
+	for _, container := range memcached.ContainerStatuses(pod) {
+		if container.State.Waiting == nil {
+			continue
+		}
+		switch container.State.Waiting.Reason {
+		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+			"RegistryUnavailable", "SignatureValidationFailed":
+			return &Problem{
+				Reason:  cachev1alpha1.ReasonImagePullFailed,
+				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)),
+			}
+		}
+	}
+	return nil
+}
+
+// backOff is what the kubelet puts before the cause while it does not try (pkg/kubelet/images/image_manager.go).
+var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)
+
+// pullError is the same text while the kubelet pulls and while it backs off.
+func pullError(waiting *corev1.ContainerStateWaiting) string {
+	if waiting.Message == "" {
+		return waiting.Reason
+	}
+	return backOff.ReplaceAllLiteralString(waiting.Message, "")
+}
+
+// crashing finds containers that cannot be started, or that have exited and are not ready again.
+func crashing(pod *corev1.Pod) *Problem {
+	for _, container := range memcached.ContainerStatuses(pod) {
+		if problem := crashOf(pod, container); problem != nil {
+			return problem
+		}
+	}
+	return nil
+}
+
+func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
+	waiting, exit := container.State.Waiting, exitOf(pod, container)
+	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
+	switch {
+	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
+	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
+		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
+	case exit != nil:
+		problem.Message = fmt.Sprintf("%s in pod %s exited with code %d (%s)", container.Name, pod.Name, exit.ExitCode, exit.Reason)
+		if exit.Message != "" {
+			problem.Message += ": " + exit.Message
+		}
+		if container.Name == memcached.ContainerName {
+			problem.Message += remedyFor(exit)
+		}
+	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
+		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
+	default:
+		return nil
+	}
+	return problem
+}
+
+// remedyFor says what an exit of memcached means for the spec, empty if the exit itself says all that is known.
+func remedyFor(exit *corev1.ContainerStateTerminated) string {
+	switch {
+	case exit.Reason == "OOMKilled":
+		return ": it needs more memory than its limit; raise spec.resources.limits.memory"
+	case exit.ExitCode == notEnoughFiles:
+		return ": the container may open fewer files than spec.config.maxConnections needs; lower it, or allow more on the cluster node"
+	default:
+		return ""
+	}
+}
+
+// notEnoughFiles is the exit code of memcached when it cannot raise its limit of open files (EX_OSERR, memcached.c).
+const notEnoughFiles = 71
+
+// exitOf is the exit that is why a pod is not ready, nil if there is none. A container that runs again is not ready because of
+// its exit until it has been ready once: if the pod turned unready after the container was started again, it is for another cause.
+func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	exit, running := container.State.Terminated, container.State.Running
+	if exit == nil {
+		exit = container.LastTerminationState.Terminated
+	}
+	ready := memcached.PodCondition(pod, corev1.PodReady)
+	switch {
+	case memcached.PodReady(pod), container.Ready:
+		return nil
+	case running != nil && ready != nil && ready.LastTransitionTime.After(running.StartedAt.Time):
+		return nil
+	}
+	return exit
+}
+
+func unschedulable(pod *corev1.Pod) *Problem {
+	scheduled := memcached.PodCondition(pod, corev1.PodScheduled)
+	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
+		return nil
+	}
+	return &Problem{
+		Reason:  cachev1alpha1.ReasonUnschedulable,
+		Message: fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message),
+	}
+}

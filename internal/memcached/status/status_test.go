@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// noon is the present of the tests.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// statusCase is a row of the truth table: facts, and the four conditions that they make, each as "Status Reason: message".
+type statusCase struct {
+	name string
+	mc   *cachev1alpha1.Memcached
+	// before is the Deployment that was observed, if it was then written: the answer is the other one.
+	before     *appsv1.Deployment
+	deployment *appsv1.Deployment
+	pods       []corev1.Pod
+	outcome    Outcome
+
+	ready, available, progressing, degraded string
+}
+
+// Conditions that many rows have.
+const (
+	allThreeReady = "True AllNodesReady: All 3 nodes are ready"
+	available3    = "True MinimumNodesReady: 3 of 3 nodes are ready"
+	available2    = "True MinimumNodesReady: 2 of 3 nodes are ready"
+	unavailable1  = "False NodesUnavailable: 1 of 3 nodes are ready, 2 are needed"
+	unavailable0  = "False NodesUnavailable: 0 of 3 nodes are ready, 2 are needed"
+	unreported    = "Unknown Creating: The cluster has not reported on the nodes yet"
+	complete      = "False Complete: No change is under way"
+	asExpected    = "False AsExpected: Nothing prevents the desired state"
+)
+
+// rows are all rows of the truth table.
+func rows(t *testing.T) []statusCase {
+	var all []statusCase
+	for _, rows := range [][]statusCase{
+		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
+		refusalRows(t), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
+	} {
+		all = append(all, rows...)
+	}
+	return all
+}
+
+func TestStatusTruthTable(t *testing.T) {
+	for _, c := range rows(t) {
+		t.Run(c.name, func(t *testing.T) {
+			status := c.status(noon)
+			got := map[string]string{}
+			for _, condition := range status.Conditions {
+				got[condition.Type] = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+			}
+			want := map[string]string{
+				cachev1alpha1.ConditionReady:       c.ready,
+				cachev1alpha1.ConditionAvailable:   c.available,
+				cachev1alpha1.ConditionProgressing: c.progressing,
+				cachev1alpha1.ConditionDegraded:    c.degraded,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestStatusOfEveryRow holds what is true whatever the facts are.
+func TestStatusOfEveryRow(t *testing.T) {
+	for _, c := range rows(t) {
+		t.Run(c.name, func(t *testing.T) {
+			status := c.status(noon)
+			if status.ObservedGeneration != memcachedtest.Generation {
+				t.Errorf("observedGeneration is %d", status.ObservedGeneration)
+			}
+			for _, condition := range status.Conditions {
+				if condition.ObservedGeneration != memcachedtest.Generation {
+					t.Errorf("observedGeneration of %s is %d", condition.Type, condition.ObservedGeneration)
+				}
+				if condition.Reason == "" || condition.Message == "" || len([]rune(condition.Message)) > 1024 {
+					t.Errorf("%s has reason %q and a message of %d bytes", condition.Type, condition.Reason, len(condition.Message))
+				}
+			}
+			if isTrue(status, cachev1alpha1.ConditionReady) && isTrue(status, cachev1alpha1.ConditionDegraded) {
+				t.Error("Ready and Degraded")
+			}
+			c.checkQuiet(t, status)
+			c.checkOrder(t, status)
+		})
+	}
+}
+
+// checkQuiet computes the status again an hour later from the same facts, as another process that has written nothing, after
+// a round trip through the API server: a difference is a write.
+func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
+	t.Helper()
+	text, err := json.Marshal(status)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := c
+	again.mc, again.before = c.mc.DeepCopy(), nil
+	if err := json.Unmarshal(text, &again.mc.Status); err != nil {
+		t.Fatal(err)
+	}
+	if later := again.status(noon.Add(time.Hour)); !equality.Semantic.DeepEqual(again.mc.Status, later) {
+		t.Errorf("nothing happened, and the status is another (-first +again):\n%s", cmp.Diff(again.mc.Status, later))
+	}
+}
+
+// checkOrder gives the pods in other orders: a cache has none.
+func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatus) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		shuffled := c
+		shuffled.pods = append([]corev1.Pod(nil), c.pods...)
+		random.Shuffle(len(shuffled.pods), func(i, j int) {
+			shuffled.pods[i], shuffled.pods[j] = shuffled.pods[j], shuffled.pods[i]
+		})
+		if diff := cmp.Diff(status, shuffled.status(noon)); diff != "" {
+			t.Fatalf("depends on the order of the pods (-first +shuffled):\n%s", diff)
+		}
+	}
+}
+
+func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
+	observed := memcached.Observed{Children: memcachedtest.Children(c.deployment), Pods: c.pods}
+	if c.before != nil {
+		observed.Children = memcachedtest.Children(c.before)
+	}
+	return statusAfter(c.mc, observed, []client.Object{c.deployment}, c.outcome, now)
+}
+
+func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {
+	return conditionOf(status, conditionType).Status == metav1.ConditionTrue
+}
+
+func conditionOf(status cachev1alpha1.MemcachedStatus, conditionType string) metav1.Condition {
+	for _, condition := range status.Conditions {
+		if condition.Type == conditionType {
+			return condition
+		}
+	}
+	return metav1.Condition{}
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
+
+// sanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated pod
+// names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
+func sanitizeMessage(message string) string {
+	const longest, more = 1024, "…"
+	message = plain(generatedName.ReplaceAllString(message, "$1"))
+	if len(message) <= longest {
+		return message
+	}
+	end := longest - len(more)
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + more
+}
+
+// plain makes text of the cluster one line of visible characters.
+func plain(text string) string {
+	return strings.TrimSpace(strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD")))
+}
+
+// visible replaces the characters that do something to a terminal or to the order of the text: containers write them too.
+func visible(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// countNodes is a number of nodes in words.
+func countNodes(count int32) string {
+	if count == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", count)
+}
+
+func allReady(size int32) string {
+	switch size {
+	case 0:
+		return "No nodes are wanted, and none exist"
+	case 1:
+		return "The node is ready"
+	default:
+		return fmt.Sprintf("All %d nodes are ready", size)
+	}
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kustomize renders kustomizations with the library of the kustomize command, so that a test sees what a cluster would
+// get.
+package kustomize
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Objects are the objects of a kustomization.
+type Objects []*unstructured.Unstructured
+
+// Render renders the kustomization in a folder, with namespaces and definitions first.
+func Render(t *testing.T, dir string) Objects {
+	t.Helper()
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy
+	rendered, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatalf("kustomize build %s: %v", dir, err)
+	}
+	var all Objects
+	for _, resource := range rendered.Resources() {
+		content, err := resource.Map()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, &unstructured.Unstructured{Object: content})
+	}
+	return all
+}
+
+// Names returns the sorted kinds and names.
+func (all Objects) Names() []string {
+	var names []string
+	for _, object := range all {
+		names = append(names, object.GetKind()+" "+object.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Find returns the object of a kind and name, strictly converted to its type.
+func Find[T any](t *testing.T, all Objects, kind, name string) *T {
+	t.Helper()
+	for _, object := range all {
+		if object.GetKind() != kind || object.GetName() != name {
+			continue
+		}
+		typed := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+			t.Fatalf("%s %s: %v", kind, name, err)
+		}
+		return typed
+	}
+	t.Fatalf("there is no %s %s among %q", kind, name, all.Names())
+	return nil
+}
+
+// MustBeRestricted fails unless Pod Security at the level restricted admits a pod.
+func MustBeRestricted(t *testing.T, template corev1.PodTemplateSpec) {
+	t.Helper()
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	if result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)); !result.Allowed {
+		t.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manifests installs what config/ contains in an API server, for tests of what the installation permits. Its own tests
+// prove what the files promise.
+package manifests
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/testenv"
+)
+
+// Where config/default installs the operator, and the name of its service account and its Deployment.
+const (
+	Namespace = "memcached-operator-system"
+	Account   = "memcached-operator-controller-manager"
+)
+
+// timeout exceeds the time that operations need on a loaded machine.
+const timeout = "60s"
+
+// Installation is an API server with what a kustomization installs, except for Deployments: the tests run the operator.
+type Installation struct {
+	Config *rest.Config
+	// Admin has all permissions.
+	Admin client.Client
+}
+
+// Start starts an API server, which ends with the test.
+func Start(t *testing.T, configure ...func(*envtest.Environment)) *Installation {
+	t.Helper()
+	g := NewWithT(t)
+	environment := &envtest.Environment{Scheme: testenv.Scheme()}
+	for _, change := range configure {
+		change(environment)
+	}
+	config, err := environment.Start()
+	t.Cleanup(func() { g.Expect(environment.Stop()).To(Succeed()) })
+	g.Expect(err).NotTo(HaveOccurred())
+	config.QPS = -1
+	admin, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	return &Installation{Config: config, Admin: admin}
+}
+
+// Apply applies rendered objects and waits until the CustomResourceDefinition is served.
+func (i *Installation) Apply(t *testing.T, objects kustomize.Objects) {
+	t.Helper()
+	g := NewWithT(t)
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			continue
+		}
+		apply := client.ApplyConfigurationFromUnstructured(object)
+		g.Expect(i.Admin.Apply(t.Context(), apply, client.FieldOwner("admin"), client.ForceOwnership)).To(Succeed())
+	}
+	g.Eventually(t.Context(), func() error {
+		return i.Admin.List(t.Context(), &cachev1alpha1.MemcachedList{})
+	}, timeout).Should(Succeed())
+}
+
+// Token returns a token of a service account in the namespace of the operator, which is created.
+func (i *Installation) Token(t *testing.T, name string) string {
+	t.Helper()
+	g := NewWithT(t)
+	serviceAccount := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+	g.Expect(client.IgnoreAlreadyExists(i.Admin.Create(t.Context(), serviceAccount))).To(Succeed())
+	request := &authenticationv1.TokenRequest{}
+	g.Expect(i.Admin.SubResource("token").Create(t.Context(), serviceAccount, request)).To(Succeed())
+	return request.Status.Token
+}
+
+// Kubeconfig writes a kubeconfig with the permissions of a service account, no more.
+func (i *Installation) Kubeconfig(t *testing.T, account string) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: i.Config.Host, CertificateAuthorityData: i.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: i.Token(t, account)}
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "x"
+	file := t.TempDir() + "/kubeconfig"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Conditions returns what reads the conditions of a Memcached.
+func (i *Installation) Conditions(t *testing.T, mc *cachev1alpha1.Memcached) func() []metav1.Condition {
+	return func() []metav1.Condition {
+		if err := i.Admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc); err != nil {
+			t.Fatal(err)
+		}
+		return mc.Status.Conditions
+	}
+}
+
+// Leader is who holds a lease of the operator.
+func (i *Installation) Leader(t *testing.T, lease string) string {
+	t.Helper()
+	held := &coordinationv1.Lease{}
+	if err := i.Admin.Get(t.Context(), client.ObjectKey{Namespace: Namespace, Name: lease}, held); err != nil {
+		t.Fatal(err)
+	}
+	return *held.Spec.HolderIdentity
+}
+
+// TokenOfMetricsReader binds the role that the installation offers for this.
+func (i *Installation) TokenOfMetricsReader(t *testing.T) string {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "memcached-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "reader", Namespace: Namespace}},
+	}
+	if err := i.Admin.Create(t.Context(), binding); err != nil {
+		t.Fatal(fmt.Errorf("bind the role: %w", err))
+	}
+	// The API server reads its roles by a watch, and the operator remembers a refusal for half a minute.
+	NewWithT(t).Eventually(func(g Gomega) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  fmt.Sprintf("system:serviceaccount:%s:reader", Namespace),
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		}}
+		g.Expect(i.Admin.Create(t.Context(), review)).To(Succeed())
+		g.Expect(review.Status.Allowed).To(BeTrue())
+	}, timeout).Should(Succeed())
+	return i.Token(t, "reader")
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/await"
+	"github.com/example/memcached-operator/test/crd"
+)
+
+// establishDeadline limits the time in which the API server begins to serve Memcacheds.
+const establishDeadline = time.Minute
+
+var errNotEstablished = fmt.Errorf("not established within %s", establishDeadline)
+
+// InstallCRD creates the CustomResourceDefinition and waits until the API server serves it.
+func InstallCRD(ctx context.Context, c client.WithWatch) error {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := Create(ctx, c, crd.File, definition); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, establishDeadline, errNotEstablished)
+	defer cancel()
+	established := func(ctx context.Context) (string, error) {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
+			return "", err
+		}
+		if !apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established) {
+			return "the CRD is not established", nil
+		}
+		return "", nil
+	}
+	return await.Until(ctx, c, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
+}
+
+// Permit creates the ClusterRole in a file and binds it.
+func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Subject) error {
+	role := &rbacv1.ClusterRole{}
+	if err := Create(ctx, c, file, role); err != nil {
+		return err
+	}
+	return c.Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{subject},
+	})
+}
+
+// PermitIn creates the Role in a file in a namespace and binds it.
+func PermitIn(ctx context.Context, c client.Client, namespace, file string, subject rbacv1.Subject) error {
+	role := &rbacv1.Role{}
+	if _, err := read(file, role); err != nil {
+		return err
+	}
+	role.Namespace = namespace
+	if err := c.Create(ctx, role); err != nil {
+		return err
+	}
+	return c.Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{subject},
+	})
+}
+
+// Create reads an object from the last document of a file, which must have no unknown field, and creates it. As kubectl apply
+// does, it records the applied configuration, for a later kubectl apply of the user.
+func Create(ctx context.Context, c client.Client, file string, object client.Object) error {
+	document, err := read(file, object)
+	if err != nil {
+		return err
+	}
+	applied, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
+	object.SetAnnotations(annotations)
+	if err := c.Create(ctx, object); err != nil {
+		return fmt.Errorf("creating %s: %w", file, err)
+	}
+	return nil
+}
+
+// read reads the last document of a file, strictly converted to the type of the object.
+func read(file string, object client.Object) (document []byte, err error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	documents := bytes.Split(content, []byte("\n---\n"))
+	document = documents[len(documents)-1]
+	if err := yaml.UnmarshalStrict(document, object); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return document, nil
+}

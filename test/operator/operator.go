@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operator installs the operator on a simulated cluster and runs it as a process of this machine, with the container
+// arguments and variables of config/manager. Its callers run in the root of the repository.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/test/process"
+	"github.com/example/memcached-operator/test/simulated"
+)
+
+// Files of the repository.
+const (
+	Binary      = "bin/manager"
+	ManagerFile = "config/manager/manager.yaml"
+	RoleFile    = "config/rbac/role.yaml"
+)
+
+// Namespace is where config/default installs the operator.
+const Namespace = "memcached-operator-system"
+
+const (
+	// grace is the termination grace period of the operator, as in config/manager.
+	grace = 10 * time.Second
+	// readyPoll is short because the readiness of the operator cannot be watched.
+	readyPoll = 20 * time.Millisecond
+)
+
+// Operator is a process of the operator.
+type Operator struct {
+	*process.Process
+
+	health string
+}
+
+// Start starts the operator as a user of the cluster, and does not wait until it is ready. The arguments and variables come
+// after those of config/manager.
+func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
+	health, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := Container()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := filepath.Abs(Binary)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing else is inherited: a WATCH_NAMESPACE of the terminal must not reach the operator.
+	variables := []string{"HOME=" + cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
+	for _, variable := range manager.Env {
+		variables = append(variables, variable.Name+"="+variable.Value)
+	}
+	p, err := process.Start(process.Spec{
+		Name:    name,
+		Path:    binary,
+		Args:    append(append(manager.Args, "--health-probe-bind-address="+health), args...),
+		Env:     append(variables, env...),
+		Dir:     cluster.Dir(),
+		LogFile: LogFile(cluster, name),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{Process: p, health: "http://" + health + "/readyz"}, nil
+}
+
+// LogFile is the log of the operator with this name.
+func LogFile(cluster *simulated.Cluster, name string) string {
+	return filepath.Join(cluster.Dir(), name+".log")
+}
+
+// UntilReady waits until the operator reports that it is ready: its caches are synced.
+func (o *Operator) UntilReady(ctx context.Context, timeout time.Duration) error {
+	return o.UntilServing(ctx, o.health, readyPoll, timeout)
+}
+
+// Stop ends the operator as the kubelet ends a container.
+func (o *Operator) Stop() error { return o.Process.Stop(grace) }
+
+// Container returns the container of the operator in config/manager.
+func Container() (*corev1.Container, error) {
+	deployment := &appsv1.Deployment{}
+	if _, err := read(ManagerFile, deployment); err != nil {
+		return nil, err
+	}
+	return &deployment.Spec.Template.Spec.Containers[0], nil
+}
+
+// DefaultImage is the memcached image in the environment of the operator.
+func DefaultImage() (string, error) {
+	manager, err := Container()
+	if err != nil {
+		return "", err
+	}
+	for _, variable := range manager.Env {
+		if variable.Name == "RELATED_IMAGE_MEMCACHED" {
+			return variable.Value, nil
+		}
+	}
+	return "", fmt.Errorf("%s names no memcached image", ManagerFile)
+}
+
+// FreeAddress is an unused TCP address of the loopback interface.
+func FreeAddress() (string, error) {
+	port, err := simulated.FreePort()
+	return fmt.Sprintf("127.0.0.1:%d", port), err
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// fewest is how many golden files and samples there must be at least: a pattern that matches nothing would prove nothing.
+const fewest = 15
+
+// Memcacheds returns the Memcacheds of the golden files, one for every feature of the API, and of the samples. Each has the name
+// of its file.
+func Memcacheds() ([]cachev1alpha1.Memcached, error) {
+	var all []cachev1alpha1.Memcached
+	for _, pattern := range []string{"internal/memcached/desired/testdata/*.input.yaml", "config/samples/cache_*.yaml"} {
+		files, err := filepath.Glob(Path(pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			var mc cachev1alpha1.Memcached
+			if err := yaml.UnmarshalStrict(text, &mc); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			mc.Name = filepath.Base(file)
+			all = append(all, mc)
+		}
+	}
+	if len(all) < fewest {
+		return nil, fmt.Errorf("there are only %d golden files and samples", len(all))
+	}
+	return all, nil
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Prints the directory of the etcd and kube-apiserver that the tests start; its progress goes to stderr. It uses, in this order:
+# KUBEBUILDER_ASSETS if the user has set it; binaries that setup-envtest has or can download; binaries built from the pinned
+# modules. The build needs only Go modules and takes some minutes once.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
+	echo "${KUBEBUILDER_ASSETS}"
+	exit
+fi
+
+built="${PWD}/bin/kubernetes"
+version="${ENVTEST_K8S_VERSION:?is set by make: run make test}"
+setup_envtest="${ENVTEST:?is set by make: run make test}"
+bin_dir="${LOCALBIN:?is set by make: run make test}"
+
+# If the control plane has been built or downloaded before, do not wait for the network again.
+if [[ -x "${setup_envtest}" ]] && "${setup_envtest}" use "${version}" --installed-only -p path --bin-dir "${bin_dir}" 2>/dev/null; then
+	exit
+fi
+if [[ ! -x "${built}/kube-apiserver" ]]; then
+	if ! [[ -x "${setup_envtest}" ]]; then
+		"${MAKE:-make}" --no-print-directory setup-envtest >&2 || true
+	fi
+	if "${setup_envtest}" use "${version}" -p path --bin-dir "${bin_dir}" 2>/dev/null; then
+		exit
+	fi
+	echo "setup-envtest cannot download Kubernetes ${version}; building it from the pinned modules instead, which takes some minutes once." >&2
+fi
+hack/binaries.sh etcd kube-apiserver >&2
+echo "${built}"
