@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
+	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -50,21 +50,24 @@ type makeRun struct {
 // runMake runs make with the stand-ins, over the manifests of a folder in config.
 func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), config(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifests, err := rendered.AsYaml()
-	if err != nil {
-		t.Fatal(err)
+	var manifests strings.Builder
+	for _, object := range kustomize.Render(t, config(folder)) {
+		manifest, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests.WriteString("---\n" + string(manifest))
 	}
 	dir := t.TempDir()
-	for name, content := range map[string]string{"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": string(manifests)} {
+	for name, content := range map[string]string{
+		"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": manifests.String(),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("make", append([]string{"--no-print-directory", "KUSTOMIZE=" + filepath.Join(dir, "kustomize")}, arguments...)...)
+	arguments = append(arguments, "--no-print-directory", "KUSTOMIZE="+filepath.Join(dir, "kustomize"))
+	command := exec.Command("make", arguments...)
 	command.Dir = repository.Path()
 	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"),
 		"RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
@@ -111,7 +114,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 	}{
 		"deploy refuses the placeholder": {
 			arguments: []string{"deploy"}, fails: true,
-			says: []string{"IMG is the placeholder example.com/memcached-operator:v1.0.0, which no cluster can pull", "docker-push deploy IMG="},
+			says: []string{
+				"IMG is the placeholder example.com/memcached-operator:v" + repository.Variable(t, "VERSION") + ", which no cluster can pull",
+				"docker-push deploy IMG=",
+			},
 		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
@@ -157,12 +163,15 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"The namespace memcached-operator-system stays because it contains Memcacheds.",
 			},
 		},
-		"undeploy without a CRD": {arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"}},
+		"undeploy without a CRD": {
+			arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"},
+		},
 		"undeploy without an API server": {
 			arguments: []string{"undeploy", "NO_API=yes"}, fails: true, says: []string{"Unable to connect to the server"},
 		},
 		"undeploy in one namespace": {
-			folder: "namespaced", arguments: []string{"undeploy", ownCache}, deletes: crdKind, says: []string{"1 Memcached with 2 nodes stay."},
+			folder: "namespaced", arguments: []string{"undeploy", ownCache}, deletes: crdKind,
+			says: []string{"1 Memcached with 2 nodes stay."},
 		},
 		"undeploy-all asks": {
 			arguments: []string{"undeploy-all", twoCaches}, fails: true,
@@ -258,7 +267,8 @@ func TestDeployWaitsForTheOperator(t *testing.T) {
 }
 
 func TestHelpHasNoColorsInAPipe(t *testing.T) {
-	if run := runMake(t, "crd", "help"); run.failed || strings.Contains(run.output, "\x1b") || !strings.Contains(run.output, "undeploy-all ") {
+	run := runMake(t, "crd", "help")
+	if run.failed || strings.Contains(run.output, "\x1b") || !strings.Contains(run.output, "undeploy-all ") {
 		t.Errorf("make help prints %q", run.output)
 	}
 }
