@@ -89,9 +89,10 @@ func tellStory(ctx context.Context, d *demo) error {
 	for i, chapter := range chapters {
 		d.out.chapter(i+1, len(chapters), chapter.title)
 		if err := chapter.tell(ctx, d); err != nil {
-			if ctx.Err() == nil {
-				d.report(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err() // whatever Ctrl-C has ended
 			}
+			d.report(ctx)
 			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
 		}
 	}

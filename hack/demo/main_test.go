@@ -7,9 +7,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
+
+// interruptedStage begins with a command that Ctrl-C ends.
+type interruptedStage struct {
+	stage
+	cancel context.CancelFunc
+}
+
+func (interruptedStage) name() string { return "a test" }
+
+func (s interruptedStage) opening() []chapter {
+	return []chapter{{"make deploy runs", func(context.Context, *demo) error {
+		s.cancel()
+		return errors.New("make deploy: signal: interrupt")
+	}}}
+}
+
+func TestACommandThatCtrlCEndsIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	d := &demo{out: &narrator{out: io.Discard}, stage: interruptedStage{cancel: cancel}}
+	if err := run(ctx, d, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
 
 // Ctrl-C ends the demo of a user and breaks off the story of a script.
 func TestHowTheDemoEnds(t *testing.T) {
