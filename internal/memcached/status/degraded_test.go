@@ -86,6 +86,10 @@ func podRows(t *testing.T) []statusCase {
 		},
 		{"there is no room", noRoomFor, "Unschedulable: " + unschedulable02},
 		{
+			"no cluster node matches", then(notReady, scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "0/1 nodes match.")),
+			"Unschedulable: Pod cache-5d4f-02 cannot be scheduled: 0/1 nodes match.",
+		},
+		{
 			"memcached is not in the image", waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`),
 			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`,
 		},

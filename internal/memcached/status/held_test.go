@@ -19,7 +19,7 @@ const (
 	waitingFor      = "Deployment cache is being deleted and must be gone first"
 	overdueMessage  = `ReplicaSet "cache-5d4f" says ProgressDeadlineExceeded`
 	noRoom          = "0/3 nodes are available: 3 Insufficient memory."
-	unschedulable02 = "Pod cache-5d4f-02 cannot be scheduled: " + noRoom
+	unschedulable02 = "Pod cache-5d4f-02 cannot be scheduled: " + noRoom + " Lower spec.resources or spec.config.memory, or add cluster nodes."
 )
 
 func pauseRows(t *testing.T) []statusCase {

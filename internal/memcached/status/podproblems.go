@@ -131,8 +131,9 @@ func unschedulable(pod *corev1.Pod) *Problem {
 	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
 		return nil
 	}
-	return &Problem{
-		Reason:  cachev1alpha1.ReasonUnschedulable,
-		Message: fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message),
+	message := fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message)
+	if strings.Contains(scheduled.Message, "Insufficient ") { // of the scheduler's plugin NodeResourcesFit
+		message += " Lower spec.resources or spec.config.memory, or add cluster nodes."
 	}
+	return &Problem{Reason: cachev1alpha1.ReasonUnschedulable, Message: message}
 }
