@@ -55,12 +55,14 @@ SHELL := /usr/bin/env bash
 
 .PHONY: help
 help: ## Show this help.
-	@awk 'BEGIN { FS = ":.*##"; printf "\nUsage:\n  make \033[36m<target>\033[0m [VARIABLE=value ...]\n" } \
+	@escape=; if [[ -t 1 && -z "$${NO_COLOR:-}" ]]; then escape=$$'\033'; fi; awk -v escape="$$escape" ' \
+		function styled(code, text) { return escape ? escape "[" code "m" text escape "[0m" : text } \
+		BEGIN { FS = ":.*##"; printf "\nUsage:\n  make %s [VARIABLE=value ...]\n", styled(36, "<target>") } \
 		/^##@/ { split(substr($$0, 5), section, ": "); reader = section[1] } \
 		/^##@.*: / { text[reader] = text[reader] sprintf("  %s:\n", section[2]) } \
-		/^[a-zA-Z_0-9-]+:.*?##/ { text[reader] = text[reader] sprintf("  \033[36m%-20s\033[0m%s\n", $$1, $$2) } \
+		/^[a-zA-Z_0-9-]+:.*?##/ { text[reader] = text[reader] sprintf("  %s%s\n", styled(36, sprintf("%-20s", $$1)), $$2) } \
 		END { split("Use Develop Release", readers, " "); \
-			for (i = 1; i in readers; i++) printf "\n\033[1m%s\033[0m\n%s", readers[i], text[readers[i]] }' $(MAKEFILE_LIST)
+			for (i = 1; i in readers; i++) printf "\n%s\n%s", styled(1, readers[i]), text[readers[i]] }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Watch the operator work on a cluster of its own. DEMO_EXIT=1 exits after the story instead of waiting for Ctrl-C.
@@ -75,6 +77,7 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 .PHONY: manifests
 manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers in controllers.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	go run ./hack/crd api/v1alpha1/rules.tmpl config/crd/bases/cache.example.com_memcacheds.yaml
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
 
 .PHONY: api-docs
@@ -182,17 +185,25 @@ endef
 install: check-kubectl $(KUSTOMIZE) ## Install the CRD.
 	@$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
 
+# CONFIRM=yes lets uninstall and undeploy-all delete Memcacheds without asking.
+CONFIRM ?=
+deploy-script = IGNORE_NOT_FOUND="$(ignore-not-found)" CONFIRM="$(CONFIRM)" KUBECTL="$(KUBECTL)" hack/deploy.sh $@
+
 .PHONY: uninstall
-uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memcached.
-	@$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memcached. Asks if there are any.
+	@$(KUSTOMIZE) build config/crd | $(deploy-script)
 
 .PHONY: deploy
-deploy: check-kubectl check-img $(KUSTOMIZE) ## Install the CRD and the operator with the image IMG.
-	@$(render) | $(KUBECTL) apply -f -
+deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
+	@$(render) | $(deploy-script)
 
 .PHONY: undeploy
-undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator and the CRD, and with it every Memcached.
-	@$(render) | $(KUBECTL) delete --ignore-not-found=$(ignore-not-found) -f -
+undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. The CRD and the Memcacheds stay.
+	@$(render) | $(deploy-script)
+
+.PHONY: undeploy-all
+undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first.
+	@$(render) | $(deploy-script)
 
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
@@ -236,13 +247,17 @@ GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$@"
 endef
 
 # Each check explains in one sentence what is wrong and what to do.
-.PHONY: check-version check-img check-container-tool check-kubectl
+.PHONY: check-version check-img check-placeholder check-container-tool check-kubectl
 check-version:
 	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \
 		echo "VERSION is '$$VERSION', but must be a semantic version without a leading v, such as 1.2.3." >&2; exit 2; }
 check-img:
 	@[[ "$$IMG" =~ ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$$ ]] || { \
 		echo "IMG is '$$IMG', but must name an image, such as registry.example.com/memcached-operator:v1.2.3." >&2; exit 2; }
+check-placeholder:
+	@[[ "$$IMG" != "example.com/memcached-operator:v$$VERSION" ]] || { \
+		echo "IMG is the placeholder $$IMG, which no cluster can pull: build, push and name your own image, such as" \
+			"make docker-build docker-push deploy IMG=registry.example.com/memcached-operator:v$$VERSION." >&2; exit 2; }
 check-container-tool:
 	@command -v $(CONTAINER_TOOL) >/dev/null || { \
 		echo "$(CONTAINER_TOOL) is not installed: install it, or name another with CONTAINER_TOOL=podman." >&2; exit 2; }

@@ -22,8 +22,8 @@ func (i installation) flood(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "flood"}}
 	g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
 	for range times {
-		i.pause(t, mc, "true")
-		i.pause(t, mc, "false")
+		i.pause(t, mc, true)
+		i.pause(t, mc, false)
 	}
 	var events []eventsv1.Event
 	g.Eventually(func() []eventsv1.Event {
@@ -41,15 +41,15 @@ func (i installation) flood(t *testing.T) {
 	g.Expect(len(events)).To(BeNumerically("<", times/4), "%v", events)
 }
 
-// pause sets the annotation and waits until the manager has seen it.
-func (i installation) pause(t *testing.T, mc *cachev1alpha1.Memcached, paused string) {
+// pause sets spec.paused and waits until the manager has seen it.
+func (i installation) pause(t *testing.T, mc *cachev1alpha1.Memcached, paused bool) {
 	t.Helper()
 	g := NewWithT(t)
 	before := mc.DeepCopy()
-	mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
+	mc.Spec.Paused = paused
 	g.Expect(i.Admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
 	g.Eventually(func() bool {
 		progressing := meta.FindStatusCondition(i.Conditions(t, mc)(), cachev1alpha1.ConditionProgressing)
 		return progressing != nil && progressing.Reason == cachev1alpha1.ReasonPaused
-	}, "60s").Should(Equal(paused == "true"))
+	}, "60s").Should(Equal(paused))
 }

@@ -48,7 +48,7 @@ func (r *Reconciler) apply(
 		plan = r.applier.PlanPartial(mc, desired, observed)
 	}
 	drifted := templateDiffers(plan)
-	if memcached.Paused(mc) {
+	if mc.Spec.Paused {
 		a := classify(errors.Join(invalid, plan.Err()))
 		a.Pending, a.TemplatePending = plan.Pending(), drifted
 		return a

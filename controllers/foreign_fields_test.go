@@ -164,10 +164,10 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 		Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
 		rollOut(ctx, mc)
 		settle(ctx, mc)
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		pause(ctx, mc, "false")
+		pause(ctx, mc, false)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 
 		By("trying again when something else is wanted, or the webhook has written something else")

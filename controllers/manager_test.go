@@ -229,20 +229,15 @@ var _ = Describe("A running manager", Ordered, func() {
 		ready(ctx, mc)
 	})
 
-	It("reacts to the pause annotation, to a drifted Service and to a lost hash", func(ctx SpecContext) {
+	It("reacts to a pause, to a drifted Service and to a lost hash", func(ctx SpecContext) {
 		start(ctx, "", 0)
 		mc := newMemcached(ctx, 1)
 		ready(ctx, mc)
-		pause := func(value string) {
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: value}
-			})
-		}
-		pause("true")
+		pause(ctx, mc, true)
 		Eventually(ctx, func() string { return summary(ctx, mc, "Progressing") }).Should(Equal("False/Paused"))
 		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
 		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("Unknown/Paused"))
-		pause("false")
+		pause(ctx, mc, false)
 		Eventually(ctx, func() bool { return live(ctx, mc, &corev1.Service{}).Spec.PublishNotReadyAddresses }).Should(BeFalse())
 		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Annotations = nil })
 		Eventually(ctx, func() map[string]string { return live(ctx, mc, &policyv1.PodDisruptionBudget{}).Annotations }).

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // resyncRate is how many Memcacheds a second the controller reconciles without a cause: those that exist when the process starts,
@@ -78,6 +77,5 @@ func needsPrompt(object client.Object) bool {
 	}
 	conditions := mc.Status.Conditions
 	return mc.Generation != mc.Status.ObservedGeneration ||
-		memcached.Paused(mc) != (progress(conditions) == cachev1alpha1.ReasonPaused) ||
 		!meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionReady)
 }

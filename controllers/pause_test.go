@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -21,7 +23,7 @@ var _ = Describe("A paused Memcached", func() {
 		mc := converged(ctx, o, 3)
 
 		By("being Ready while there is nothing to hold back")
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
@@ -31,6 +33,18 @@ var _ = Describe("A paused Memcached", func() {
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "Unknown/Paused", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
 		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
+		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 5"))
+
+		By("naming each change, and the command that resumes")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Image, mc.Spec.Config.Memory = "memcached:1.6.46", ptr.To(resource.MustParse("128Mi"))
+		})
+		o.step(ctx, mc, writeStatus)
+		Expect(message(ctx, mc, "Progressing")).To(Equal("spec.paused holds back: size 3 to 5, image, config.memory. To resume: " +
+			"kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"paused":false}}'`))
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image, mc.Spec.Config.Memory = "", nil })
+		o.step(ctx, mc, writeStatus)
+		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 5"))
 
 		By("leaving a deleted child alone, and still observing")
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
@@ -38,10 +52,11 @@ var _ = Describe("A paused Memcached", func() {
 		o.wait(tellProgress)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
+		Expect(message(ctx, mc, "Progressing")).To(HavePrefix("spec.paused holds back: size 3 to 5, the Service. To resume: "))
 		o.events()
 
 		By("going on")
-		pause(ctx, mc, "false")
+		pause(ctx, mc, false)
 		o.step(ctx, mc, writeService, writeDeployment, writeStatus)
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
@@ -53,7 +68,7 @@ var _ = Describe("A paused Memcached", func() {
 		mc := converged(ctx, o, 1)
 		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.OwnerReferences[0].UID, s.OwnerReferences[0].Name = "another", "another" })
 		o.step(ctx, mc, writeStatus)
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		o.events()
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Paused", "True/Conflict")
@@ -67,7 +82,7 @@ var _ = Describe("A paused Memcached", func() {
 		theirs.GenerateName, theirs.Name = "", mc.Name
 		Expect(user.Create(ctx, theirs)).To(Succeed())
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		for range 3 {
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
@@ -78,7 +93,7 @@ var _ = Describe("A paused Memcached", func() {
 	It("tells what is wrong with its nodes meanwhile", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		o.step(ctx, mc, writeStatus)
 		o.events()
 		pod := newPod(ctx, mc, "moved", corev1.ConditionFalse)
@@ -91,7 +106,7 @@ var _ = Describe("A paused Memcached", func() {
 	It("is deleted without a write", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)
-		pause(ctx, mc, "true")
+		pause(ctx, mc, true)
 		o.step(ctx, mc, writeStatus)
 		Expect(user.Delete(ctx, mc)).To(Succeed())
 		o.step(ctx, mc)
@@ -100,17 +115,15 @@ var _ = Describe("A paused Memcached", func() {
 	It("creates nothing when it is born paused", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
+			mc.Spec.Paused = true
 		})
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "Unknown/Paused", "False/NodesUnavailable", "False/Paused", "False/AsExpected")
 	})
 })
 
-// pause sets the annotation.
-func pause(ctx context.Context, mc *cachev1alpha1.Memcached, value string) {
+// pause sets spec.paused.
+func pause(ctx context.Context, mc *cachev1alpha1.Memcached, paused bool) {
 	GinkgoHelper()
-	change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-		mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: value}
-	})
+	change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = paused })
 }

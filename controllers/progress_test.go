@@ -68,10 +68,8 @@ var _ = Describe("The progress of a change", func() {
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
 
 		By("a pause, and its end")
-		for _, paused := range []string{"true", "false"} {
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
-			})
+		for _, paused := range []bool{true, false} {
+			pause(ctx, mc, paused)
 			o.step(ctx, mc, writeStatus)
 		}
 

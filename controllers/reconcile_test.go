@@ -242,7 +242,8 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc, writeStatus)
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/NewerDefaultsAvailable", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerDefaultsAvailable The operator's defaults are now the image memcached:1.6.46; the next rollout adopts them")))
+		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerDefaultsAvailable The operator's defaults are now the image memcached:1.6.46; the next rollout adopts them. " +
+			"To roll out now: kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`)))
 		o.step(ctx, mc)
 
 		By("scaling, which replaces no pod")
@@ -254,5 +255,29 @@ var _ = Describe("A Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
+	})
+
+	It("is restarted by another restartedAt, adopts the newer default image, and is left alone when the field is removed", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
+		o.step(ctx, mc, writeStatus)
+		for _, year := range []int{2026, 2027} {
+			before := live(ctx, mc, &appsv1.Deployment{}).Spec.Template
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.RestartedAt = ptr.To(metav1.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC))
+			})
+			o.step(ctx, mc, writeDeployment, writeStatus)
+			Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Template).NotTo(Equal(before))
+			Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
+			Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
+			rollOut(ctx, mc)
+			o.step(ctx, mc, writeStatus)
+			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Complete"))
+		}
+
+		before := live(ctx, mc, &appsv1.Deployment{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.RestartedAt = nil })
+		o.step(ctx, mc, writeStatus)
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 })

@@ -96,15 +96,13 @@ var _ = Describe("A write of the Deployment", func() {
 		o.refuse = nil
 
 		By("an image that is held back")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
-		})
+		pause(ctx, mc, true)
 		o.step(ctx, mc, writeStatus)
 		Expect(updated()).To(BeZero())
 		Expect(summary(ctx, mc, "Ready")).To(Equal("Unknown/Paused"))
 
 		By("taking the image back")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Annotations, mc.Spec.Image = nil, "" })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Image = false, "" })
 		o.step(ctx, mc, writeStatus)
 		Expect(updated()).To(Equal(int32(5)))
 

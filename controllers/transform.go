@@ -48,7 +48,7 @@ func shareResources(template *corev1.PodTemplateSpec) {
 }
 
 // transformMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
-// finalizers, owners and managed fields can be as large as a request, and the operator reads only the annotation that pauses.
+// finalizers, owners and managed fields can be as large as a request, and the operator reads none of it.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -59,9 +59,6 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 		Generation:        whole.Generation,
 		CreationTimestamp: whole.CreationTimestamp,
 		DeletionTimestamp: whole.DeletionTimestamp,
-	}
-	if paused := whole.Annotations[cachev1alpha1.PausedAnnotation]; paused == "true" {
-		mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: paused}
 	}
 }
 

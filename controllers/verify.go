@@ -47,7 +47,7 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 // created again: that it is missing may be the work of the garbage collector.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
 	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()
-	if !plan.Pending() || !missing && !r.needsVerification(mc, plan.Changing()) {
+	if len(plan.Pending()) == 0 || !missing && !r.needsVerification(mc, plan.Changing()) {
 		return nil
 	}
 	return r.verifyFresh(ctx, mc)

@@ -125,15 +125,15 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange reacts to a new spec, which may come with a status of our own, to the pause annotation, and to a status that
-// somebody else has written. The latter can wait: one of our own looks the same until its answer has come.
+// memcachedChange reacts to a new spec, which may come with a status of our own, and to a status that somebody else has written.
+// The latter can wait: one of our own looks the same until its answer has come.
 func memcachedChange(_ context.Context, before, after client.Object, own bool) enqueueDelay {
 	old, oldOK := before.(*cachev1alpha1.Memcached)
 	mc, ok := after.(*cachev1alpha1.Memcached)
 	switch {
 	case !ok || !oldOK:
 		return never
-	case old.Generation != mc.Generation || memcached.Paused(old) != memcached.Paused(mc):
+	case old.Generation != mc.Generation:
 		return 0
 	case !own && !equality.Semantic.DeepEqual(old.Status, mc.Status):
 		return debounce

@@ -16,6 +16,7 @@ source_of() {
 	etcd) echo kubernetes go.etcd.io/etcd/server/v3 ;;
 	kube*) echo kubernetes "k8s.io/kubernetes/cmd/$1" ;;
 	kwok) echo kubernetes sigs.k8s.io/kwok/cmd/kwok ;;
+	metrics-server) echo kubernetes sigs.k8s.io/metrics-server/cmd/metrics-server ;;
 	containerd | containerd-shim-runc-v2) echo node "github.com/containerd/containerd/v2/cmd/$1" ;;
 	registry) echo node github.com/distribution/distribution/v3/cmd/registry ;;
 	coredns) echo node ./coredns ;;

@@ -122,6 +122,13 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 301}}`,
 		`spec.gracefulShutdown.preStopDelaySeconds in body should be less than or equal to 300`),
 
+	Entry(nil, `{size: 1, paused: "yes"}`, `spec.paused in body must be of type boolean: "string"`),
+	Entry(nil, `{size: 1, restartedAt: now}`, `spec.restartedAt: Invalid value: "now": spec.restartedAt in body must be of type date-time: "now"`),
+	Entry(nil, `{size: 1, restartedAt: "2026-01-01"}`, `spec.restartedAt in body must be of type date-time: "2026-01-01"`),
+	Entry(nil, `{size: 1, restartedAt: "2026-01-01t00:00:00Z"}`,
+		`spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z`),
+	Entry(nil, `{size: 1, restartedAt: []}`, `spec.restartedAt`),
+
 	Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`,
 		`spec.podDisruptionBudget: Invalid value: spec.podDisruptionBudget must have either maxUnavailable or minAvailable, `,
 		`not both: remove one`),
@@ -204,7 +211,10 @@ var _ = DescribeTable("Resources that cannot work are refused with the field and
 		`spec.resources.limits must hold quantities that are not negative, such as memory: 256Mi or cpu: 500m`),
 	Entry(nil, `resources: {requests: {cpu: ""}}`, `spec.resources.requests.cpu: Invalid value: ""`),
 	Entry(nil, `resources: {requests: {cpu: 1e1.5}}`, `spec.resources.requests must hold quantities that are not negative`),
+	// Only the description can tell the fix: the API server checks types before rules, and in words of its own.
 	Entry(nil, `resources: {requests: {cpu: 1.5}}`, `spec.resources.requests.cpu in body must be of type integer,string: "number"`),
+	Entry(nil, `resources: {limits: {cpu: 0.5}}`, `spec.resources.limits.cpu: Invalid value: "number": `,
+		`spec.resources.limits.cpu in body must be of type integer,string: "number"`),
 )
 
 var _ = DescribeTable("More than anybody needs is refused with the field and the limit",

@@ -12,17 +12,17 @@ import (
 type Affinity struct {
 	// nodeAffinity says which cluster nodes the pods want.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.map(t, (has(t.matchExpressions) ? t.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) + (has(t.matchFields) ? t.matchFields.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, (has(p.preference.matchExpressions) ? p.preference.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) + (has(p.preference.matchFields) ? p.preference.matchFields.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="{{template `nodeAffinity`}} <= 4096",message="spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them: use fewer or shorter ones"
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
 
 	// podAffinity says which pods of the same namespace the pods want to be near.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(t.mismatchLabelKeys) ? t.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, size(bytes(p.podAffinityTerm.topologyKey)) + (has(p.podAffinityTerm.labelSelector) ? (has(p.podAffinityTerm.labelSelector.matchLabels) ? p.podAffinityTerm.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podAffinityTerm.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podAffinityTerm.labelSelector.matchExpressions) ? p.podAffinityTerm.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.podAffinityTerm.matchLabelKeys) ? p.podAffinityTerm.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(p.podAffinityTerm.mismatchLabelKeys) ? p.podAffinityTerm.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.podAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
 
 	// podAntiAffinity says which pods of the same namespace the pods want to be away from.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(has(self.requiredDuringSchedulingIgnoredDuringExecution) ? self.requiredDuringSchedulingIgnoredDuringExecution.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(t.mismatchLabelKeys) ? t.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) + (has(self.preferredDuringSchedulingIgnoredDuringExecution) ? self.preferredDuringSchedulingIgnoredDuringExecution.map(p, size(bytes(p.podAffinityTerm.topologyKey)) + (has(p.podAffinityTerm.labelSelector) ? (has(p.podAffinityTerm.labelSelector.matchLabels) ? p.podAffinityTerm.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podAffinityTerm.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podAffinityTerm.labelSelector.matchExpressions) ? p.podAffinityTerm.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.podAffinityTerm.matchLabelKeys) ? p.podAffinityTerm.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0) + (has(p.podAffinityTerm.mismatchLabelKeys) ? p.podAffinityTerm.mismatchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() : 0) <= 4096",message="spec.scheduling.affinity.podAntiAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAntiAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAntiAffinity *PodAffinity `json:"podAntiAffinity,omitempty"`
 }
 
@@ -32,7 +32,8 @@ type NodeAffinity struct {
 	// +optional
 	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are wishes: the cluster node with the largest sum of weights is taken.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 wishes: the cluster node with the largest sum of weights
+	// is taken.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -41,7 +42,7 @@ type NodeAffinity struct {
 
 // NodeSelector selects cluster nodes.
 type NodeSelector struct {
-	// nodeSelectorTerms: one of them must be met.
+	// nodeSelectorTerms are at most 8 terms, of which one must be met.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -50,24 +51,24 @@ type NodeSelector struct {
 
 // PreferredNodeTerm is a wish.
 type PreferredNodeTerm struct {
-	// weight of the wish, from 1 to 100.
+	// weight is the weight of the wish, from 1 to 100.
 	// +required
 	Weight int32 `json:"weight"`
 
-	// preference is which cluster nodes are wanted.
+	// preference says which cluster nodes are wanted.
 	// +required
 	Preference NodeSelectorTerm `json:"preference"`
 }
 
 // NodeSelectorTerm selects cluster nodes that meet all of its requirements.
 type NodeSelectorTerm struct {
-	// matchExpressions are about the labels of a cluster node.
+	// matchExpressions are at most 8 requirements for the labels of a cluster node.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
 
-	// matchFields are about the fields of a cluster node: its metadata.name.
+	// matchFields are at most 2 requirements for the fields of a cluster node, of which there is metadata.name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
@@ -76,7 +77,7 @@ type NodeSelectorTerm struct {
 
 // NodeSelectorRequirement is what a label or field of a cluster node must be.
 type NodeSelectorRequirement struct {
-	// key of the label, or name of the field.
+	// key is the key of the label, or the name of the field, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
@@ -86,7 +87,7 @@ type NodeSelectorRequirement struct {
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt
 	Operator corev1.NodeSelectorOperator `json:"operator"`
 
-	// values to compare with.
+	// values are at most 32 values to compare with, each in at most 253 characters.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -96,13 +97,14 @@ type NodeSelectorRequirement struct {
 
 // PodAffinity says which pods of the same namespace matter.
 type PodAffinity struct {
-	// requiredDuringSchedulingIgnoredDuringExecution must all be met.
+	// requiredDuringSchedulingIgnoredDuringExecution are at most 8 terms, which must all be met.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are wishes: the cluster node with the largest sum of weights is taken.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 wishes: the cluster node with the largest sum of weights
+	// is taken.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -111,7 +113,7 @@ type PodAffinity struct {
 
 // WeightedPodTerm is a wish.
 type WeightedPodTerm struct {
-	// weight of the wish, from 1 to 100.
+	// weight is the weight of the wish, from 1 to 100.
 	// +required
 	Weight int32 `json:"weight"`
 
@@ -137,7 +139,7 @@ type PodAffinityTerm struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// topologyKey is the label of cluster nodes that says which of them are the same place.
+	// topologyKey is the label of cluster nodes that says which of them are the same place, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
@@ -146,14 +148,16 @@ type PodAffinityTerm struct {
 	// +optional
 	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 
-	// matchLabelKeys are keys of labels whose values are taken of the pod itself, and must be the same.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
+	// itself and must be the same.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=317
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`
 
-	// mismatchLabelKeys are keys of labels whose values are taken of the pod itself, and must be others.
+	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
+	// itself and must differ.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -168,12 +172,12 @@ type NamespaceSelector struct{}
 
 // LabelSelector selects objects that meet all of its requirements.
 type LabelSelector struct {
-	// matchLabels are labels that an object must have.
+	// matchLabels are at most 16 labels that an object must have, with values of at most 63 characters.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are requirements for the labels of an object.
+	// matchExpressions are at most 8 requirements for the labels of an object.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -182,7 +186,7 @@ type LabelSelector struct {
 
 // LabelSelectorRequirement is what a label must be.
 type LabelSelectorRequirement struct {
-	// key of the label.
+	// key is the key of the label, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
@@ -192,7 +196,7 @@ type LabelSelectorRequirement struct {
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
-	// values to compare with.
+	// values are at most 32 values to compare with, each in at most 63 characters.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

@@ -9,25 +9,27 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxUnavailable) && has(self.minAvailable))",message="spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"
 type MemcachedPodDisruptionBudget struct {
-	// enabled says whether there is a PodDisruptionBudget.
+	// enabled says whether there is a PodDisruptionBudget. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// maxUnavailable is how many nodes, or which percentage of size rounded up, may be missing after an eviction.
-	// Default 1, unless minAvailable is given. 0 blocks every drain of a cluster node that runs a memcached node.
+	// maxUnavailable is how many nodes may be missing after an eviction: a number from 0 to 1000, or a percentage of size,
+	// from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no cluster node that runs a
+	// memcached node can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// minAvailable is how many nodes, or which percentage of size rounded up, must remain after an eviction. A value that
-	// reaches size blocks every drain of a cluster node that runs a memcached node.
+	// minAvailable is how many nodes must remain after an eviction: a number from 0 to 1000, or a percentage of size, from
+	// 0% to 100%, rounded up. The default is to use maxUnavailable; only one of the two can be given. With a value that
+	// reaches size, no cluster node that runs a memcached node can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum available",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
@@ -37,23 +39,24 @@ type MemcachedPodDisruptionBudget struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
-	// maxUnavailable is how many nodes, or which percentage of size rounded down, may be missing during a rollout.
-	// Default 1; 0 for a single node or with a maxSurge above 0.
+	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size,
+	// from 0% to 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// maxSurge is how many nodes, or which percentage of size rounded up, may be started above size during a rollout.
-	// Default 0; 1 for a single node or with a maxUnavailable of 0.
+	// maxSurge is how many nodes may be started above size during a rollout: a number from 0 to 1000, or a percentage of
+	// size, from 0% to 100%, rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 1000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum surge",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// minReadySeconds is how long a new node must be ready before the next one is replaced, so that it can fill.
+	// minReadySeconds is how many seconds, from 0 to 3600, a new node must be ready before the next one is replaced, so that
+	// it can fill. The default is 0.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -64,8 +67,8 @@ type MemcachedUpdateStrategy struct {
 
 // MemcachedGracefulShutdown says how a node leaves.
 type MemcachedGracefulShutdown struct {
-	// preStopDelaySeconds is how long a node that leaves goes on serving, so that clients and DNS learn of it first. The
-	// termination grace period is 30 seconds longer.
+	// preStopDelaySeconds is how many seconds, from 0 to 300, a node that leaves goes on serving, so that clients and DNS
+	// learn of it first. The default is 5. The termination grace period is 30 seconds longer.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0

@@ -46,7 +46,7 @@ const (
 	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image or memory
 	// limit, which the next rollout will adopt.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
-	// ReasonPaused says that the pause annotation holds changes back.
+	// ReasonPaused says that spec.paused holds changes back.
 	ReasonPaused = "Paused"
 	// ReasonStuck says that a change cannot go on; the message says why.
 	ReasonStuck = "Stuck"

@@ -5,20 +5,20 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only their port.
-	// Default: true if from is given. The nodes of a new Memcached are not started before it exists; whenever the Memcached is
-	// Degraded, it may lack the latest change.
+	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only their
+	// port. The default is true if from is given, and false otherwise. The nodes of a new Memcached are not started before
+	// it exists; whenever the Memcached is Degraded, it may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// from are the clients that may connect. Default: all pods of the namespace. The kubelet's probes are always allowed by
-	// network plugins, since they come from the cluster node of the pod.
+	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins
+	// always allow the kubelet's probes, since they come from the cluster node of the pod.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(p, (has(p.podSelector) ? (has(p.podSelector.matchLabels) ? p.podSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.podSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.podSelector.matchExpressions) ? p.podSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(p.namespaceSelector) ? (has(p.namespaceSelector.matchLabels) ? p.namespaceSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(p.namespaceSelector.matchLabels[k])) + 16).sum() : 0) + (has(p.namespaceSelector.matchExpressions) ? p.namespaceSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0)).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 }
@@ -27,12 +27,12 @@ type MemcachedNetworkPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 type NetworkPolicyPeer struct {
-	// podSelector selects pods by their labels: those of the namespace, or those of the namespaces of namespaceSelector. {}
-	// selects all.
+	// podSelector selects pods by their labels: those of the namespace, or those of the namespaces of namespaceSelector. An
+	// empty one, {}, selects all.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
-	// namespaceSelector selects namespaces by their labels. {} selects all.
+	// namespaceSelector selects namespaces by their labels. An empty one, {}, selects all.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
 
@@ -43,13 +43,14 @@ type NetworkPolicyPeer struct {
 
 // IPBlock is a range of IP addresses without some ranges within it.
 type IPBlock struct {
-	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32. No bit may be set beyond the length of the prefix.
+	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. No bit may be set beyond the length
+	// of the prefix.
 	// +required
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
 	CIDR string `json:"cidr"`
 
-	// except are smaller ranges within cidr whose addresses may not connect.
+	// except are at most 8 smaller ranges within cidr, each in at most 43 characters, whose addresses may not connect.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

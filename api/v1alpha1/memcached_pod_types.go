@@ -7,11 +7,12 @@ import corev1 "k8s.io/api/core/v1"
 
 // MemcachedResources are the compute resources of each node.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('cpu' in self.limits) || !('cpu' in self.requests) || !isQuantity(string(self.limits['cpu'])) || !isQuantity(string(self.requests['cpu'])) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !isQuantity(string(self.limits['memory'])) || !isQuantity(string(self.requests['memory'])) || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !isQuantity(string(self.limits['ephemeral-storage'])) || !isQuantity(string(self.requests['ephemeral-storage'])) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `cpu`}}",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are the most that a node may use: cpu, memory and ephemeral-storage. A fraction is text: "1.5", or 1500m.
+	// limits are the most that a node may use of at most 3 resources: cpu, memory and ephemeral-storage. A fraction of a CPU
+	// must be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -20,8 +21,9 @@ type MemcachedResources struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are what is reserved for a node: cpu, memory and ephemeral-storage. Default: the limits. A fraction is text:
-	// "1.5", or 1500m. Of limits and requests, CPU is rounded up to thousandths and the others to whole bytes.
+	// requests are what is reserved for a node of at most 3 resources: cpu, memory and ephemeral-storage. The default is the
+	// limits. A fraction of a CPU must be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected. In limits
+	// and requests, CPU is rounded up to thousandths, and the others to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -33,21 +35,23 @@ type MemcachedResources struct {
 
 // Metadata are labels and annotations that are added to an object.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by', 'pod-template-hash']) && !k.startsWith('cache.example.com/'))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
-// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !({{template `reservedLabel`}}))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, {{template `qualifiedName` `a-z0-9`}})",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
-// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, {{template `qualifiedName` `A-Za-z0-9`}})",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="(has(self.labels) ? self.labels.map(k, size(bytes(k)) + size(bytes(self.labels[k]))).sum() : 0) + (has(self.annotations) ? self.annotations.map(k, size(bytes(k)) + size(bytes(self.annotations[k]))).sum() : 0) <= 16384",message="labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some"
 type Metadata struct {
-	// labels to add. Those of the operator cannot be set: app.kubernetes.io/name, app.kubernetes.io/instance,
-	// app.kubernetes.io/managed-by, pod-template-hash and keys that start with cache.example.com/. Those that only describe,
-	// app.kubernetes.io/component (default: cache) and app.kubernetes.io/part-of (default: memcached), can.
+	// labels are added to the object: at most 64, with values of at most 63 characters. Those of the operator cannot be
+	// set: app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash and keys
+	// that start with cache.example.com/. Those that only describe can be set: app.kubernetes.io/component, whose default
+	// is cache, and app.kubernetes.io/part-of, whose default is memcached.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations to add. Those of the operator cannot be set: keys that start with cache.example.com/.
+	// annotations are added to the object: at most 64, with values of at most 8192 characters. Those of the operator, whose
+	// keys start with cache.example.com/, cannot be set.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Annotations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -9,14 +9,15 @@ import corev1 "k8s.io/api/core/v1"
 
 // MemcachedScheduling says where the nodes may run.
 type MemcachedScheduling struct {
-	// nodeSelector selects the cluster nodes by their labels. kubernetes.io/os: linux is added unless that key is given.
+	// nodeSelector selects the cluster nodes by their labels, at most 64. The operator adds kubernetes.io/os: linux unless
+	// that key is given.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k]) + 16).sum() <= 4096",message="spec.scheduling.nodeSelector must have at most 4096 characters, with 16 more for each pair: remove some labels"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Node selector",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations allow cluster nodes with matching taints.
+	// tolerations allow cluster nodes with matching taints. There can be at most 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -28,20 +29,21 @@ type MemcachedScheduling struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Affinity *Affinity `json:"affinity,omitempty"`
 
-	// topologySpreadConstraints spread the pods. Default: a soft spread over hosts and over zones. A constraint without a
-	// labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace. matchLabelKeys
-	// has no default: add pod-template-hash to spread the pods of each rollout among themselves.
+	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over
+	// zones. A constraint without a labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods
+	// of the namespace. matchLabelKeys has no default: add pod-template-hash to spread the pods of each rollout among
+	// themselves.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
 	// +listMapKey=whenUnsatisfiable
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(t, size(bytes(t.topologyKey)) + (has(t.labelSelector) ? (has(t.labelSelector.matchLabels) ? t.labelSelector.matchLabels.map(k, size(bytes(k)) + size(bytes(t.labelSelector.matchLabels[k])) + 16).sum() : 0) + (has(t.labelSelector.matchExpressions) ? t.labelSelector.matchExpressions.map(e, size(bytes(e.key)) + 16 + (has(e.values) ? e.values.map(v, size(bytes(v)) + 16).sum() : 0)).sum() : 0) : 0) + (has(t.matchLabelKeys) ? t.matchLabelKeys.map(k, size(bytes(k)) + 16).sum() : 0)).sum() <= 4096",message="spec.scheduling.topologySpreadConstraints must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +kubebuilder:validation:XValidation:rule="self.map(t, {{template `spreadConstraint` `t`}}).sum() <= 4096",message="spec.scheduling.topologySpreadConstraints must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Topology spread constraints",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
-	// priorityClassName is the PriorityClass of the pods. One whose name starts with system- is refused, unless the operator
-	// runs with --allow-system-priority-classes.
+	// priorityClassName is the name of the PriorityClass of the pods, in at most 253 characters. The default is the
+	// cluster's. A name that starts with system- is rejected, unless the operator runs with --allow-system-priority-classes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
@@ -51,27 +53,27 @@ type MemcachedScheduling struct {
 
 // Toleration allows cluster nodes with a matching taint.
 type Toleration struct {
-	// key of the taint. Empty with the operator Exists: every taint.
+	// key is the key of the taint, in at most 317 characters. The default, with the operator Exists, is every taint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
 
-	// operator is how key and value are compared with those of the taint. Default Equal.
+	// operator is how key and value are compared with those of the taint. The default is Equal.
 	// +optional
 	// +kubebuilder:validation:Enum=Exists;Equal;Lt;Gt
 	Operator corev1.TolerationOperator `json:"operator,omitempty"`
 
-	// value of the taint.
+	// value is the value of the taint, in at most 63 characters. The default is the empty value.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Value string `json:"value,omitempty"`
 
-	// effect of the taint. Empty: every effect.
+	// effect is the effect of the taint. The default is every effect.
 	// +optional
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 
-	// tolerationSeconds is for how long a taint with the effect NoExecute is tolerated. Default: for ever.
+	// tolerationSeconds is how long a taint with the effect NoExecute is tolerated. The default is forever.
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
@@ -82,12 +84,12 @@ type TopologySpreadConstraint struct {
 	// +required
 	MaxSkew int32 `json:"maxSkew"`
 
-	// topologyKey is the label of cluster nodes that says which of them are the same place.
+	// topologyKey is the label of cluster nodes that says which of them are the same place, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
 
-	// whenUnsatisfiable is what happens to a pod otherwise.
+	// whenUnsatisfiable is what happens to a pod that would exceed maxSkew.
 	// +required
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable"`
@@ -96,21 +98,23 @@ type TopologySpreadConstraint struct {
 	// +optional
 	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
-	// minDomains is the least number of places.
+	// minDomains is the least number of places. The default is 1.
 	// +optional
 	MinDomains *int32 `json:"minDomains,omitempty"`
 
-	// nodeAffinityPolicy says whether cluster nodes count that nodeSelector and affinity rule out.
+	// nodeAffinityPolicy says whether cluster nodes count that nodeSelector and affinity rule out. The default is
+	// Honor: they do not count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeAffinityPolicy *corev1.NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty"`
 
-	// nodeTaintsPolicy says whether cluster nodes count whose taints are not tolerated.
+	// nodeTaintsPolicy says whether cluster nodes count whose taints are not tolerated. The default is Ignore: they count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeTaintsPolicy *corev1.NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty"`
 
-	// matchLabelKeys are keys of labels whose values are taken of the pod itself.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
+	// itself.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

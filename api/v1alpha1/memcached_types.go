@@ -9,30 +9,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that users set on a Memcached.
-const (
-	// PausedAnnotation, set to "true", stops every write to the objects that belong to the Memcached. Its status is still
-	// observed, and deletion is not stopped.
-	PausedAnnotation = "cache.example.com/paused"
-)
-
 // MemcachedSpec is the desired state of a Memcached.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.limits) || !('memory' in self.resources.limits) || !isQuantity(string(self.resources.limits['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.limits['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 50.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory, maxConnections or threads'.format([string(self.resources.limits['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 50.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09) + 1])",message="spec.resources.limits.memory is smaller than what memcached needs for spec.config.memory, maxConnections and threads: raise it, or lower one of them"
-// +kubebuilder:validation:XValidation:rule="!has(self.resources) || !has(self.resources.requests) || !('memory' in self.resources.requests) || (has(self.resources.limits) && 'memory' in self.resources.limits) || !isQuantity(string(self.resources.requests['memory'])) || !isQuantity(string(self.config.memory)) || quantity(string(self.resources.requests['memory'])).asApproximateFloat() / 1048576.0 >= quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 50.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but memcached with memory %s and %d connections needs at least %dMi: raise it, or lower spec.config.memory, maxConnections or threads'.format([string(self.resources.requests['memory']), string(self.config.memory), self.config.maxConnections, int(quantity(string(self.config.memory)).asApproximateFloat() / 1048576.0 * 1.0833 + 50.0 + double(self.config.maxConnections) * 17.0 / 1024.0 + (has(self.config.threads) ? double(self.config.threads) : has(self.resources.limits) && 'cpu' in self.resources.limits ? 1.0 : 4.0) * 7.09) + 1])",message="spec.resources.requests.memory is smaller than what memcached needs for spec.config.memory, maxConnections and threads: raise it, or lower one of them"
+// +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
+// +kubebuilder:validation:XValidation:rule="{{template `memoryRequestSuffices`}}",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but %s'.format([string(self.resources.requests['memory']), {{template `memoryNeed`}}])",message="spec.resources.requests.memory is less than memcached needs: raise it"
 type MemcachedSpec struct {
-	// size is the number of memcached nodes. Servers do not know each other: clients spread the keys over the nodes, so a
-	// change of size remaps keys (with consistent hashing about one in size). 0 runs no node and keeps the Service and the
-	// PodDisruptionBudget. kubectl scale changes this field.
+	// size is the number of memcached nodes, from 0 to 1000. Servers do not know each other: clients spread the keys over
+	// the nodes, so a change of size remaps keys (with consistent hashing, about one in size). With 0, no node runs, but the
+	// Service and the PodDisruptionBudget remain. kubectl scale changes this field.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size int32 `json:"size"`
 
-	// image is the memcached image (1.6.45 or newer). It needs memcached on its PATH and must run as any user. Without it
-	// the default image of the operator is used; a newer default that comes with an upgrade of the operator is adopted by the
-	// next rollout that a change of this resource causes, never by the upgrade itself.
+	// image is the memcached image (1.6.45 or newer), in at most 512 characters. It needs memcached on its PATH and must run
+	// as any user. The default is the image that the operator was installed with. When an upgrade of the operator brings a
+	// newer default, the next rollout that a change of this resource causes adopts it; the upgrade itself never does.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -41,14 +34,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// imagePullPolicy says when the image is pulled.
+	// imagePullPolicy says when the image is pulled. The default is IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets name Secrets of the same namespace that hold the credentials of the image's registry.
+	// imagePullSecrets name the Secrets, at most 16 of the same namespace, that hold the credentials of the image's
+	// registry.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -56,16 +50,16 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of memcached itself. A change restarts the nodes one after the other.
+	// config is the configuration of memcached itself. A change replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each node. Without a memory limit it is computed from config (item memory, hash
-	// table, connections, threads) so that memcached is not killed for using what it was given; the request equals the limit,
-	// since a killed or evicted node loses its share of the cache. If only a memory request is given it is also the limit.
-	// CPU has no default.
+	// resources are the compute resources of each node. The default memory limit is computed from config (item memory, hash
+	// table, connections, threads), so that memcached is not killed for using what it was given. The memory request equals
+	// the limit, since a killed or evicted node loses its share of the cache. If only a memory request is given, it is also
+	// the limit. CPU has no default.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -75,7 +69,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change of it restarts the nodes one after the other.
+	// podMetadata is added to the pods. A change replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -108,11 +102,27 @@ type MemcachedSpec struct {
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
+
+	// paused says whether changes are held back. The default is false. While it is true, the operator changes no object of this
+	// Memcached. The status stays current and names the changes that are held back. Deletion is not held back.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Paused bool `json:"paused,omitempty"`
+
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Setting it to another time replaces the nodes, as updateStrategy says,
+	// and adopts newer defaults of the operator (image, memory limit). The default is no restart. Removing it replaces no node.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
 // ImagePullSecret names a Secret in the namespace of the Memcached.
 type ImagePullSecret struct {
-	// name of the Secret.
+	// name is the name of the Secret, in at most 253 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
@@ -123,11 +133,11 @@ type ImagePullSecret struct {
 // MemcachedConfig is the configuration of memcached. Raw arguments cannot be given: each option that is safe to change
 // has a typed field.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.maxItemSize) || !has(self.memory) || !isQuantity(string(self.maxItemSize)) || !isQuantity(string(self.memory)) || quantity(string(self.maxItemSize)).asApproximateFloat() * 2.0 <= quantity(string(self.memory)).asApproximateFloat()",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower maxItemSize or raise memory"
+// +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {
-	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The memory limit of the
-	// container is larger: see resources. Sizes just below a doubling of the hash table (72Mi, 144Mi, 288Mi, 576Mi, 1152Mi and
-	// so on) waste least.
+	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The default is 64Mi.
+	// The memory limit of the container is larger, see resources. Sizes just below a doubling of the hash table waste
+	// least: 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi and so on.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
@@ -135,9 +145,10 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// maxConnections is the number of connections that clients can have open to each node at once. What memcached needs for
-	// itself is added to its -c option; as it does not start with too few, at least 23 can always connect. A client beyond the
-	// limit is told so and disconnected. Each takes 17 KiB of the memory limit.
+	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The
+	// default is 1024. What memcached needs for itself is added to its option -c. Since memcached does not start with too
+	// few, at least 23 can always connect. A client beyond the limit gets an error and is disconnected. Each connection
+	// takes 17 KiB of the memory limit.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -145,15 +156,16 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum of connections",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// threads is the number of worker threads (memcached -t). Default: the CPU limit rounded up, or 4 without a CPU limit. Each
-	// takes 7.1 MiB of the memory limit, so that it can answer a get of 5,000 keys.
+	// threads is the number of worker threads (memcached -t), from 1 to 64. The default is the CPU limit rounded up, or 4
+	// without a CPU limit. Each thread takes 7.1 MiB of the memory limit, so that it can answer a get of 5,000 keys.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Worker threads",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Threads int32 `json:"threads,omitempty"`
 
-	// maxItemSize is the size of the largest item (memcached -I): a multiple of 512Ki, at most half of memory and at most 1Gi.
+	// maxItemSize is the size of the largest item (memcached -I), from 512Ki to 1Gi in multiples of 512Ki, and at most half
+	// of memory. The default is 1Mi.
 	// +optional
 	// +kubebuilder:default="1Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('512Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 524288 == 0",message="spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
@@ -161,7 +173,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum size of an item",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
 
-	// idleTimeout closes connections that were idle for so long, in whole seconds from 1s to 720h, such as 10m. Off by default.
+	// idleTimeout is how long a connection may be idle before memcached closes it, from 1s to 720h in whole seconds, such as
+	// 10m or 1h30m, in at most 16 characters. The default is to keep idle connections open.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -169,8 +182,9 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
-	// verbosity 1 logs errors and warnings (memcached -v). Higher levels would write keys to the log and are not offered; a
-	// client can still ask for one with memcached's command verbosity.
+	// verbosity is how much memcached logs: 0 is nothing, 1 is errors and warnings (memcached -v). The default is 0. Higher
+	// levels would write keys to the log and are not offered, but a client can still ask for one with memcached's command
+	// verbosity.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -178,13 +192,13 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Verbosity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Verbosity int32 `json:"verbosity,omitempty"`
 
-	// flushAll says whether clients may empty a node with flush_all.
+	// flushAll says whether clients may empty a node with flush_all. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow flush_all",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	FlushAll *bool `json:"flushAll,omitempty"`
 
-	// dump says whether clients may list the keys of a node (stats cachedump, lru_crawler metadump).
+	// dump says whether clients may list the keys of a node (stats cachedump, lru_crawler metadump). The default is false.
 	// +optional
 	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow listing of keys",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
@@ -195,7 +209,7 @@ type MemcachedConfig struct {
 type MemcachedService struct {
 	Metadata `json:",inline"`
 
-	// ipFamilyPolicy is the IP family policy of the Service. Default: the cluster's.
+	// ipFamilyPolicy is the IP family policy of the Service. The default is the cluster's.
 	// +optional
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="IP family policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:select:SingleStack","urn:alm:descriptor:com.tectonic.ui:select:PreferDualStack","urn:alm:descriptor:com.tectonic.ui:select:RequireDualStack","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -245,8 +259,8 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// conditions: Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (the
-	// operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
+	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing
+	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
 	// says what). All four are present once the operator has seen the Memcached.
 	// +optional
 	// +listType=map
@@ -265,11 +279,14 @@ type MemcachedStatus struct {
 // +kubebuilder:resource:shortName=memc
 // +kubebuilder:metadata:annotations="helm.sh/resource-policy=keep"
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Updated",type=integer,priority=1,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
-// +kubebuilder:printcolumn:name="Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
+// +kubebuilder:printcolumn:name="Item-Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
+// +kubebuilder:printcolumn:name="Generation",type=integer,priority=1,JSONPath=`.metadata.generation`
+// +kubebuilder:printcolumn:name="Observed",type=integer,priority=1,JSONPath=`.status.observedGeneration`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}
 type Memcached struct {

@@ -37,7 +37,7 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {app.kubernetes.io/managed-by: a}`, `labels: Invalid value: `, reservedLabels),
 	Entry(nil, `labels: {pod-template-hash: a}`, `labels: Invalid value: `, reservedLabels),
 	Entry(nil, `labels: {cache.example.com/a: a}`, `labels: Invalid value: `, reservedLabels),
-	Entry(nil, `annotations: {cache.example.com/paused: "true"}`, `annotations: Invalid value: `, reservedAnnotations),
+	Entry(nil, `annotations: {cache.example.com/a: a}`, `annotations: Invalid value: `, reservedAnnotations),
 	Entry(nil, `labels: {team: -a}`, `labels[team]: Invalid value: "-a": `, labelValueRule),
 	Entry(nil, `labels: {team: a b}`, `labels[team]: Invalid value: "a b": `, labelValueRule),
 	Entry(nil, `labels: {team: "فريق"}`, `labels[team]: Invalid value: "فريق": `, labelValueRule),

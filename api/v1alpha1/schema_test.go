@@ -7,6 +7,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +16,8 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // kubernetesTypes are the fields whose types, and so whose texts, are those of Kubernetes.
@@ -75,6 +79,43 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	check("metadata.name", crdSchema().XValidations)
 	for _, place := range slices.Concat(places("spec"), places("status")) {
 		check(strings.ReplaceAll(place.path, "[0]", "[]"), place.schema.XValidations)
+	}
+}
+
+// A marker is one line of source: what is longer, or is needed twice, is a template.
+func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found only %d files: %v", len(files), err)
+	}
+	var sources strings.Builder
+	for _, file := range append(files, "rules.tmpl") {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(text)
+		for number, line := range strings.Split(string(text), "\n") {
+			isImage := strings.Contains(line, "spec.image must be an image reference")
+			if len(strings.TrimSpace(line)) > 400 && !isImage {
+				t.Errorf("%s:%d has %d characters", file, number+1, len(line))
+			}
+		}
+	}
+	for name, part := range map[string]string{"the sizing formula": "1.0833", "the rule for numbers and percentages": "(100|[1-9]?[0-9])%"} {
+		if count := strings.Count(sources.String(), part); count != 1 {
+			t.Errorf("%s stands %d times", name, count)
+		}
+	}
+}
+
+func TestNoTemplateIsLeft(t *testing.T) {
+	text := repository.Read(t, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")
+	if strings.Contains(text, "{{") {
+		t.Error("hack/crd did not expand the CustomResourceDefinition: run make manifests")
 	}
 }
 

@@ -78,6 +78,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),
+		Entry(nil, `{size: 1, resources: {limits: {cpu: "0.5"}, requests: {cpu: ".5"}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {}, requests: {}}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 1000}}`),
@@ -95,6 +96,8 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, podMetadata: {labels: {empty: "", Team_1.x: "A_b.c-1", example.com/team: a}}}`),
 		Entry(nil, `{size: 1, podMetadata: {annotations: {empty: "", example.com/text: "🚀 and a\nline"}}}`),
 		Entry(nil, `{size: 1, service: {labels: {team: a}, annotations: {Example.com/lb: internal}}}`),
+		Entry(nil, `{size: 1, paused: true, restartedAt: "2026-01-01T00:00:00Z"}`),
+		Entry(nil, `{size: 1, paused: false, restartedAt: "2026-01-01T00:00:00.5+01:00"}`),
 	)
 
 	DescribeTable("may be named as a Service may be", func(ctx SpecContext, name string) {
@@ -166,36 +169,6 @@ var _ = Describe("The subresources of a Memcached", func() {
 })
 
 var _ = Describe("kubectl get", func() {
-	It("shows what matters, and with -o wide more", func(ctx SpecContext) {
-		mc := create(ctx, "shown", cachev1alpha1.MemcachedSpec{Size: 3})
-		mc.Status.Image = "memcached:1.6.45"
-		for _, condition := range []metav1.Condition{
-			{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonScaling},
-			{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonMinimumNodesReady},
-		} {
-			meta.SetStatusCondition(&mc.Status.Conditions, condition)
-		}
-		Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
-
-		text, err := raw.Get().Namespace(mc.Namespace).Resource("memcacheds").Name(mc.Name).
-			SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
-		Expect(err).NotTo(HaveOccurred())
-		table := metav1.Table{}
-		Expect(json.Unmarshal(text, &table)).To(Succeed())
-
-		columns := map[int32][]string{}
-		for _, column := range table.ColumnDefinitions {
-			columns[column.Priority] = append(columns[column.Priority], column.Name)
-		}
-		Expect(columns).To(Equal(map[int32][]string{
-			0: {"Name", "Size", "Ready", "Available", "Age"},
-			1: {"Image", "Memory"},
-		}))
-		Expect(table.Rows).To(HaveLen(1))
-		Expect(table.Rows[0].Cells).To(HaveExactElements(
-			"shown", float64(3), "False", "True", MatchRegexp(`^\d+s$`), "memcached:1.6.45", "64Mi"))
-	})
-
 	It("knows the short name memc", func(ctx SpecContext) {
 		mapping, err := k8s.RESTMapper().RESTMapping(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind())
 		Expect(err).NotTo(HaveOccurred())

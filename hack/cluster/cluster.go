@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -105,12 +106,16 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	if pid == 0 {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
-	args := []string{"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--", "env", "--chdir=" + c.root}
+	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before it, so it ignores Ctrl-C as
+	// this process does; env restores the default for the command.
+	signal.Ignore(os.Interrupt)
+	args := []string{"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
+		"env", "--default-signal=INT", "--chdir=" + c.root}
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()
-	// The terminal sends Ctrl-C to the command as well, which decides how to end.
-	cmd.Cancel = func() error { return nil }
+	// The command also decides how to end when this process is terminated.
+	cmd.Cancel = func() error { return os.ErrProcessDone }
 	return cmd.Run()
 }
 

@@ -47,7 +47,8 @@ else
 test-e2e: CLUSTER = e2e
 test-e2e: $(KUSTOMIZE) bin/e2e.test
 	@$(MAKE) --no-print-directory cluster-up CLUSTER=$(CLUSTER)
-	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; image=$$(cat bin/images/operator); set -x; \
+	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; hack/binaries.sh metrics-server; hack/cluster/autoscaling.sh build; \
+	image=$$(cat bin/images/operator); set -x; \
 	bin/cluster --name $(CLUSTER) exec env --chdir test/e2e IMG="$$image" E2E_UPGRADED_IMG="$$image-upgraded" \
 		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" ../../$(e2e) $(E2E_FLAGS)
 endif

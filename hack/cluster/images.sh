@@ -15,9 +15,11 @@ if [[ $1 == build ]]; then
 fi
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
+# The operator says which version it is: the one in preparation, as in every other build of the checkout.
+version=$(sed -n 's/^VERSION ?= //p' Makefile)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
 sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)
-operator_image=example.com/memcached-operator:${sources%%-*}
+operator_image=example.com/memcached-operator:v${version}-${sources%%-*}
 upgraded_image=${operator_image}-upgraded
 
 # Prints the images to push.
@@ -128,8 +130,8 @@ build_operators() {
 		COPY passwd /etc/passwd
 		USER 65532
 	END
-	build_operator "${operator_image}" "${sources}" . 0.0.1
-	build_operator "${upgraded_image}" "${sources}" . 0.0.2
+	build_operator "${operator_image}" "${sources}" . "${version}"
+	build_operator "${upgraded_image}" "${sources}" . "${version}-upgraded"
 	echo "${operator_image}" >"${images}/operator"
 }
 

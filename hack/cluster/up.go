@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -91,10 +93,12 @@ func (c *cluster) printUse() {
 	if c.name != "local" {
 		option = " CLUSTER=" + c.name
 	}
-	fmt.Fprintf(c.out, `  Run commands in it:   make cluster-exec%[1]s CMD="kubectl get pods -A"
+	image, _ := os.ReadFile(filepath.Join(c.root, "bin", "images", "operator")) // make cluster-up has written it
+	fmt.Fprintf(c.out, `  Deploy to it:         make cluster-exec%[1]s CMD="make deploy IMG=%[4]s"
+  Run commands in it:   make cluster-exec%[1]s CMD="kubectl get pods -A"
   Open a shell in it:   make cluster-exec%[1]s CMD=bash
   Its KUBECONFIG works in there only: %[2]s
   Logs of components:   %[3]s/*.log
   End it:               make cluster-down%[1]s
-`, option, c.kubeconfig(), c.dir)
+`, option, c.kubeconfig(), c.dir, strings.TrimSpace(string(image)))
 }

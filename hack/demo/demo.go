@@ -101,7 +101,12 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	for _, kind := range ownedKinds() {
 		kinds = append(kinds, kind.list)
 	}
-	return await.Until(ctx, d.k8s, check, kinds, client.InNamespace(namespace))
+	defer d.out.await("")
+	return await.Until(ctx, d.k8s, func(ctx context.Context) (string, error) {
+		missing, err := check(ctx)
+		d.out.await(missing)
+		return missing, err
+	}, kinds, client.InNamespace(namespace))
 }
 
 // outcome is the step that reports what has come true.

@@ -9,20 +9,50 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 make=("${MAKE:-make}" --no-print-directory)
 export CLUSTER=demo
+up=""
+
+# Ctrl-C is how a user ends the demo, and no failure. With DEMO_EXIT=1, nobody is there to press it.
+interrupted=130
+finish() {
+	local status=$?
+	trap - EXIT
+	if [[ -n "${up}" ]]; then
+		bin/cluster --name "${CLUSTER}" down || status=1
+	fi
+	if [[ ${status} -eq ${interrupted} && "${DEMO_EXIT:-}" != 1 ]]; then
+		status=0
+	fi
+	if [[ ${status} -eq 0 ]]; then
+		cat <<-'NEXT'
+
+			Everything of the demo is stopped and removed. Next:
+			  make cluster-up        starts a cluster to keep (Linux, as root), and prints how to deploy to it
+			  make deploy IMG=...    installs the operator on your own cluster: see README.md
+		NEXT
+	fi
+	exit "${status}"
+}
+trap finish EXIT
+trap 'exit ${interrupted}' INT
+# On a terminal, each command below is in a process group of its own. Ctrl-C reaches only that group, and so neither this script
+# nor make, which would fail.
+if [[ -t 0 && -t 1 ]]; then
+	set -o monitor
+fi
 
 if [[ "${DEMO_NODES:-}" != simulated ]] && reason=$(hack/cluster/packages.sh check 2>&1); then
 	echo "The demo runs on a real node. (DEMO_NODES=simulated make demo needs no root.)"
 	"${make[@]}" cluster-up
+	up=yes
 	"${make[@]}" --silent kustomize
-	trap 'bin/cluster --name "${CLUSTER}" down' EXIT
+	echo "Building the demo."
 	go build -o bin/demo ./hack/demo
-	# The demo handles Ctrl-C.
-	trap : INT
 	bin/cluster --name "${CLUSTER}" exec bin/demo --deploy "$(cat bin/images/operator)" --cluster "${CLUSTER}"
 else
 	echo "The demo runs on simulated nodes. ${reason:-}"
 	hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kwok
 	"${make[@]}" build
+	echo "Building the demo."
 	go build -o bin/demo ./hack/demo
 	bin/demo
 fi

@@ -6,7 +6,8 @@
 // cluster that it starts itself, or, with --deploy IMAGE, on the cluster of KUBECONFIG, to which it deploys the operator with
 // that image.
 //
-// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and reports why.
+// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and reports why. On a terminal, it leaves
+// time to read.
 package main
 
 import (
@@ -25,8 +26,12 @@ const (
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// interrupted is the exit status after Ctrl-C.
-const interrupted = 130
+// Exit statuses. Ctrl-C is how a user ends the demo, but with DEMO_EXIT=1 it keeps the story from its end.
+const (
+	succeeded   = 0
+	failed      = 1
+	interrupted = 130
+)
 
 func main() { os.Exit(status()) }
 
@@ -36,43 +41,60 @@ func status() int {
 	defer stop()
 	// If nobody reads the output any more, the demo must still clean up.
 	signal.Ignore(syscall.SIGPIPE)
-	d := &demo{out: newNarrator(os.Stdout), stage: &simulatedStage{}}
+	exit := os.Getenv("DEMO_EXIT") == "1"
+	d := &demo{out: newNarrator(ctx, os.Stdout, exit, os.Getenv), stage: &simulatedStage{}}
 	image := flag.String("deploy", "", "the operator's image; without it a simulated cluster is started")
 	cluster := flag.String("cluster", "", "the name of the local cluster, for what users are told to type")
 	flag.Parse()
 	if *image != "" {
 		d.stage = &realStage{image: *image, cluster: *cluster}
 	}
-	err := run(ctx, d, os.Getenv("DEMO_EXIT") == "1")
+	err := run(ctx, d, exit)
+	return d.end(err, d.stage.stop(), ctx.Err() != nil, exit)
+}
+
+// end reports how the demo ended and returns the exit status.
+func (d *demo) end(err, stopErr error, canceled, exit bool) int {
 	switch {
+	case stopErr != nil:
+		d.out.title("The demo could not remove everything: " + errors.Join(stopErr, err).Error())
+		return failed
 	case err == nil:
-		return 0
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "Interrupted: everything is stopped and removed.")
+		return succeeded
+	case !canceled || !errors.Is(err, context.Canceled):
+		d.out.title("The demo failed: " + err.Error())
+		return failed
+	case exit:
+		d.out.title("Interrupted before the end of the story.")
 		return interrupted
 	default:
-		fmt.Fprintln(os.Stderr, "The demo failed:", err)
-		return 1
+		return succeeded
 	}
 }
 
-// run tells the story and stops everything that it has started.
-func run(ctx context.Context, d *demo, exit bool) (err error) {
-	defer func() { err = errors.Join(err, d.stage.stop()) }()
-
+// run tells the story, and leaves the cluster to the user unless the demo exits with it.
+func run(ctx context.Context, d *demo, exit bool) error {
 	d.out.title("The Memcached operator on " + d.stage.name() + ". All of it runs on this machine and is gone in the end.")
+	if err := tellStory(ctx, d); err != nil || exit {
+		return err
+	}
+	return d.stage.stay(ctx, d)
+}
+
+func tellStory(ctx context.Context, d *demo) error {
+	telling, told := context.WithCancel(ctx)
+	defer told()
+	go d.out.breakSilence(telling)
 	chapters := story(d.stage)
 	for i, chapter := range chapters {
 		d.out.chapter(i+1, len(chapters), chapter.title)
 		if err := chapter.tell(ctx, d); err != nil {
-			if ctx.Err() == nil {
-				d.report(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err() // whatever Ctrl-C has ended
 			}
+			d.report(ctx)
 			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
 		}
 	}
-	if exit {
-		return nil
-	}
-	return d.stage.stay(ctx, d)
+	return nil
 }

@@ -4,12 +4,16 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // indent separates text from the time in front of each chapter.
@@ -22,30 +26,47 @@ const (
 	plain = "\x1b[0m"
 )
 
+// Readers get this time for a piece of text, plus the time for each of its lines.
+const (
+	timeToRead     = 700 * time.Millisecond
+	timeToReadLine = 150 * time.Millisecond
+)
+
+// longestSilence is how long the narrator says nothing while a step takes its time.
+const longestSilence = 3 * time.Second
+
 // narrator writes the story.
 type narrator struct {
 	out     io.Writer
 	started time.Time
-	styled  bool
+	// styled adds bold and faint text. paced waits until readers have read one piece of text before the next one.
+	styled, paced bool
+	// interrupted ends all pauses.
+	interrupted <-chan struct{}
+
+	mu sync.Mutex
+	// readAt is when readers have read what is written.
+	readAt time.Time
+	// awaited is what the current step waits for.
+	awaited string
 }
 
-// newNarrator styles the text only on a terminal.
-func newNarrator(out *os.File) *narrator {
-	info, err := out.Stat()
-	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
-	return &narrator{out: out, started: time.Now(), styled: terminal}
+// newNarrator styles the text and paces it only on a terminal. Nobody reads along if the demo ends with the story, or in CI.
+func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
+	terminal := term.IsTerminal(int(out.Fd()))
+	return &narrator{
+		out: out, started: time.Now(), interrupted: ctx.Done(),
+		styled: terminal && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
+		paced:  terminal && !exit && getenv("CI") == "",
+	}
 }
 
 // title opens the story or its last part.
-func (n *narrator) title(text string) {
-	n.line("")
-	n.line(n.style(bold, text))
-}
+func (n *narrator) title(text string) { n.write("", n.style(bold, text)) }
 
 // chapter announces a step with the time since the start.
 func (n *narrator) chapter(number, of int, title string) {
-	n.line("")
-	n.line(n.elapsed() + n.style(bold, fmt.Sprintf("%d/%d %s", number, of, title)))
+	n.write("", n.elapsed()+n.style(bold, fmt.Sprintf("%d/%d %s", number, of, title)))
 }
 
 // command shows what a user would type.
@@ -53,17 +74,51 @@ func (n *narrator) command(command string) { n.block(n.style(bold, "$ "+command)
 
 // outcome reports what has come true, with the time since the start.
 func (n *narrator) outcome(format string, args ...any) {
-	n.line(strings.TrimRight(n.elapsed()+fmt.Sprintf(format, args...), " "))
+	n.write(strings.TrimRight(n.elapsed()+fmt.Sprintf(format, args...), " "))
 }
 
 // block writes text of one or more lines, indented.
 func (n *narrator) block(text string) {
-	scanner := bufio.NewScanner(strings.NewReader(text))
-	for scanner.Scan() {
-		n.line(strings.TrimRight(indent+scanner.Text(), " "))
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.TrimRight(indent+strings.TrimSuffix(line, "\n"), " "))
+	}
+	n.write(lines...)
+}
+
+// Write writes the lines of a command's output, one call for each line or several, indented.
+func (n *narrator) Write(output []byte) (int, error) {
+	n.block(string(output))
+	return len(output), nil
+}
+
+// await sets what the current step waits for, which readers learn if it takes its time.
+func (n *narrator) await(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.awaited = what
+}
+
+// breakSilence reports what the current step waits for whenever nothing was written for a while, until the context ends.
+func (n *narrator) breakSilence(ctx context.Context) {
+	for {
+		n.mu.Lock()
+		silent := n.readAt
+		n.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(silent.Add(longestSilence))):
+		}
+		n.mu.Lock()
+		if ctx.Err() == nil && n.readAt.Equal(silent) {
+			n.print(n.elapsed() + n.style(faint, "still waiting: "+cmp.Or(n.awaited, "this takes a few seconds")))
+		}
+		n.mu.Unlock()
 	}
 }
 
+// elapsed is the time since the start.
 func (n *narrator) elapsed() string {
 	return n.style(faint, fmt.Sprintf("%7.1fs", time.Since(n.started).Seconds())) + "  "
 }
@@ -75,5 +130,26 @@ func (n *narrator) style(sequence, text string) string {
 	return sequence + text + plain
 }
 
-// line ignores errors: the story goes on even if nobody reads it.
-func (n *narrator) line(text string) { _, _ = fmt.Fprintln(n.out, text) }
+// write writes a piece of text when readers have read the previous one.
+func (n *narrator) write(lines ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.paced {
+		select {
+		case <-n.interrupted:
+		case <-time.After(time.Until(n.readAt)):
+		}
+	}
+	n.print(lines...)
+}
+
+// print ignores errors: the story goes on even if nobody reads it.
+func (n *narrator) print(lines ...string) {
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(n.out, line)
+	}
+	n.readAt = time.Now()
+	if n.paced {
+		n.readAt = n.readAt.Add(timeToRead + time.Duration(len(lines))*timeToReadLine)
+	}
+}

@@ -49,13 +49,10 @@ func (*realStage) connect(ctx context.Context, d *demo) error {
 
 func (s *realStage) deploy(ctx context.Context, d *demo) error {
 	d.out.command("make deploy IMG=" + s.image)
-	if _, err := command(ctx, "make", "deploy", "IMG="+s.image); err != nil {
-		return err
-	}
-	_, err := command(ctx, "kubectl", "rollout", "status", "--namespace", operator.Namespace, operatorDeployment,
-		"--timeout", stepDeadline.String())
-	if err != nil {
-		return err
+	make := exec.CommandContext(ctx, "make", "--no-print-directory", "deploy", "IMG="+s.image)
+	make.Stdout, make.Stderr = d.out, d.out
+	if err := make.Run(); err != nil {
+		return fmt.Errorf("make deploy: %w", err)
 	}
 	d.out.outcome("The operator is ready: the CRD, its permissions and a pod.")
 	return d.show(ctx, "kubectl get pods --namespace "+operator.Namespace,
@@ -79,7 +76,6 @@ func (s *realStage) stay(ctx context.Context, d *demo) error {
 	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:` + suggestions + `
 kubectl logs --namespace ` + operator.Namespace + " " + operatorDeployment)
 	<-ctx.Done()
-	d.out.title("Stopping and removing everything.")
 	return nil
 }
 

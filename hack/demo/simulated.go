@@ -110,11 +110,11 @@ func (s *simulatedStage) stay(ctx context.Context, d *demo) error {
 	}
 	d.out.title(whatNext)
 	d.out.block("export KUBECONFIG=" + kubeconfig + suggestions)
-	d.out.line("")
-	d.out.line("make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are")
-	d.out.line("only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:")
-	d.out.block(fmt.Sprintf("kill %d", s.operator.Pid()))
-	d.out.line("Its log is " + operator.LogFile(s.cluster, operatorUser))
+	d.out.write("",
+		"make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are",
+		"only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:",
+		indent+fmt.Sprintf("kill %d", s.operator.Pid()),
+		"Its log is "+operator.LogFile(s.cluster, operatorUser))
 	return s.waitForInterrupt(ctx, d)
 }
 
@@ -123,7 +123,6 @@ func (s *simulatedStage) waitForInterrupt(ctx context.Context, d *demo) error {
 	for {
 		select {
 		case <-ctx.Done():
-			d.out.title("Stopping and removing everything.")
 			return nil
 		case err := <-s.cluster.Failed():
 			return err

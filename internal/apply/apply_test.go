@@ -228,7 +228,7 @@ var _ = Describe("Apply", func() {
 				Expect(plan.Err()).NotTo(HaveOccurred())
 				Expect(requests.Writes()).To(BeEmpty())
 				Expect(requests.Gets()).To(BeEmpty())
-				return plan.Pending()
+				return len(plan.Pending()) > 0
 			}
 			Expect(pending(objects(service(owner)), nil)).To(BeTrue(), "a creation")
 			result := applied(ctx, objects(service(owner), budget(owner)), nil, "patch services", "patch poddisruptionbudgets")

@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,14 +78,18 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// Pending reports whether the plan is to write anything.
-func (p Plan) Pending() bool {
+// Pending returns the kinds of the objects that the plan is to create, change or delete, one for each.
+func (p Plan) Pending() []string {
+	var kinds []string
 	for _, s := range p.steps {
 		if s.pending() {
-			return true
+			kinds = append(kinds, s.desired.GetObjectKind().GroupVersionKind().Kind)
 		}
 	}
-	return len(p.undesired) > 0
+	for _, object := range p.undesired {
+		kinds = append(kinds, reflect.Indirect(reflect.ValueOf(object)).Type().Name())
+	}
+	return kinds
 }
 
 // Changing reports whether the plan is to change or delete what exists.

@@ -171,3 +171,8 @@ func templateMaps(template *corev1.PodTemplateSpec) []*map[string]string {
 	}
 	return maps
 }
+
+// IsWorkload reports whether objects of a kind run the nodes.
+func IsWorkload(kind string) bool {
+	return slices.ContainsFunc(Children, func(child Child) bool { return child.Workload && child.Kind.Kind == kind })
+}

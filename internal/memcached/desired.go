@@ -19,6 +19,9 @@ type Desired struct {
 	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
 	// them. Empty if there are none.
 	StaleDefaults string
+	// Changes are how the workload differs from the live one, as fields of the Memcached and with the sizes, as far as that can be
+	// told. Only a paused Memcached has them.
+	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 }

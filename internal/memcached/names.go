@@ -33,8 +33,3 @@ func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 		ManagedByLabel: ManagedBy,
 	}
 }
-
-// Paused reports whether the user holds changes back.
-func Paused(mc *cachev1alpha1.Memcached) bool {
-	return mc.Annotations[cachev1alpha1.PausedAnnotation] == "true"
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -21,6 +22,9 @@ type Workload struct {
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
+	// MaxSurge, MaxUnavailable and MinReadySeconds are how it replaces them.
+	MaxSurge, MaxUnavailable intstr.IntOrString
+	MinReadySeconds          int32
 
 	// ObservedGeneration is the generation that its controller has seen, 0 if it has seen none.
 	ObservedGeneration int64

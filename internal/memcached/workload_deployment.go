@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -33,12 +34,17 @@ func deploymentWorkload(object client.Object) *Workload {
 		Size:               ptr.Deref(deployment.Spec.Replicas, 1),
 		Selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
 		Template:           &deployment.Spec.Template,
+		MinReadySeconds:    deployment.Spec.MinReadySeconds,
 		ObservedGeneration: status.ObservedGeneration,
 		Replicas:           status.Replicas,
 		Updated:            status.UpdatedReplicas,
 		Ready:              status.ReadyReplicas,
 		First:              deployment.Annotations[revisionAnnotation] == "1",
 		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
+	}
+	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
+		w.MaxSurge = ptr.Deref(rolling.MaxSurge, intstr.IntOrString{})
+		w.MaxUnavailable = ptr.Deref(rolling.MaxUnavailable, intstr.IntOrString{})
 	}
 	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
 		w.Refused = cmp.Or(failure.Message, failure.Reason)

@@ -113,10 +113,10 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) string {
 	return Must(c.TryKubectl(ctx, args...))
 }
 
-// Make runs a target of the Makefile as a user does.
-func (c *Cluster) Make(ctx context.Context, args ...string) {
+// Make runs a target of the Makefile as a user does and returns its output.
+func (c *Cluster) Make(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	c.Run(ctx, "make", append([]string{"--no-print-directory"}, args...)...)
+	return c.Run(ctx, "make", append([]string{"--no-print-directory"}, args...)...)
 }
 
 // Report runs the diagnostics of a namespace if the spec has failed. The report gets their output.

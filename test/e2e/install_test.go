@@ -54,11 +54,11 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 
 	It("sees it with kubectl get memc", SpecTimeout(time.Minute), func(ctx SpecContext) {
 		header, row := columns(k8s.Kubectl(ctx, "get", "memc", "--namespace", namespace))
-		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "AVAILABLE", "AGE"}))
-		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "True", "True"}))
+		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "STATUS", "AGE"}))
+		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "3", "AllNodesReady"}))
 		header, row = columns(k8s.Kubectl(ctx, "get", "memc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
-		Expect(header[5:]).To(Equal([]string{"IMAGE", "MEMORY"}))
-		Expect(row[5:]).To(Equal([]string{mc.Status.Image, "64Mi"}))
+		Expect(header[5:]).To(Equal([]string{"UPDATED", "IMAGE", "ITEM-MEMORY", "GENERATION", "OBSERVED"}))
+		Expect(row[5:]).To(Equal([]string{"3", mc.Status.Image, "64Mi", "1", "1"}))
 	})
 
 	It("reads what each field means with kubectl explain", SpecTimeout(time.Minute), func(ctx SpecContext) {
@@ -149,6 +149,13 @@ var _ = Describe("The operator itself", func() {
 		))
 		// Not even root of the machine can.
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
+	})
+
+	It("logs the version of the checkout that it was built from", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
+		_, version, _ := strings.Cut(clustertest.Read("Makefile"), "\nVERSION ?= ")
+		version, _, _ = strings.Cut(version, "\n")
+		Expect(k8s.Kubectl(ctx, "logs", "--namespace", operatorNamespace, "deployment/"+operatorDeployment)).
+			To(ContainSubstring(`"version":"v%s"`, version))
 	})
 
 	It("says that it is well", SpecTimeout(time.Minute), func(ctx SpecContext) {

@@ -101,7 +101,6 @@ func installIn(ctx context.Context, namespace string) (uninstall func(context.Co
 		}
 		uninstall(ctx)
 	})
-	k8s.Kubectl(ctx, "--namespace", namespace, "rollout", "status", "deployment", operatorDeployment, "--timeout=2m")
 	return uninstall
 }
 

@@ -53,21 +53,20 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	k8s = clustertest.Connect("make test-e2e", []string{"IMG"})
 	k8s.Dial, k8s.Diagnostics = dial, diagnostics
 
-	// The suite ends with make undeploy, which deletes every Memcached of the cluster.
+	// The suite ends with make undeploy-all, which deletes every Memcached of the cluster.
 	err := k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
 	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the cluster must not have the operator yet: %v", err)
 
 	deploy(ctx, operatorImage)
 	DeferCleanup(func(ctx SpecContext) {
-		k8s.Make(ctx, "undeploy", "IMG="+operatorImage, "ignore-not-found=true")
+		k8s.Make(ctx, "undeploy-all", "CONFIRM=yes")
 	})
 })
 
-// deploy installs the operator, or changes its image, and waits until it has replaced the previous one.
-func deploy(ctx context.Context, image string) {
+// deploy installs the operator, or changes its image. It returns when the new operator is ready, with the output of make.
+func deploy(ctx context.Context, image string) string {
 	GinkgoHelper()
-	k8s.Make(ctx, "deploy", "IMG="+image)
-	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "rollout", "status", "deployment", operatorDeployment, "--timeout=2m")
+	return k8s.Make(ctx, "deploy", "IMG="+image)
 }
 
 // diagnostics print objects, conditions, events and logs after a failure.

@@ -8,15 +8,18 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -65,6 +68,27 @@ var _ = Describe("A filled cache", Ordered, func() {
 		})
 	})
 
+	It("survives make undeploy, and make deploy adopts it", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
+		listed := func(words string) types.GomegaMatcher { // there may be Memcacheds of other specs
+			return MatchRegexp(words + `(?s).*` + cache.mc.Namespace + "/" + cache.mc.Name + " +3 nodes\n")
+		}
+		cache.keepsAll(ctx, "make undeploy, then make deploy", func() {
+			children := childrenOf(ctx, cache.mc)
+			Expect(k8s.Make(ctx, "undeploy")).To(listed("The CRD and [0-9]+ Memcacheds? with [0-9]+ nodes stay"))
+			err := k8s.Get(ctx, client.ObjectKey{Name: operatorNamespace}, &corev1.Namespace{})
+			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+			Expect(childrenOf(ctx, cache.mc)).To(Equal(children))
+			clustertest.MustFind(ctx, k8s.NewClient(ctx, cache.mc), filledKeys)
+
+			Expect(deploy(ctx, operatorImage)).To(listed("It manages [0-9]+ Memcacheds? with [0-9]+ nodes"))
+			cache.untilOperatorReconciles(ctx)
+		})
+		_, err := k8s.Try(ctx, "make", "undeploy-all")
+		Expect(err).To(MatchError(listed("this deletes:")))
+		Expect(err).To(MatchError(ContainSubstring("Nothing is deleted.")))
+	})
+
 	It("survives changes that need no other pods", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		cache.keepsAllAfter(ctx, "labels and annotations of the Service", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Service.Labels = map[string]cachev1alpha1.LabelValue{"team": "shop"}
@@ -88,13 +112,11 @@ var _ = Describe("A filled cache", Ordered, func() {
 		cache.keepsAll(ctx, "paused, then config.verbosity: 1 and back", func() {
 			mc := cache.mc
 			k8s.Change(ctx, mc, func() {
-				mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: "true"}
-				mc.Spec.Config.Verbosity = 1
+				mc.Spec.Paused, mc.Spec.Config.Verbosity = true, 1
 			})
 			k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
 			k8s.Change(ctx, mc, func() {
-				delete(mc.Annotations, cachev1alpha1.PausedAnnotation)
-				mc.Spec.Config.Verbosity = 0
+				mc.Spec.Paused, mc.Spec.Config.Verbosity = false, 0
 			})
 		})
 	})
@@ -147,6 +169,30 @@ var _ = Describe("A filled cache", Ordered, func() {
 
 	It("is empty after a rolling change: every pod is replaced by one that starts empty", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		cache.keeps(ctx, "config.verbosity: 1", 0, 0, func() { roll(ctx, cache.mc) })
+	})
+
+	It("is emptied node by node by the command with which NewerDefaultsAvailable is adopted", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
+		By("giving the operator another name of the same image")
+		name, ok := strings.CutPrefix(cache.mc.Status.Image, "docker.io/library/")
+		Expect(ok).To(BeTrue(), cache.mc.Status.Image)
+		k8s.Kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment, "RELATED_IMAGE_MEMCACHED="+name)
+		k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonNewerDefaultsAvailable)
+
+		_, after := cache.keeps(ctx, "restartedAt, with a newer default image", 0, 0, func() {
+			message := meta.FindStatusCondition(cache.mc.Status.Conditions, cachev1alpha1.ConditionProgressing).Message
+			_, command, _ := strings.Cut(message, "To roll out now: ")
+			k8s.Run(ctx, "sh", "-c", command)
+			Expect(k8s.Reread(ctx, cache.mc)).To(Succeed())
+			Expect(cache.mc.Spec.RestartedAt).NotTo(BeNil())
+		})
+		Expect(cache.mc.Status.Image).To(Equal(name))
+		k8s.UntilReason(ctx, cache.mc, cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonComplete)
+
+		By("removing the field, which replaces nothing")
+		k8s.Change(ctx, cache.mc, func() { cache.mc.Spec.RestartedAt = nil })
+		cache.untilOperatorReconciles(ctx)
+		Expect(cache.snapshot(ctx).incarnations).To(Equal(after.incarnations))
 	})
 })
 

@@ -124,7 +124,11 @@ var boundaryValues = []struct {
 	{`^spec\.config\.maxItemSize$`, []string{`"512Ki"`, `"1Mi"`, `"32Mi"`, `"33Mi"`, `"1Gi"`, `"600Ki"`, `0`, `1048576`, `"x"`, `null`}},
 	{`^spec\.config\.memory$`, []string{`"64Mi"`, `"63Mi"`, `"1Ti"`, `"2Ti"`, `"64.5Mi"`, `134217728`, `0`, `"-64Mi"`, `"x"`, `null`}},
 	{`^spec\.gracefulShutdown\.preStopDelaySeconds$`, []string{`0`, `1`, `300`, `301`, `-1`, `"5"`, `null`}},
-	{`^spec\.(podDisruptionBudget|networkPolicy)\.enabled$`, booleans},
+	{`^spec\.((podDisruptionBudget|networkPolicy)\.enabled|paused)$`, booleans},
+	{`^spec\.restartedAt$`, []string{
+		`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+01:00"`, `"0001-01-01T00:00:00Z"`, `"2026-01-01t00:00:00Z"`, `"2026-01-01"`,
+		`"now"`, `""`, `0`, `null`,
+	}},
 	{`\.ipBlock\.cidr$`, []string{`"10.0.0.0/8"`, `"2001:db8::/32"`, `"10.0.0.1/8"`, `"0.0.0.0/0"`, `"010.0.0.0/8"`, `"10.0.0.0"`, `"x"`, `""`, `null`, `1`}},
 	{`\.ipBlock\.except\[\]$`, []string{`"10.1.0.0/16"`, `"10.0.0.0/8"`, `"11.0.0.0/16"`, `"2001:db8::/32"`, `"10.1.0.0"`, `"x"`, `""`, `null`, `1`}},
 	{`^spec\.(podDisruptionBudget|updateStrategy)\.(maxUnavailable|minAvailable|maxSurge)$`, percentages},

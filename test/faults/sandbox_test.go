@@ -152,13 +152,6 @@ func (s *sandbox) changeSpec(edit func(*cachev1alpha1.MemcachedSpec)) {
 	change(s, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) { edit(&mc.Spec) })
 }
 
-func (s *sandbox) pause(value string) {
-	s.Helper()
-	change(s, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
-		mc.Annotations = map[string]string{cachev1alpha1.PausedAnnotation: value}
-	})
-}
-
 func (s *sandbox) awaitReason(condition, reason string) {
 	s.Helper()
 	s.await(condition+" is "+reason, func(now objects) string {

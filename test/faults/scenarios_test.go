@@ -102,11 +102,11 @@ var scenarios = []scenario{
 		change(r.sandbox, &corev1.Service{}, func(s *corev1.Service) { delete(s.Labels, memcached.ManagedByLabel) })
 	}, done: withoutDrift},
 	{name: "pause-and-resume", setup: running(1), act: func(r *scenarioRun) {
-		r.pause("true")
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = true })
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 2 })
 		r.awaitReason(cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
-		r.pause("false")
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 	}},
 	{name: deletion, setup: running(1), act: func(r *scenarioRun) { r.remove(&cachev1alpha1.Memcached{}) }, done: hasNone},
 	{name: "recreate", setup: running(2), act: func(r *scenarioRun) {

@@ -66,6 +66,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 			Service: cachev1alpha1.MemcachedService{
 				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
 			},
+			RestartedAt: ptr.To(metav1.Unix(0, 0)),
 		},
 	}
 }

@@ -40,11 +40,13 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"ValidatingAdmissionPolicy memcached-operator-containers",
 		"ValidatingAdmissionPolicy memcached-operator-pods",
 		"ValidatingAdmissionPolicy memcached-operator-services",
+		"ValidatingAdmissionPolicy memcached-operator-warnings",
 		"ValidatingAdmissionPolicy memcached-operator-writes",
 		"ValidatingAdmissionPolicyBinding memcached-operator-children",
 		"ValidatingAdmissionPolicyBinding memcached-operator-containers",
 		"ValidatingAdmissionPolicyBinding memcached-operator-pods",
 		"ValidatingAdmissionPolicyBinding memcached-operator-services",
+		"ValidatingAdmissionPolicyBinding memcached-operator-warnings",
 		"ValidatingAdmissionPolicyBinding memcached-operator-writes",
 	}
 	if diff := cmp.Diff(want, kustomize.Render(t, config("default")).Names()); diff != "" {

@@ -23,8 +23,9 @@ import (
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
 // account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
-	own := []string{"children", "containers", "pods", "services", "writes"}
-	all := []string{"children", "containers", "images", "metadata", "pods", "services", "writes"}
+	limits := []string{"children", "containers", "pods", "services", "writes"}
+	own := append([]string{"warnings"}, limits...)
+	all := append([]string{"images", "metadata"}, own...)
 	for name, c := range map[string]struct {
 		overlay  overlay
 		policies []string
@@ -40,7 +41,8 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	}
 	t.Run("installed already", func(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
-		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), own)
+		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), limits)
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "admission-warnings")), []string{"warnings"})
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
@@ -71,12 +73,18 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 		}
 		var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
 		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &binding, true)).To(Succeed())
-		ref := binding.Spec.ParamRef
 		kind := binding.Spec.PolicyName[strings.LastIndex(binding.Spec.PolicyName, "-")+1:]
+		bound = append(bound, kind)
+		if kind == "warnings" { // of everybody, and only that
+			g.Expect(binding.Spec.ParamRef).To(BeNil(), binding.Name)
+			g.Expect(policies).To(HaveKeyWithValue(binding.Spec.PolicyName, ""))
+			g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Warn), binding.Name)
+			continue
+		}
+		ref := binding.Spec.ParamRef
 		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[kind]}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
 		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
-		bound = append(bound, kind)
 	}
 	for name := range policies {
 		known = append(known, name[strings.LastIndex(name, "-")+1:])
@@ -107,7 +115,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		g.Expect(checker.Check(policy)).NotTo(BeEmpty(), policy.Name)
 		checked++
 	}
-	g.Expect(checked).To(Equal(6))
+	g.Expect(checked).To(Equal(7))
 }
 
 func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv1.ValidatingAdmissionPolicy {

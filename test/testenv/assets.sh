@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory of the etcd and kube-apiserver that the tests start; its progress goes to stderr. It uses, in this order:
+# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start; its progress goes to stderr. It uses, in this order:
 # KUBEBUILDER_ASSETS if the user has set it; binaries that setup-envtest has or can download; binaries built from the pinned
 # modules. The build needs only Go modules and takes some minutes once.
 set -o errexit -o nounset -o pipefail
@@ -31,5 +31,5 @@ if [[ ! -x "${built}/kube-apiserver" ]]; then
 	fi
 	echo "setup-envtest cannot download Kubernetes ${version}; building it from the pinned modules instead, which takes some minutes once." >&2
 fi
-hack/binaries.sh etcd kube-apiserver >&2
+hack/binaries.sh etcd kube-apiserver kubectl >&2
 echo "${built}"

@@ -6,11 +6,14 @@ package desired
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
+
+const idleTimeoutOption = ",idle_timeout="
 
 // args are the arguments of memcached (memcached -h, doc/protocol.txt). UDP stays off, watch and shutdown are never
 // offered: they serve attackers better than users.
@@ -37,7 +40,7 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if config.IdleTimeout != nil {
-		options += fmt.Sprintf(",idle_timeout=%d", int64(config.IdleTimeout.Seconds()))
+		options += idleTimeoutOption + strconv.FormatInt(int64(config.IdleTimeout.Seconds()), 10)
 	}
 	return append(args, "-o", options)
 }
@@ -52,4 +55,26 @@ func itemSize(mc *cachev1alpha1.Memcached) string {
 		return fmt.Sprintf("%dm", size/mebibyte)
 	}
 	return fmt.Sprintf("%dk", size/kibibyte)
+}
+
+// optionsOf are the arguments by their flags, with their values. A flag without a value has its own name.
+func optionsOf(args []string) map[string]string {
+	options := map[string]string{}
+	for i, arg := range args {
+		switch {
+		case !strings.HasPrefix(arg, "-"):
+			continue
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			options[arg] = args[i+1]
+		default:
+			options[arg] = arg
+		}
+	}
+	return options
+}
+
+// idleTimeout is the idle timeout among the options, empty for none.
+func idleTimeout(options map[string]string) string {
+	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
+	return timeout
 }

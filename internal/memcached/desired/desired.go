@@ -14,6 +14,8 @@ import (
 // those that run stay as they are. All else is as it should be.
 func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) (memcached.Desired, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
+	live := observed.Workload(mc)
+	keepRestart(mc, live)
 	objects := []client.Object{Service(mc)}
 	if memcached.WantsBudget(mc) {
 		objects = append(objects, PodDisruptionBudget(mc))
@@ -23,11 +25,16 @@ func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcache
 	}
 	workload, err := Deployment(mc, observed, opts)
 	surge, unavailable := updateLimits(mc)
+	var changes []string
+	if mc.Spec.Paused {
+		changes = changesOf(mc, live, &workload.Spec.Template)
+	}
 	return memcached.Desired{
 		Objects:        append(objects, workload),
 		TemplateHash:   workload.Annotations[memcached.TemplateHashAnnotation],
 		StaleDefaults:  staleDefaults(mc, recordedDefaults(workload), opts),
 		MaxSurge:       surge,
 		MaxUnavailable: unavailable,
+		Changes:        changes,
 	}, err
 }

@@ -59,6 +59,10 @@ func (g *generator) spec() map[string]any {
 		"gracefulShutdown": func() any {
 			return map[string]any{"preStopDelaySeconds": one(g, 0, 1, 5, 300, 301)}
 		},
+		"paused": g.boolean,
+		"restartedAt": func() any {
+			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "0001-01-01T00:00:00Z", "2026-01-01", "")
+		},
 	}, "size")
 }
 

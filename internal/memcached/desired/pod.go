@@ -30,7 +30,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      labelsOf(mc, mc.Spec.PodMetadata.Labels),
-			Annotations: annotationsOf(mc.Spec.PodMetadata),
+			Annotations: podAnnotations(mc),
 		},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),

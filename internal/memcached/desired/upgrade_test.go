@@ -112,6 +112,7 @@ func TestUpgradeThenChange(t *testing.T) {
 			mc.Spec.ImagePullPolicy, mc.Spec.Config.Threads = corev1.PullIfNotPresent, 4
 		}, kept},
 
+		"a restart":             {memcachedtest.RestartedAt(2026), adopted},
 		"an image":              {memcachedtest.Image("memcached:mine"), [2]string{"memcached:mine", presentLimit}},
 		"the image that runs":   {memcachedtest.Image(olderImage), [2]string{olderImage, presentLimit}},
 		"connections":           {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1023 }, adopted},

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,8 +59,13 @@ func MaxSurge(surge intstr.IntOrString) func(*cachev1alpha1.Memcached) {
 }
 
 // Paused holds changes back.
-func Paused(mc *cachev1alpha1.Memcached) {
-	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, cachev1alpha1.PausedAnnotation, "true")
+func Paused(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true }
+
+// RestartedAt sets spec.restartedAt.
+func RestartedAt(year int) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.RestartedAt = ptr.To(metav1.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC))
+	}
 }
 
 // Live is the Deployment of a Memcached as the API server keeps it.

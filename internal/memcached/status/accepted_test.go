@@ -92,10 +92,10 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
 		deployment:  outOfThree(),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: true},
-		ready:       pendingChange,
+		outcome:     Outcome{Pending: []string{"Deployment"}},
+		ready:       "Unknown Paused: spec.paused holds back: size 3 to 5",
 		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
-		progressing: heldBack,
+		progressing: "False Paused: spec.paused holds back: size 3 to 5" + resume,
 		degraded:    asExpected,
 	}, {
 		name:        "a smaller size is refused: no more than it asks for is needed",

@@ -5,13 +5,13 @@ package status
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // conditions are the four conditions, each computed from the facts by its own function.
@@ -82,9 +82,8 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 	case mc.DeletionTimestamp != nil:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The Memcached is being deleted"
 		return condition
-	case memcached.Paused(mc):
-		condition.Reason = cachev1alpha1.ReasonPaused
-		condition.Message = "Changes are held back by the annotation " + cachev1alpha1.PausedAnnotation
+	case mc.Spec.Paused:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonPaused, pausedMessage(mc, f.held)
 	case f.Waiting != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
 		return condition
@@ -95,7 +94,8 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 		return condition
 	case f.staleDefaults != "":
 		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
-		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them", f.staleDefaults)
+		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s",
+			f.staleDefaults, patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`))
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
@@ -128,10 +128,10 @@ func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condit
 	switch {
 	case degraded.Status == metav1.ConditionTrue:
 		condition.Reason, condition.Message = degraded.Reason, degraded.Message
-	case memcached.Paused(mc) && f.Pending:
+	case mc.Spec.Paused && len(f.held) > 0:
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = cachev1alpha1.ReasonPaused
-		condition.Message = "There are changes that the annotation " + cachev1alpha1.PausedAnnotation + " holds back"
+		condition.Message = "spec.paused holds back: " + strings.Join(f.held, ", ")
 	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
 		condition.Reason, condition.Message = progressing.Reason, progressing.Message
 	case f.rollout.reason != "":
@@ -145,7 +145,7 @@ func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condit
 	default:
 		condition.Status = metav1.ConditionTrue
 		condition.Reason = cachev1alpha1.ReasonAllNodesReady
-		condition.Message = fmt.Sprintf("All %d nodes are ready", f.size)
+		condition.Message = allReady(f.size)
 	}
 	return condition
 }

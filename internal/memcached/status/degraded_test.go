@@ -104,19 +104,28 @@ func podRows(t *testing.T) []statusCase {
 		},
 		{
 			"memcached was killed and waits", then(waiting("CrashLoopBackOff", "back-off 10s restarting failed container"), exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
 		},
 		{
 			"memcached was killed, waits longer", then(waiting("CrashLoopBackOff", "back-off 5m0s restarting failed container"), exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
 		},
 		{
 			"memcached was killed and runs again, not ready", then(notReady, exited(137, "OOMKilled", "")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory,
 		},
 		{
 			"memcached refuses its arguments", then(notReady, stopped(64, "Error", "Cannot set item size limit higher than 1/2 of memory max.")),
 			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error): Cannot set item size limit higher than 1/2 of memory max.",
+		},
+		{
+			"memcached may not open so many files", then(notReady, stopped(71, "Error", "")),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 71 (Error): the container may open fewer files than " +
+				"spec.config.maxConnections needs; lower it, or allow more on the cluster node",
+		},
+		{
+			"another container is killed", then(notReady, injected("proxy"), stoppedAs(1, 137, "OOMKilled")),
+			"NodesCrashing: proxy in pod cache-5d4f-02 exited with code 137 (OOMKilled)",
 		},
 		{
 			"memcached exits, it is not known how", waiting("CrashLoopBackOff", "back-off 10s"),
@@ -230,10 +239,10 @@ func priorityRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(3, memcachedtest.Paused),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
-		outcome:     Outcome{Pending: true},
+		outcome:     Outcome{Pending: []string{"Service"}},
 		ready:       "False Unschedulable: " + unschedulable02,
 		available:   available2,
-		progressing: heldBack,
+		progressing: "False Paused: spec.paused holds back: the Service" + resume,
 		degraded:    "True Unschedulable: " + unschedulable02,
 	}}
 }
@@ -245,6 +254,9 @@ func then(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
 		}
 	}
 }
+
+// moreMemory is the remedy for a memcached that was killed for its memory.
+const moreMemory = ": it needs more memory than its limit; raise spec.resources.limits.memory"
 
 // stopped is a pod whose memcached container has exited and was not started again.
 func stopped(code int32, reason, message string) func(*corev1.Pod) {

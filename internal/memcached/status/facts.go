@@ -33,6 +33,8 @@ type facts struct {
 	rollout rolloutState
 	// staleDefaults says which defaults the next rollout will adopt, empty if the nodes have them.
 	staleDefaults string
+	// held are the changes that a pause holds back, in words.
+	held []string
 }
 
 func factsOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome) facts {
@@ -56,6 +58,9 @@ func factsOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, desired m
 	}
 	f.rollout = rolloutStateOf(w, f.size, templateObserved(mc, observed.Unwritten(), w))
 	f.staleDefaults = desired.StaleDefaults
+	if mc.Spec.Paused {
+		f.held = heldBack(outcome, desired)
+	}
 	return f
 }
 

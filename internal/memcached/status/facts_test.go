@@ -25,10 +25,6 @@ import (
 // These functions make facts: a Deployment as the API server and the Deployment controller leave it, and pods as the kubelet leaves
 // them. Each takes changes, which are applied in order.
 
-func withAnnotation(key, value string) func(*cachev1alpha1.Memcached) {
-	return func(mc *cachev1alpha1.Memcached) { metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value) }
-}
-
 func beingDeleted(mc *cachev1alpha1.Memcached) {
 	mc.DeletionTimestamp = ptr.To(metav1.Now())
 }

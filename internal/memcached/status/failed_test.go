@@ -109,7 +109,7 @@ func failedPodRows(t *testing.T) []statusCase {
 
 // exitRows have a container that runs again, and a pod that is not ready: is it the exit?
 func exitRows(t *testing.T) []statusCase {
-	const killed = "NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)"
+	const killed = "NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory
 	mc := memcachedtest.Cache(3)
 	unreadySince := func(seconds int) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {

@@ -6,6 +6,7 @@ package status
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	heldBack        = "False Paused: Changes are held back by the annotation cache.example.com/paused"
-	pendingChange   = "Unknown Paused: There are changes that the annotation cache.example.com/paused holds back"
+	nothingHeld     = "False Paused: spec.paused holds changes back; there are none now"
+	resume          = `. To resume: kubectl patch memcached cache -n shop --type=merge -p '{"spec":{"paused":false}}'`
 	waitingFor      = "Deployment cache is being deleted and must be gone first"
 	overdueMessage  = `ReplicaSet "cache-5d4f" says ProgressDeadlineExceeded`
 	noRoom          = "0/3 nodes are available: 3 Insufficient memory."
@@ -30,25 +31,55 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		ready:       allThreeReady,
 		available:   available3,
-		progressing: heldBack,
+		progressing: nothingHeld,
 		degraded:    asExpected,
 	}, {
 		name:        "paused, and the spec has changed since",
+		mc:          memcachedtest.Cache(3, memcachedtest.Paused, memcachedtest.Image("memcached:2")),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		outcome:     Outcome{Pending: []string{"Service", "Deployment", "PodDisruptionBudget"}, TemplatePending: true},
+		ready:       "Unknown Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget",
+		available:   available3,
+		progressing: "False Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget" + resume,
+		degraded:    asExpected,
+	}, {
+		name:        "paused, and somebody has changed the pods and the strategy",
+		mc:          mc,
+		deployment:  makeDeployment(t, mc, settled, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 9 }),
+		pods:        makePods(3),
+		outcome:     Outcome{Pending: []string{"Deployment"}, TemplatePending: true},
+		ready:       "Unknown Paused: spec.paused holds back: updateStrategy, other pod settings",
+		available:   available3,
+		progressing: "False Paused: spec.paused holds back: updateStrategy, other pod settings" + resume,
+		degraded:    asExpected,
+	}, {
+		name:        "paused, and somebody has changed the Deployment in what has no field",
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: true},
-		ready:       pendingChange,
+		outcome:     Outcome{Pending: []string{"Deployment"}},
+		ready:       "Unknown Paused: spec.paused holds back: the Deployment",
 		available:   available3,
-		progressing: heldBack,
+		progressing: "False Paused: spec.paused holds back: the Deployment" + resume,
+		degraded:    asExpected,
+	}, {
+		name:        "paused, and somebody else's Deployment is in the way of a change",
+		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		outcome:     Outcome{Pending: []string{"Service"}},
+		ready:       "Unknown Paused: spec.paused holds back: the Service",
+		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
+		progressing: "False Paused: spec.paused holds back: the Service" + resume,
 		degraded:    asExpected,
 	}, {
 		name:        "paused before anything was created",
 		mc:          mc,
-		outcome:     Outcome{Pending: true},
-		ready:       pendingChange,
+		outcome:     Outcome{Pending: []string{"Service", "PodDisruptionBudget", "Deployment"}},
+		ready:       "Unknown Paused: spec.paused holds back: the Service, the PodDisruptionBudget, the Deployment",
 		available:   unavailable0,
-		progressing: heldBack,
+		progressing: "False Paused: spec.paused holds back: the Service, the PodDisruptionBudget, the Deployment" + resume,
 		degraded:    asExpected,
 	}, {
 		name:        "paused in a rollout, which the cluster goes on with",
@@ -57,7 +88,7 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		ready:       "False RollingOut: 1 of 3 nodes are updated",
 		available:   available3,
-		progressing: heldBack,
+		progressing: nothingHeld,
 		degraded:    asExpected,
 	}, {
 		name:        "paused, and a node is missing",
@@ -66,16 +97,7 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(2),
 		ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
 		available:   available2,
-		progressing: heldBack,
-		degraded:    asExpected,
-	}, {
-		name:        "any other value does not pause",
-		mc:          memcachedtest.Cache(3, withAnnotation(cachev1alpha1.PausedAnnotation, "yes")),
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        makePods(3),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: complete,
+		progressing: nothingHeld,
 		degraded:    asExpected,
 	}}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // Outcome is what became of writing the desired objects.
@@ -16,8 +15,8 @@ type Outcome struct {
 	Problem *Problem
 	// Waiting says which object must be gone before another can take its name; empty if none.
 	Waiting string
-	// Pending reports that there are changes which the pause annotation holds back.
-	Pending bool
+	// Pending are the kinds of the objects that spec.paused keeps from being written, one for each.
+	Pending []string
 	// TemplatePending reports that the pod template is not as desired, since the write of it was held back or
 	// refused. Status finds out by itself if the spec is the cause, but not if somebody else changed the template.
 	TemplatePending bool
@@ -25,7 +24,7 @@ type Outcome struct {
 
 // heldBack reports whether something that is desired may not have been written.
 func (o Outcome) heldBack(mc *cachev1alpha1.Memcached) bool {
-	return o.Problem != nil || o.Waiting != "" || o.Pending || memcached.Paused(mc) || mc.DeletionTimestamp != nil
+	return o.Problem != nil || o.Waiting != "" || mc.Spec.Paused || mc.DeletionTimestamp != nil
 }
 
 // Problem is something that prevents the desired state.

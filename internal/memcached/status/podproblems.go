@@ -83,6 +83,9 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 		if exit.Message != "" {
 			problem.Message += ": " + exit.Message
 		}
+		if container.Name == memcached.ContainerName {
+			problem.Message += remedyFor(exit)
+		}
 	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
 		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
 	default:
@@ -90,6 +93,21 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 	}
 	return problem
 }
+
+// remedyFor says what an exit of memcached means for the spec, empty if the exit itself says all that is known.
+func remedyFor(exit *corev1.ContainerStateTerminated) string {
+	switch {
+	case exit.Reason == "OOMKilled":
+		return ": it needs more memory than its limit; raise spec.resources.limits.memory"
+	case exit.ExitCode == notEnoughFiles:
+		return ": the container may open fewer files than spec.config.maxConnections needs; lower it, or allow more on the cluster node"
+	default:
+		return ""
+	}
+}
+
+// notEnoughFiles is the exit code of memcached when it cannot raise its limit of open files (EX_OSERR, memcached.c).
+const notEnoughFiles = 71
 
 // exitOf is the exit that is why a pod is not ready, nil if there is none. A container that runs again is not ready because of
 // its exit until it has been ready once: if the pod turned unready after the container was started again, it is for another cause.

@@ -74,7 +74,7 @@ func creationRows(t *testing.T) []statusCase {
 		name:        "created with size 0",
 		mc:          memcachedtest.Cache(0),
 		deployment:  makeDeployment(t, memcachedtest.Cache(0), settled),
-		ready:       "True AllNodesReady: All 0 nodes are ready",
+		ready:       "True AllNodesReady: No nodes are wanted, and none exist",
 		available:   "True MinimumNodesReady: 0 of 0 nodes are ready",
 		progressing: complete,
 		degraded:    asExpected,

@@ -48,7 +48,7 @@ func templateObserved(mc *cachev1alpha1.Memcached, before, present *memcached.Wo
 
 func rolloutStateOf(w *memcached.Workload, size int32, templateObserved bool) rolloutState {
 	if w == nil || w.ObservedGeneration == 0 {
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
+		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
 	// A Deployment keeps the reason of its last rollout while it scales, and also while it begins another one that creates no
 	// ReplicaSet: then not all of its nodes are updated.
@@ -62,7 +62,7 @@ func rolloutStateOf(w *memcached.Workload, size int32, templateObserved bool) ro
 		}
 	case !templateObserved:
 		return rolloutState{
-			reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("Updating %d nodes", size), templateUnobserved: true,
+			reason: cachev1alpha1.ReasonRollingOut, message: "Updating " + countNodes(size), templateUnobserved: true,
 		}
 	case settled:
 		return rolloutState{}

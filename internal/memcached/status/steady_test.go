@@ -13,6 +13,10 @@ import (
 )
 
 // steadyRows have no change under way.
+// newerDefaults is the rest of what NewerDefaultsAvailable says.
+const newerDefaults = "; the next rollout adopts them. To roll out now: kubectl patch memcached cache -n shop --type=merge " +
+	`-p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`
+
 func steadyRows(t *testing.T) []statusCase {
 	const podDefaults = "cache.example.com/pod-defaults"
 	mc := memcachedtest.Cache(3)
@@ -67,7 +71,7 @@ func steadyRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		ready:       allThreeReady,
 		available:   available3,
-		progressing: "False NewerDefaultsAvailable: The operator's defaults are now the image " + memcachedtest.DefaultImage + "; the next rollout adopts them",
+		progressing: "False NewerDefaultsAvailable: The operator's defaults are now the image " + memcachedtest.DefaultImage + newerDefaults,
 		degraded:    asExpected,
 	}, {
 		name:        "the model of the operator has become stricter",
@@ -76,7 +80,7 @@ func steadyRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		ready:       allThreeReady,
 		available:   available3,
-		progressing: "False NewerDefaultsAvailable: The operator's defaults are now a memory limit of 198Mi; the next rollout adopts them",
+		progressing: "False NewerDefaultsAvailable: The operator's defaults are now a memory limit of 198Mi" + newerDefaults,
 		degraded:    asExpected,
 	}, {
 		name:        "the image of an injected container is nobody's business",

@@ -79,6 +79,11 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 	five := func(mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 		return makeDeployment(t, mc, append([]func(*appsv1.Deployment){accepted(5), settled}, changes...)...)
 	}
+	paused := func(mc *cachev1alpha1.Memcached) *cachev1alpha1.Memcached {
+		mc = mc.DeepCopy()
+		memcachedtest.Paused(mc)
+		return mc
+	}
 	problem := Outcome{Problem: &Problem{cachev1alpha1.ReasonAdmissionDenied, "no"}}
 	for _, test := range []struct {
 		name    string
@@ -110,8 +115,8 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 			mc:   mc, live: makeDeployment(t, mc, counts(1, 5, 5, 5), progress(rolloutComplete), next),
 		},
 		{name: "none if the new template is refused", mc: image, live: makeDeployment(t, mc, settled), outcome: problem},
-		{name: "none if the new template is held back", mc: image, live: makeDeployment(t, mc, settled), outcome: Outcome{Pending: true}},
-		{name: "all if a new size is held back", mc: mc, live: five(mc), outcome: Outcome{Pending: true}, want: 5},
+		{name: "none if the new template is held back", mc: paused(image), live: makeDeployment(t, mc, settled)},
+		{name: "all if a new size is held back", mc: paused(mc), live: five(mc), want: 5},
 		{name: "all if another object is refused", mc: mc, live: makeDeployment(t, mc, settled), outcome: problem, want: 3},
 		{name: "none of somebody else's Deployment", mc: mc, live: makeDeployment(t, mc, settled, func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].UID = "another"

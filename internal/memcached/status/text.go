@@ -4,6 +4,7 @@
 package status
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -41,4 +42,23 @@ func visible(r rune) rune {
 		return unicode.ReplacementChar
 	}
 	return r
+}
+
+// countNodes is a number of nodes in words.
+func countNodes(count int32) string {
+	if count == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", count)
+}
+
+func allReady(size int32) string {
+	switch size {
+	case 0:
+		return "No nodes are wanted, and none exist"
+	case 1:
+		return "The node is ready"
+	default:
+		return fmt.Sprintf("All %d nodes are ready", size)
+	}
 }

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// The columns are all that many users ever see of a status.
+var _ = Describe("kubectl get", func() {
+	var mc *cachev1alpha1.Memcached
+	BeforeEach(func(ctx SpecContext) {
+		mc = &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "columns-"}}
+		mc.Spec.Size = 3
+		Expect(k8s.Create(ctx, mc)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, mc)).To(Succeed()) })
+	})
+
+	It("shows how many nodes are ready and why not all are", func(ctx SpecContext) {
+		Expect(row(ctx, mc)).To(Equal("Size=3 Ready=<nil> Status=<nil>"), "the operator has not seen it")
+		for _, c := range []struct {
+			ready  int32
+			reason string
+			want   string
+		}{
+			{0, cachev1alpha1.ReasonCreating, "Size=3 Ready=0 Status=Creating"},
+			{2, cachev1alpha1.ReasonImagePullFailed, "Size=3 Ready=2 Status=ImagePullFailed"},
+			{3, cachev1alpha1.ReasonAllNodesReady, "Size=3 Ready=3 Status=AllNodesReady"},
+		} {
+			report(ctx, mc, c.ready, c.reason)
+			Expect(row(ctx, mc)).To(Equal(c.want))
+		}
+	})
+
+	It("shows with -o wide that the operator has not seen the last change", func(ctx SpecContext) {
+		report(ctx, mc, 3, cachev1alpha1.ReasonAllNodesReady)
+		const seen = "Size=3 Ready=3 Status=AllNodesReady Updated=3 Image=memcached:1.6.45 Item-Memory=64Mi Generation=1 Observed=1"
+		Expect(wideRow(ctx, mc)).To(Equal(seen))
+		mc.Spec.Size = 6
+		Expect(k8s.Update(ctx, mc)).To(Succeed())
+		Expect(wideRow(ctx, mc)).To(Equal(
+			"Size=6 Ready=3 Status=AllNodesReady Updated=3 Image=memcached:1.6.45 Item-Memory=64Mi Generation=2 Observed=1"))
+	})
+})
+
+// report writes a status as the operator does.
+func report(ctx context.Context, mc *cachev1alpha1.Memcached, ready int32, reason string) {
+	mc.Status = cachev1alpha1.MemcachedStatus{
+		ObservedGeneration: mc.Generation, ReadyReplicas: ready, UpdatedReplicas: ready, Image: "memcached:1.6.45",
+		Conditions: []metav1.Condition{{
+			Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Now(),
+		}},
+	}
+	Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
+}
+
+// row is what kubectl get shows of a Memcached, but for its name and age; wideRow what it shows with -o wide.
+func row(ctx context.Context, mc *cachev1alpha1.Memcached) string     { return cells(ctx, mc, 0) }
+func wideRow(ctx context.Context, mc *cachev1alpha1.Memcached) string { return cells(ctx, mc, 1) }
+
+func cells(ctx context.Context, mc *cachev1alpha1.Memcached, priority int32) string {
+	text, err := raw.Get().SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		Namespace(mc.Namespace).Resource("memcacheds").Name(client.ObjectKeyFromObject(mc).Name).DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	table := metav1.Table{}
+	Expect(json.Unmarshal(text, &table)).To(Succeed())
+	line := ""
+	for i, column := range table.ColumnDefinitions {
+		if column.Name != "Name" && column.Name != "Age" && column.Priority <= priority {
+			line += fmt.Sprintf(" %s=%v", column.Name, table.Rows[0].Cells[i])
+		}
+	}
+	return line[1:]
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// ruledBounds are what rules and types, rather than bounds of the schema, reject.
+var ruledBounds = map[string][]string{
+	"spec.config.memory":                      {"64Mi", "1Ti"},
+	"spec.config.maxItemSize":                 {"512Ki", "1Gi"},
+	"spec.config.idleTimeout":                 {"1s", "720h"},
+	"spec.resources.limits":                   {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.resources.requests":                 {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.podDisruptionBudget.maxUnavailable": {"0", "1000", "0%", "100%"},
+	"spec.podDisruptionBudget.minAvailable":   {"0", "1000", "0%", "100%"},
+	"spec.updateStrategy.maxUnavailable":      {"0", "1000", "0%", "100%"},
+	"spec.updateStrategy.maxSurge":            {"0", "1000", "0%", "100%"},
+}
+
+// computedDefaults are the defaults that the operator or the cluster computes, not the schema.
+var computedDefaults = map[string]string{
+	"spec.paused":                                                     "false",
+	"spec.restartedAt":                                                "no restart",
+	"spec.image":                                                      "the image that the operator was installed with",
+	"spec.config.threads":                                             "the CPU limit rounded up, or 4 without a CPU limit",
+	"spec.config.idleTimeout":                                         "to keep idle connections open",
+	"spec.service.ipFamilyPolicy":                                     "the cluster's",
+	"spec.podDisruptionBudget.maxUnavailable":                         "1, unless minAvailable is given",
+	"spec.podDisruptionBudget.minAvailable":                           "to use maxUnavailable",
+	"spec.updateStrategy.maxUnavailable":                              "1, or 0 if size is 1 or maxSurge is above 0",
+	"spec.updateStrategy.maxSurge":                                    "0, or 1 if size is 1 or maxUnavailable is 0",
+	"spec.networkPolicy.enabled":                                      "true if from is given, and false otherwise",
+	"spec.networkPolicy.from":                                         "all pods of the namespace",
+	"spec.resources.requests":                                         "the limits",
+	"spec.scheduling.priorityClassName":                               "the cluster's",
+	"spec.scheduling.topologySpreadConstraints":                       "a soft spread over hosts and over zones",
+	"spec.scheduling.tolerations[0].key":                              "every taint",
+	"spec.scheduling.tolerations[0].operator":                         "Equal",
+	"spec.scheduling.tolerations[0].value":                            "the empty value",
+	"spec.scheduling.tolerations[0].effect":                           "every effect",
+	"spec.scheduling.tolerations[0].tolerationSeconds":                "forever",
+	"spec.scheduling.topologySpreadConstraints[0].minDomains":         "1",
+	"spec.scheduling.topologySpreadConstraints[0].nodeAffinityPolicy": "Honor",
+	"spec.scheduling.topologySpreadConstraints[0].nodeTaintsPolicy":   "Ignore",
+}
+
+// kubectl explain shows descriptions. It shows neither defaults nor bounds.
+func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
+	rows := len(ruledBounds) + len(computedDefaults)
+	for _, field := range ownFields() {
+		if !strings.HasPrefix(field.path, "spec.") || notOffered.MatchString(field.path+"[") {
+			continue
+		}
+		text := oneLine(field.schema.Description)
+		for _, bound := range slices.Concat(bounds(field.schema), ruledBounds[field.path]) {
+			if !regexp.MustCompile(`(^|[ :])` + regexp.QuoteMeta(bound) + `([ ,.:]|$)`).MatchString(text) {
+				t.Errorf("%s: the description does not name the bound %s: %q", field.path, bound, text)
+			}
+		}
+		if fallback := defaultOf(field); fallback != "" && !defaultIs(fallback).MatchString(text) {
+			t.Errorf("%s: the description does not say that the default is %s: %q", field.path, fallback, text)
+		} else if fallback == "" && isLeaf(field.schema) && !isRequired(field) {
+			t.Errorf("%s: a row of computedDefaults is missing", field.path)
+		}
+		if ruledBounds[field.path] != nil {
+			rows--
+		}
+		if computedDefaults[field.path] != "" {
+			rows--
+		}
+	}
+	if rows != 0 {
+		t.Errorf("%d rows of ruledBounds and computedDefaults are about fields that do not exist", rows)
+	}
+}
+
+// defaultIs matches the sentence, or its part, that names a default.
+func defaultIs(value string) *regexp.Regexp {
+	return regexp.MustCompile(`\b[Tt]he default(, [^.]*,)? is ` + regexp.QuoteMeta(value) + `[.,;:]`)
+}
+
+// defaultOf is the default of a field in words, or empty.
+func defaultOf(field place) string {
+	if field.schema.Default == nil || !isLeaf(field.schema) {
+		return computedDefaults[field.path]
+	}
+	return strings.Trim(string(field.schema.Default.Raw), `"`)
+}
+
+// isLeaf reports whether a field is a single value.
+func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
+	return schema.Type != "object" && schema.Type != "array"
+}
+
+// isRequired reports whether an object that has no such field is rejected.
+func isRequired(field place) bool {
+	dot := strings.LastIndex(field.path, ".")
+	for _, parent := range places("spec") {
+		if parent.path == field.path[:dot] {
+			return slices.Contains(parent.schema.Required, field.path[dot+1:])
+		}
+	}
+	return false
+}
+
+// bounds are those of a field, and of the elements of a list or map.
+func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
+	var found []string
+	for _, bound := range []*float64{schema.Minimum, schema.Maximum} {
+		if bound != nil {
+			found = append(found, strconv.FormatFloat(*bound, 'f', -1, 64))
+		}
+	}
+	for _, bound := range []*int64{schema.MaxLength, schema.MinItems, schema.MaxItems, schema.MaxProperties} {
+		if bound != nil && schema.Format == "" { // a time has a length of its own
+			found = append(found, strconv.FormatInt(*bound, 10))
+		}
+	}
+	if schema.Items != nil && isLeaf(*schema.Items.Schema) {
+		found = append(found, bounds(*schema.Items.Schema)...)
+	}
+	if schema.AdditionalProperties != nil {
+		found = append(found, bounds(*schema.AdditionalProperties.Schema)...)
+	}
+	return found
+}
+
+// kubectl explain joins the lines of a description and wraps them again, but starts a new line after a colon and before what looks
+// like an item of a list.
+func TestDescriptionsHaveNoRaggedLines(t *testing.T) {
+	item := regexp.MustCompile(`^\s*(\d+\.?|-|\*)\s|^\s`)
+	for _, place := range slices.Concat(places("spec"), places("status")) {
+		if kubernetesTypes.MatchString(place.path) {
+			continue
+		}
+		lines := strings.Split(place.schema.Description, "\n")
+		for i, line := range lines {
+			if i > 0 && (line == "" || item.MatchString(line)) || i < len(lines)-1 && strings.HasSuffix(line, ":") {
+				t.Errorf("%s: kubectl explain would break the text at %q", place.path, line)
+			}
+		}
+	}
+}
+
+// A description is read on its own: "name of the Secret" is not a sentence.
+func TestDescriptionsHaveAVerb(t *testing.T) {
+	verb := regexp.MustCompile(`^\w+ (is|are|must|may|says|name|selects?|allow|spread|limits|lets|configures)\b`)
+	for _, field := range ownFields() {
+		if text := field.schema.Description; !verb.MatchString(text) {
+			t.Errorf("%s: the description is not a sentence: %q", field.path, text)
+		}
+	}
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs and removes the manifests on standard input, on the cluster of KUBECONFIG:
+#   hack/deploy.sh deploy         applies them, waits until the operator is ready, and says what to do next
+#   hack/deploy.sh undeploy       deletes them except for the CRD, so that the caches stay
+#   hack/deploy.sh undeploy-all   deletes them and every cache, after a confirmation
+#   hack/deploy.sh uninstall      does the same, but asks only if there are Memcacheds
+# The Makefile renders the manifests and sets KUBECTL, IMG, IGNORE_NOT_FOUND and CONFIRM.
+set -o errexit -o nounset -o pipefail
+
+pods=app.kubernetes.io/name=memcached-operator,control-plane=controller-manager
+# How long the operator may take to become ready, and how often its progress is reported, in seconds.
+deadline=${DEPLOY_TIMEOUT:-120}
+interval=5
+# How many Memcacheds are listed by name.
+most_names=20
+
+kubectl() { command "${KUBECTL}" "$@"; }
+
+# of_kind KIND... prints the manifests of these kinds. except_kind KIND... prints the others.
+of_kind() { select_manifests 1 "$@"; }
+except_kind() { select_manifests 0 "$@"; }
+select_manifests() {
+	awk -v listed="$1" -v kinds=" ${*:2} " '
+		function finish() { if (text != "" && (index(kinds, " " kind " ") > 0) == listed) printf "---\n%s", text; text = "" }
+		/^---$/ { finish(); next }
+		/^kind: / { kind = $2 }
+		{ text = text $0 "\n" }
+		END { finish() }' <<<"${manifests}"
+}
+
+# counted NUMBER NOUN prints both, with the noun in the plural if needed.
+counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 ${2}s"; fi; }
+
+# Lists the Memcacheds that the operator serves as lines "NAMESPACE/NAME NODES", and counts them.
+list_memcacheds() {
+	local resources
+	# The resource is looked up first: kubectl get fails if the CRD does not exist.
+	if ! resources=$(kubectl api-resources --api-group=cache.example.com --output=name) && [[ -z "${resources}" ]]; then
+		return 1
+	fi
+	memcacheds=""
+	if [[ -n "${resources}" ]]; then
+		memcacheds=$(kubectl get memcacheds.cache.example.com "${scope[@]}" --output \
+			'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.status.replicas}{"\n"}{end}')
+	fi
+	caches=$(counted "$(awk '/./ { n++ } END { print n + 0 }' <<<"${memcacheds}")" Memcached)
+	caches+=" with $(counted "$(awk '{ n += $2 } END { print n + 0 }' <<<"${memcacheds}")" node)"
+}
+
+print_memcacheds() {
+	[[ -n "${memcacheds}" ]] || return 0
+	awk -v most="${most_names}" '
+		NR <= most { printf "  %-40s %d node%s\n", $1, $2, $2 == 1 ? "" : "s" }
+		END { if (NR > most) print "  and " NR - most " more" }' <<<"${memcacheds}"
+}
+
+# Prints the phase of each pod of the operator, and why a container does not run.
+print_pods() {
+	local waiting='{range .status.containerStatuses[*].state.waiting}, {.reason} {.message}{end}'
+	kubectl get pods --namespace "${namespace}" --selector "${pods}" \
+		--output "jsonpath={range .items[*]}{.metadata.name}: {.status.phase}${waiting}{\"\\n\"}{end}"
+}
+
+# Waits for the rollout in short rounds, so that the reason for a delay appears early.
+wait_for_rollout() {
+	local errors
+	SECONDS=0
+	until errors=$(of_kind Deployment | kubectl rollout status --filename - --timeout "${interval}s" 2>&1 >&3); do
+		print_pods
+		if [[ "${errors}" != *"timed out"* ]] || ((SECONDS >= deadline)); then
+			echo "The operator is installed but not ready: ${errors#error: }" >&2
+			echo "To find out why: kubectl describe pods --namespace ${namespace} --selector ${pods}" >&2
+			return 1
+		fi
+	done 3>&1
+}
+
+deploy() {
+	kubectl apply --filename - <<<"${manifests}"
+	wait_for_rollout
+	list_memcacheds
+	echo
+	echo "The operator runs in the namespace ${namespace} with the image ${IMG}. It manages ${caches}."
+	print_memcacheds
+	echo "Next:"
+	[[ -n "${memcacheds}" ]] || echo "  kubectl apply --filename config/samples/cache_v1alpha1_memcached.yaml${option}"
+	echo "  kubectl get memcacheds --watch ${scope[*]}"
+}
+
+# remove_except KIND... deletes the manifests of all other kinds. The operator goes first and completely: without its permissions,
+# it would only report errors. The namespace goes last, because the objects in it go with it and would not be found.
+remove_except() {
+	local namespaces status=0
+	namespaces=$(of_kind Namespace)
+	if [[ " $* " == *" Namespace "* ]]; then
+		namespaces=""
+	fi
+	if [[ -n "$(of_kind Deployment)" ]]; then
+		of_kind Deployment | delete --cascade=foreground || status=$?
+	fi
+	{ except_kind Deployment Namespace "$@" && echo "${namespaces}"; } | delete || status=$?
+	return "${status}"
+}
+delete() { kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename - "$@"; }
+
+undeploy() {
+	local kept=(CustomResourceDefinition)
+	list_memcacheds
+	# Deleting a namespace deletes everything in it.
+	if grep -q "^${namespace}/" <<<"${memcacheds}"; then
+		kept+=(Namespace)
+	fi
+	remove_except "${kept[@]}"
+	echo
+	echo "The operator is removed. The CRD and ${caches} stay."
+	print_memcacheds
+	[[ ${#kept[@]} -eq 1 ]] || echo "The namespace ${namespace} stays because it contains Memcacheds."
+	[[ -z "${memcacheds}" ]] || echo "The nodes keep serving. Without the operator, a change of a Memcached has no effect."
+	echo "Next:"
+	echo "  make deploy          installs the operator again. It replaces no node."
+	echo "  make undeploy-all    deletes the caches as well."
+}
+
+# Without a terminal, only CONFIRM=yes confirms.
+confirm() {
+	local answer=${CONFIRM}
+	if [[ -z "${answer}" && -t 1 ]]; then
+		read -r -p "Type yes to delete all of it: " answer </dev/tty || true
+	fi
+	if [[ "${answer}" != yes ]]; then
+		echo "Nothing is deleted. CONFIRM=yes confirms without a question." >&2
+		return 2
+	fi
+}
+
+# Prints how many manifests there are of each kind.
+print_kinds() { awk '/^kind: / { n[$2]++ } END { for (kind in n) print "  " kind " (" n[kind] ")" }' <<<"${manifests}" | sort; }
+
+delete_all() {
+	list_memcacheds
+	echo "In the cluster of the context $(kubectl config current-context 2>/dev/null || echo "(none)"), this deletes:"
+	print_kinds
+	echo "  ${caches}, with everything that they cache"
+	print_memcacheds
+	[[ $1 == uninstall && -z "${memcacheds}" ]] || confirm
+	if [[ ${scope[0]} == --namespace && -n "${memcacheds}" ]]; then
+		kubectl delete memcacheds.cache.example.com --all "${scope[@]}"
+	fi
+	remove_except
+	echo
+	echo "Deleted: $(counted "$(grep -c '^kind: ' <<<"${manifests}")" object) and ${caches}."
+}
+
+manifests=$(cat)
+namespace=$(of_kind Deployment | awk '/^  namespace: / { print $2; exit }')
+# Manifests without a CRD belong to an operator that serves its own namespace only.
+scope=(--all-namespaces) option=""
+if [[ -z "$(of_kind CustomResourceDefinition)" ]]; then
+	scope=(--namespace "${namespace}") option=" --namespace ${namespace}"
+fi
+case $1 in
+deploy) deploy ;;
+undeploy) undeploy ;;
+undeploy-all) IGNORE_NOT_FOUND=true delete_all "$1" ;; # usually undeploy came first
+uninstall) delete_all "$1" ;;
+*) echo "unknown command $1" >&2 && exit 2 ;;
+esac

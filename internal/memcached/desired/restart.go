@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// restartedAtAnnotation is the annotation of the pods with spec.restartedAt. Another value makes another template, and so other
+// pods.
+const restartedAtAnnotation = "cache.example.com/restarted-at"
+
+// podAnnotations are the annotations of the pods, nil for none.
+func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
+	annotations := annotationsOf(mc.Spec.PodMetadata)
+	if mc.Spec.RestartedAt == nil {
+		return annotations
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[restartedAtAnnotation] = mc.Spec.RestartedAt.UTC().Format(time.RFC3339)
+	return annotations
+}
+
+// keepRestart gives a spec without restartedAt the time that the live pods have: removing the field is no reason to replace them
+// again.
+func keepRestart(mc *cachev1alpha1.Memcached, live *memcached.Workload) {
+	if mc.Spec.RestartedAt != nil || live == nil {
+		return
+	}
+	if restarted, err := time.Parse(time.RFC3339, live.Template.Annotations[restartedAtAnnotation]); err == nil {
+		mc.Spec.RestartedAt = &metav1.Time{Time: restarted}
+	}
+}

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// heldBack names what a pause holds back: changes of the workload as fields of the Memcached, and other objects by their kind.
+func heldBack(outcome Outcome, desired memcached.Desired) []string {
+	var held []string
+	if slices.ContainsFunc(outcome.Pending, memcached.IsWorkload) {
+		held = workloadChanges(desired.Changes, outcome.TemplatePending)
+	}
+	explained := len(held) > 0
+	for _, kind := range outcome.Pending {
+		if !explained || !memcached.IsWorkload(kind) {
+			held = append(held, "the "+kind)
+		}
+	}
+	return held
+}
+
+// workloadChanges completes the changes of the workload: a template may differ in what no field of the Memcached explains.
+func workloadChanges(changes []string, template bool) []string {
+	ofPods := slices.ContainsFunc(changes, func(change string) bool {
+		return change != "updateStrategy" && !strings.HasPrefix(change, "size ")
+	})
+	if template && !ofPods {
+		return append(slices.Clone(changes), "other pod settings")
+	}
+	return changes
+}
+
+// pausedMessage says what a pause holds back, and how to end it.
+func pausedMessage(mc *cachev1alpha1.Memcached, held []string) string {
+	if len(held) == 0 {
+		return "spec.paused holds changes back; there are none now"
+	}
+	return fmt.Sprintf("spec.paused holds back: %s. To resume: %s", strings.Join(held, ", "), patchCommand(mc, `"paused":false`))
+}
+
+// patchCommand is the command with which a user sets a field of the spec.
+func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
+	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
+}

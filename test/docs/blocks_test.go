@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/memcached-operator/test/docs"
+)
+
+// notInNames matches what the name of a namespace cannot have.
+var notInNames = regexp.MustCompile(`[^a-z0-9]`)
+
+// marker is what a comment in front of a block may say.
+var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not run: .+)$`)
+
+// A block that looks like commands to readers looks like commands to the tests, and a name leads to the story that runs it.
+func TestBlocksSayHowTheyRun(t *testing.T) {
+	stories := storiesOf(t)
+	for _, page := range pages(t) {
+		for _, block := range page.Blocks {
+			if !marker.MatchString(block.Marker) {
+				t.Errorf("%s:%d: the comment in front of the block is %q: see package docs", page.Path, block.Line, block.Marker)
+			}
+			if slices.Contains([]string{"", "bash", "shell", "console", "yml"}, block.Language) {
+				t.Errorf("%s:%d: the language of the block is %q: use sh, yaml or text", page.Path, block.Line, block.Language)
+			}
+			if name := block.Name(); name != "" && !strings.Contains(stories, strconv.Quote(name)) {
+				t.Errorf("%s:%d: test/e2e does not know the name %s", page.Path, block.Line, name)
+			}
+		}
+	}
+}
+
+// storiesOf returns the sources of the end-to-end tests.
+func storiesOf(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "test", "e2e", "*_test.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("test/e2e has no stories: %v", err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	return all.String()
+}
+
+// What the pages tell readers to run is run, and what they tell them to apply is applied, in the order of each page. There are
+// no pods: test/e2e runs what needs them. A Memcached that a page shows is one that the API server accepts, even if nothing
+// applies it.
+func TestPagesRun(t *testing.T) {
+	server, ran, valid := start(t), 0, 0
+	for name, page := range pages(t) {
+		if !slices.ContainsFunc(page.Blocks, runsHere) && !slices.ContainsFunc(page.Blocks, showsMemcached) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			runner := server.inNamespace(t, notInNames.ReplaceAllString(strings.ToLower(name), "-"))
+			for _, block := range page.Blocks {
+				switch {
+				case runsHere(block):
+					ran++
+					within(t, func(ctx context.Context) error { return runner.Run(ctx, page, block) })
+				case showsMemcached(block):
+					valid++
+					within(t, func(ctx context.Context) error { return runner.Validate(ctx, page, block) })
+				}
+			}
+		})
+	}
+	t.Run("config/samples", func(t *testing.T) {
+		runner := server.inNamespace(t, "shop")
+		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . large namespaced; do\n"+
+			"  kubectl apply --dry-run=server -k config/samples/$folder\ndone\n```\n"))
+		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
+	})
+	t.Logf("%d blocks ran, and %d more Memcacheds are valid", ran, valid)
+	if ran < 30 {
+		t.Errorf("only %d blocks ran", ran)
+	}
+}
+
+// runsHere reports whether a block runs without pods.
+func runsHere(block docs.Block) bool { return block.Runs() && block.Marker != docs.OnCluster }
+
+// aMemcached matches the beginning of a manifest.
+var aMemcached = regexp.MustCompile(`(?m)^apiVersion: cache\.example\.com/.*\nkind: Memcached$`)
+
+func showsMemcached(block docs.Block) bool {
+	return block.Language == "yaml" && aMemcached.MatchString(block.Text)
+}
+
+// A check that cannot fail proves nothing.
+func TestRunnerTellsWhatFails(t *testing.T) {
+	runner := &docs.Runner{Root: t.TempDir(), Scratch: t.TempDir()}
+	for text, want := range map[string]string{
+		"true":                              "",
+		"echo first; false; echo second":    "first\n",
+		"<!-- fails: no -->echo no; exit 1": "",
+		"<!-- fails: no -->echo no":         "succeeds",
+		"<!-- fails: no -->echo yes; false": "without the words",
+	} {
+		comment, script, marked := strings.Cut(text, "-->")
+		if marked {
+			comment += "-->\n"
+		} else {
+			comment, script = "", text
+		}
+		page := docs.Parse("page.md", []byte(comment+"```sh\n"+script+"\n```\n"))
+		err := runner.Run(t.Context(), page, page.Blocks[0])
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+// within fails the test unless a step succeeds in time.
+func within(t *testing.T, step func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := step(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// server is an API server with the operator's manifests, but without the operator.
+type server []string
+
+func start(t *testing.T) server {
+	t.Helper()
+	environment := &envtest.Environment{}
+	_, err := environment.Start()
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl := environment.ControlPlane.KubectlPath
+	if _, err := os.Stat(kubectl); err != nil {
+		t.Fatalf("the test runs kubectl as readers do: hack/binaries.sh kubectl builds it (%v)", err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := server{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "PATH=" + commands(t, kubectl)}
+	installation := docs.Parse("the installation", []byte("```sh\nkubectl apply -k config/default\n"+
+		"kubectl wait --for=condition=Established crd/memcacheds.cache.example.com\n```\n"))
+	within(t, func(ctx context.Context) error { return s.runner(t).Run(ctx, installation, installation.Blocks[0]) })
+	return s
+}
+
+// commands returns a folder with all commands that a block may run without a marker: kubectl, and what handles its output. Others
+// build, start and delete things on this machine.
+func commands(t *testing.T, kubectl string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"bash", "cat", "date", "grep", "head", "sleep", "sort"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubectl, err := filepath.Abs(kubectl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(kubectl, filepath.Join(dir, "kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func (s server) runner(t *testing.T) *docs.Runner {
+	t.Helper()
+	return &docs.Runner{Root: root, Scratch: t.TempDir(), Env: slices.Clone(s)}
+}
+
+// inNamespace returns a runner for a namespace that exists from now on.
+func (s server) inNamespace(t *testing.T, namespace string) *docs.Runner {
+	t.Helper()
+	runner := s.runner(t)
+	within(t, func(ctx context.Context) error { return runner.Enter(ctx, namespace) })
+	return runner
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs reads the Markdown files of this repository, and runs what they tell readers to run: blocks of kubectl commands,
+// and manifests, in the order of the page, against an API server. A comment in front of a block says otherwise:
+//
+//	<!-- run by make test-e2e -->     needs pods that run, so it runs on a cluster, with the rest of its page
+//	<!-- run: NAME -->                is run by a story of test/e2e that knows the name
+//	<!-- fails: some words -->        fails, and prints these words
+//	<!-- not run: the reason -->      runs nowhere; a Memcached in it is validated all the same
+//
+// A paragraph that ends with the words "Not run by a test:" in front of a block says the last as well.
+package docs
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
+)
+
+// Page is a Markdown file.
+type Page struct {
+	// Path of the file in the repository.
+	Path string
+	// Anchors are the fragments that a link may have.
+	Anchors []string
+	// Links are the destinations of links and pictures.
+	Links []string
+	// Blocks are the fenced blocks.
+	Blocks []Block
+}
+
+// Block is a fenced block of code.
+type Block struct {
+	// Line is that of the first line within the fence.
+	Line int
+	// Section is the anchor of the heading before the block.
+	Section string
+	// Language follows the opening fence.
+	Language string
+	Text     string
+	// Marker is the text of the comment in front of the block.
+	Marker string
+}
+
+// Markers that say how a block runs, if they do not say it completely.
+const (
+	OnCluster = "run by make test-e2e"
+	byName    = "run: "
+	fails     = "fails: "
+	notRun    = "not run: "
+)
+
+// Runs reports whether a test runs the block as a command or applies it as a manifest.
+func (b Block) Runs() bool {
+	return (b.Language == "sh" || b.Language == "yaml") && !strings.HasPrefix(b.Marker, notRun) && b.Name() == ""
+}
+
+// Name is the name by which a story of test/e2e runs the block, or empty.
+func (b Block) Name() string {
+	name, named := strings.CutPrefix(b.Marker, byName)
+	if !named {
+		return ""
+	}
+	return name
+}
+
+// Pages returns the Markdown files below root, except for those that are test data.
+func Pages(root string) ([]Page, error) {
+	var pages []Page
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{".git", "bin", "dist", "testdata"}, entry.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".md" {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, Parse(filepath.ToSlash(name), content))
+		return nil
+	})
+	return pages, err
+}
+
+// Parse reads Markdown as GitHub does.
+func Parse(path string, content []byte) Page {
+	page := Page{Path: path}
+	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(content))
+	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // no step fails
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch node := node.(type) {
+		case *ast.Heading:
+			page.Anchors = append(page.Anchors, page.anchorOf(plainText(node, content)))
+		case *ast.Link:
+			page.Links = append(page.Links, string(node.Destination))
+		case *ast.Image:
+			page.Links = append(page.Links, string(node.Destination))
+		case *ast.FencedCodeBlock:
+			block := blockOf(node, content)
+			if len(page.Anchors) > 0 {
+				block.Section = page.Anchors[len(page.Anchors)-1]
+			}
+			page.Blocks = append(page.Blocks, block)
+		}
+		return ast.WalkContinue, nil
+	})
+	return page
+}
+
+// notInAnchors matches what GitHub drops from a heading to make an anchor of it.
+var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
+
+// anchorOf returns the anchor that GitHub gives to the next heading.
+func (p *Page) anchorOf(heading string) string {
+	anchor := strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+	unique := anchor
+	for n := 1; slices.Contains(p.Anchors, unique); n++ {
+		unique = anchor + "-" + strconv.Itoa(n)
+	}
+	return unique
+}
+
+// plainText is the text of a node without its markup.
+func plainText(node ast.Node, content []byte) string {
+	var all strings.Builder
+	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // no step fails
+		if leaf, is := node.(*ast.Text); is && entering {
+			all.Write(leaf.Segment.Value(content))
+			if leaf.SoftLineBreak() {
+				all.WriteString(" ")
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return all.String()
+}
+
+// comment matches an HTML comment of one line.
+var comment = regexp.MustCompile(`^\s*<!--\s*(.*?)\s*-->\s*$`)
+
+func blockOf(node *ast.FencedCodeBlock, content []byte) Block {
+	block := Block{
+		Language: string(node.Language(content)),
+		Text:     string(node.Lines().Value(content)),
+	}
+	if node.Lines().Len() > 0 {
+		block.Line = bytes.Count(content[:node.Lines().At(0).Start], []byte("\n")) + 1
+	}
+	switch before := node.PreviousSibling().(type) {
+	case *ast.HTMLBlock:
+		if match := comment.FindSubmatch(before.Lines().Value(content)); match != nil {
+			block.Marker = string(match[1])
+		}
+	case *ast.Paragraph:
+		if words := strings.Fields(plainText(before, content)); strings.HasSuffix(strings.Join(words, " "), "Not run by a test:") {
+			block.Marker = notRun + "the text says so"
+		}
+	}
+	return block
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/test/docs"
+)
+
+// root is the folder of the repository: Go runs tests in the folder of their package.
+const root = "../.."
+
+// pages returns every page of the repository by its path.
+func pages(t *testing.T) map[string]docs.Page {
+	t.Helper()
+	all, err := docs.Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byPath := map[string]docs.Page{}
+	for _, page := range all {
+		byPath[page.Path] = page
+	}
+	if len(byPath["README.md"].Links) == 0 {
+		t.Fatal("the README has no links")
+	}
+	return byPath
+}
+
+// Links within the repository lead to a file, and to a heading in it. Others are not followed.
+func TestLinksLeadSomewhere(t *testing.T) {
+	all := pages(t)
+	for _, page := range all {
+		for _, link := range page.Links {
+			if strings.Contains(link, "://") {
+				continue
+			}
+			file, anchor, hasAnchor := strings.Cut(link, "#")
+			target := page.Path
+			if file != "" {
+				target = path.Join(path.Dir(page.Path), file)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s links to %s: %v", page.Path, link, err)
+			} else if hasAnchor && !slices.Contains(all[target].Anchors, anchor) {
+				t.Errorf("%s links to %s, but the headings of %s are %q", page.Path, link, target, all[target].Anchors)
+			}
+		}
+	}
+}
+
+// A reader who starts at the README or at the index of docs reaches every page for readers.
+func TestEveryPageIsReached(t *testing.T) {
+	all := pages(t)
+	reached := map[string]bool{}
+	next := []string{"README.md"}
+	for len(next) > 0 {
+		page := next[0]
+		next = next[1:]
+		if reached[page] {
+			continue
+		}
+		reached[page] = true
+		for _, link := range all[page].Links {
+			file, _, _ := strings.Cut(link, "#")
+			if target := path.Join(path.Dir(page), file); path.Ext(target) == ".md" {
+				next = append(next, target)
+			}
+		}
+	}
+	for name := range all {
+		// The records of decisions are found in their folder.
+		if !reached[name] && !strings.HasPrefix(name, "docs/design/") {
+			t.Errorf("no page that a reader of the README reaches links to %s", name)
+		}
+	}
+}
+
+func TestAnchorsAreGitHubs(t *testing.T) {
+	page := docs.Parse("page.md", []byte("# `spec.config`, in *words*\n## I: Basic\n## I: Basic\n## Über-set_up\n"))
+	want := []string{"specconfig-in-words", "i-basic", "i-basic-1", "über-set_up"}
+	if !slices.Equal(page.Anchors, want) {
+		t.Errorf("got %q, want %q", page.Anchors, want)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Runner runs the blocks of pages as a reader does.
+type Runner struct {
+	// Root is the folder of the repository, in which commands run.
+	Root string
+	// Env is added to the environment of the commands.
+	Env []string
+	// Scratch is a folder for manifests.
+	Scratch string
+}
+
+// Enter creates a namespace and makes it the one of the commands that follow. It creates the cache that the pages take for
+// granted: the first one of the README.
+func (r *Runner) Enter(ctx context.Context, namespace string) error {
+	readme, err := os.ReadFile(filepath.Join(r.Root, "README.md"))
+	if err != nil {
+		return err
+	}
+	page := Parse("README.md", readme)
+	first := slices.IndexFunc(page.Blocks, func(block Block) bool { return block.Language == "yaml" })
+	if first < 0 {
+		return errors.New("the README shows no manifest")
+	}
+	kubeconfig := filepath.Join(r.Scratch, "kubeconfig")
+	script := fmt.Sprintf("kubectl config view --raw --flatten >%[1]s; kubectl config --kubeconfig=%[1]s set-context --current "+
+		"--namespace=%[2]s; kubectl get namespace %[2]s || kubectl create namespace %[2]s", kubeconfig, namespace)
+	if got := r.run(ctx, script); got.err != nil {
+		return fmt.Errorf("entering namespace %s: %w\n%s", namespace, got.err, got.output)
+	}
+	r.Env = append(r.Env, "KUBECONFIG="+kubeconfig)
+	return r.Run(ctx, page, page.Blocks[first])
+}
+
+// Run runs one block: commands in bash, which stops at the first that fails, and manifests with kubectl apply.
+func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
+	if block.Language == "yaml" {
+		return r.apply(ctx, page, block)
+	}
+	return judge(page, block, r.run(ctx, block.Text))
+}
+
+// Validate sends a manifest to the API server, which stores nothing.
+func (r *Runner) Validate(ctx context.Context, page Page, block Block) error {
+	block.Marker = "" // an example that is not run has to be valid as well
+	return r.apply(ctx, page, block, "--dry-run=server")
+}
+
+func (r *Runner) apply(ctx context.Context, page Page, block Block, flags ...string) error {
+	file := filepath.Join(r.Scratch, "manifest.yaml")
+	if err := os.WriteFile(file, []byte(block.Text), 0o600); err != nil {
+		return err
+	}
+	return judge(page, block, r.run(ctx, fmt.Sprintf("kubectl apply %s -f %s", strings.Join(flags, " "), file)))
+}
+
+// outcome is what a script printed, and how it ended.
+type outcome struct {
+	output string
+	err    error
+}
+
+func (r *Runner) run(ctx context.Context, script string) outcome {
+	command := exec.CommandContext(ctx, "bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail", "-c", script)
+	command.Dir = r.Root
+	command.WaitDelay = time.Second // for what the script leaves running
+	command.Env = append(os.Environ(), r.Env...)
+	output, err := command.CombinedOutput()
+	return outcome{string(output), err}
+}
+
+// judge compares an outcome with what the page says about it.
+func judge(page Page, block Block, got outcome) error {
+	words, mustFail := strings.CutPrefix(block.Marker, fails)
+	switch {
+	case mustFail && got.err == nil:
+		return fmt.Errorf("%s:%d succeeds, but the page says that it fails:\n%s", page.Path, block.Line, got.output)
+	case mustFail && !strings.Contains(got.output, words):
+		return fmt.Errorf("%s:%d fails without the words %q:\n%s", page.Path, block.Line, words, got.output)
+	case !mustFail && got.err != nil:
+		return fmt.Errorf("%s:%d: %w\n%s%s", page.Path, block.Line, got.err, block.Text, got.output)
+	}
+	return nil
+}

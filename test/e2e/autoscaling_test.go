@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// The user follows docs/operations/autoscaling.md.
+var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() {
+	It("has more nodes under load and fewer afterwards, and the operator follows", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		installMetricsServer(ctx)
+		a := newAutoscaled(ctx, k8s.NewNamespace(ctx))
+		corrections, began := a.corrections(ctx), time.Now()
+		history := followSize(ctx, a.mc)
+
+		By("using it until it grows")
+		stop := clustertest.InBackground(ctx, a.use)
+		minimum := *a.hpa.Spec.MinReplicas
+		Eventually(ctx, history.last).Should(BeNumerically(">", minimum))
+		grown := time.Since(began)
+		k8s.UntilReady(ctx, a.mc)
+		a.mustSelectItsPods(ctx)
+
+		a.mustRunCommands(ctx)
+
+		By("leaving it alone until it shrinks")
+		stop()
+		left := time.Now()
+		Eventually(ctx, history.last).Should(Equal(minimum))
+		shrunk := time.Since(left)
+		k8s.UntilReady(ctx, a.mc)
+
+		history.mustBeStepsOfOne(a.hpa)
+		a.operatorMustOnlyFollow(began, history)
+		Expect(a.corrections(ctx)).To(Equal(corrections))
+		seen, _ := history.report()
+		clustertest.AddTable("A cache that an HPA scales", [][]string{
+			{"sizes", "grew after", "shrank after"},
+			{fmt.Sprint(seen), grown.Round(time.Second).String(), shrunk.Round(time.Second).String()},
+		})
+	})
+
+	It("can use KEDA: the API server accepts the ScaledObject", SpecTimeout(time.Minute), func(ctx SpecContext) {
+		crd := strings.TrimSpace(k8s.Run(ctx, "hack/cluster/autoscaling.sh", "keda-crd"))
+		k8s.Kubectl(ctx, "create", "--filename", crd)
+		DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "delete", "--filename", crd) })
+		k8s.Kubectl(ctx, "wait", "--for=condition=Established", "--filename", crd, "--timeout=30s")
+		scaledObject := &unstructured.Unstructured{}
+		Expect(yaml.UnmarshalStrict([]byte(documented("scaled object")), &scaledObject.Object)).To(Succeed())
+		scaledObject.SetNamespace(k8s.NewNamespace(ctx))
+		strict := client.WithFieldValidation(k8s, metav1.FieldValidationStrict)
+		// The API server may take a moment to serve a new Kind.
+		Eventually(ctx, func() error { return strict.Create(ctx, scaledObject.DeepCopy(), client.DryRunAll) }).Should(Succeed())
+	})
+})
+
+// installMetricsServer installs metrics-server for a story.
+func installMetricsServer(ctx context.Context) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) { k8s.Run(ctx, "hack/cluster/autoscaling.sh", "uninstall") })
+	k8s.Run(ctx, "hack/cluster/autoscaling.sh", "install", filepath.Join(clusterDir, "ca.crt"))
+}
+
+// documented returns a block of docs/operations/autoscaling.md, which has its name in a comment in front of it.
+func documented(name string) string {
+	GinkgoHelper()
+	_, block, found := strings.Cut(clustertest.Read("docs/operations/autoscaling.md"), "\n<!-- run: "+name+" -->\n```")
+	Expect(found).To(BeTrue(), "docs/operations/autoscaling.md has no block with the name %s", name)
+	_, block, _ = strings.Cut(block, "\n")
+	block, _, _ = strings.Cut(block, "\n```\n")
+	return block
+}
+
+// autoscaled is the documented Memcached with the documented HorizontalPodAutoscaler.
+type autoscaled struct {
+	mc  *cachev1alpha1.Memcached
+	hpa *autoscalingv2.HorizontalPodAutoscaler
+	// token may read the metrics of the operator.
+	token string
+}
+
+// newAutoscaled applies what the page documents, with a smaller CPU request, which little load exceeds, and shorter times. It
+// returns when the HorizontalPodAutoscaler knows the CPU usage. Another Memcached in the namespace must not count.
+func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
+	GinkgoHelper()
+	a := &autoscaled{mc: &cachev1alpha1.Memcached{}, hpa: &autoscalingv2.HorizontalPodAutoscaler{}}
+	mc, hpa, _ := strings.Cut(documented("autoscaled cache"), "\n---\n")
+	Expect(yaml.UnmarshalStrict([]byte(mc), a.mc)).To(Succeed())
+	Expect(yaml.UnmarshalStrict([]byte(hpa), a.hpa)).To(Succeed())
+	a.mc.Namespace, a.hpa.Namespace = namespace, namespace
+	a.mc.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("50m")
+	shorten(a.hpa.Spec.Behavior.ScaleUp, 0)
+	shorten(a.hpa.Spec.Behavior.ScaleDown, 15)
+	Expect(k8s.Create(ctx, a.mc)).To(Succeed())
+	Expect(k8s.Create(ctx, a.hpa)).To(Succeed())
+	k8s.NewMemcached(ctx, namespace, 1, clustertest.Named("other"))
+	a.token = tokenOf(ctx, namespace, "prometheus")
+	letReadMetrics(ctx, namespace, "prometheus")
+	k8s.UntilReady(ctx, a.mc)
+	a.mustSelectItsPods(ctx)
+	Eventually(ctx, k8s.Object(a.hpa)).Should(HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", autoscalingv2.ScalingActive), HaveField("Status", corev1.ConditionTrue)))))
+	return a
+}
+
+// shorten sets the times of the rules in one direction, in seconds.
+func shorten(rules *autoscalingv2.HPAScalingRules, window int32) {
+	rules.StabilizationWindowSeconds = &window
+	for i := range rules.Policies {
+		rules.Policies[i].PeriodSeconds = 15
+	}
+}
+
+// mustSelectItsPods fails unless the scale subresource, which the HorizontalPodAutoscaler reads, counts and selects exactly the
+// nodes. It waits for the status, which follows the pods.
+func (a *autoscaled) mustSelectItsPods(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		scale, selected := &autoscalingv1.Scale{}, &corev1.PodList{}
+		g.Expect(k8s.SubResource("scale").Get(ctx, a.mc, scale)).To(Succeed())
+		selector, err := labels.Parse(scale.Status.Selector)
+		g.Expect(err).NotTo(HaveOccurred())
+		matching := client.MatchingLabelsSelector{Selector: selector}
+		g.Expect(k8s.List(ctx, selected, client.InNamespace(a.mc.Namespace), matching)).To(Succeed())
+		g.Expect(clustertest.Incarnations(selected.Items)).To(Equal(k8s.Incarnations(ctx, a.mc)))
+		g.Expect(selected.Items).To(HaveLen(int(scale.Status.Replicas)))
+	}).Should(Succeed())
+}
+
+// mustRunCommands runs the documented commands, which must show what the HorizontalPodAutoscaler did, and the Memcached.
+func (a *autoscaled) mustRunCommands(ctx context.Context) {
+	GinkgoHelper()
+	var output strings.Builder
+	for line := range strings.Lines(documented("autoscaler commands")) {
+		command, _, _ := strings.Cut(line, "#")
+		words := append(strings.Fields(command), "--namespace", a.mc.Namespace)
+		output.WriteString(k8s.Run(ctx, words[0], words[1:]...))
+	}
+	Expect(output.String()).To(MatchRegexp(`(?s)SuccessfulRescale.*New size: 4.*sessions`))
+}
+
+// use reads keys without pause from all nodes, and follows when these change, until the context ends.
+func (a *autoscaled) use(ctx context.Context) {
+	for ctx.Err() == nil {
+		var mc cachev1alpha1.Memcached
+		if err := k8s.Get(ctx, client.ObjectKeyFromObject(a.mc), &mc); err != nil {
+			continue
+		}
+		servers, err := traffic.Servers(ctx, k8s, mc.Namespace, mc.Status.Nodes)
+		if err != nil {
+			continue // a node that has just left
+		}
+		a.useAll(ctx, servers)
+	}
+}
+
+// useAll reads for a second.
+func (a *autoscaled) useAll(ctx context.Context, servers []traffic.Server) {
+	ring, err := traffic.NewRing(servers...)
+	if err != nil {
+		return // no node is known yet
+	}
+	cache := traffic.NewClient(ring, k8s.Dial)
+	defer cache.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = cache.Write(ctx, keysPerRound, 100) // a miss is a load, too
+	for ctx.Err() == nil {
+		_, _ = cache.Read(ctx, keysPerRound)
+	}
+}
+
+// corrections returns the operator's counters of corrections, by kind.
+func (a *autoscaled) corrections(ctx context.Context) []string {
+	GinkgoHelper()
+	status, body := get(ctx, "https://"+metricsAddress(ctx)+"/metrics", a.token)
+	Expect(status).To(Equal(http.StatusOK))
+	return regexp.MustCompile(`(?m)^memcached_operator_corrections_total.*$`).FindAllString(body, -1)
+}
+
+// operatorMustOnlyFollow fails if the operator has written the size, has written the Deployment more than once for each change
+// of the size, or has a complaint.
+func (a *autoscaled) operatorMustOnlyFollow(since time.Time, history *sizes) {
+	GinkgoHelper()
+	writes := map[string]int{}
+	for event := range requestsOf(operatorUser(operatorNamespace), since) {
+		object := event.ObjectRef
+		if isWrite(event) && object != nil && object.Namespace == a.mc.Namespace && object.Name == a.mc.Name {
+			writes[resourceOf(event)]++
+		}
+	}
+	Expect(writes).NotTo(HaveKey("cache.example.com/memcacheds"))
+	seen, complaints := history.report()
+	Expect(writes).To(HaveKeyWithValue("apps/deployments", len(seen)-1), "one write for each change of the size")
+	Expect(complaints).To(BeEmpty())
+}
+
+// sizes is what a watch has reported about a Memcached.
+type sizes struct {
+	mutex sync.Mutex
+	// sizes are the different values of spec.size in their order, complaints the messages of Degraded.
+	sizes      []int32
+	complaints []string
+}
+
+// followSize notes each size of a Memcached until the spec ends.
+func followSize(ctx context.Context, mc *cachev1alpha1.Memcached) *sizes {
+	GinkgoHelper()
+	s := &sizes{sizes: []int32{mc.Spec.Size}}
+	changes := clustertest.Must(k8s.Watch(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(mc.Namespace),
+		client.MatchingFields{"metadata.name": mc.Name}))
+	DeferCleanup(changes.Stop)
+	go func() {
+		for change := range changes.ResultChan() {
+			if now, ok := change.Object.(*cachev1alpha1.Memcached); ok {
+				s.note(now)
+			}
+		}
+	}()
+	return s
+}
+
+func (s *sizes) note(mc *cachev1alpha1.Memcached) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if mc.Spec.Size != s.sizes[len(s.sizes)-1] {
+		s.sizes = append(s.sizes, mc.Spec.Size)
+	}
+	for _, condition := range mc.Status.Conditions {
+		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionFalse {
+			s.complaints = append(s.complaints, condition.Reason+": "+condition.Message)
+		}
+	}
+}
+
+// last returns the current size.
+func (s *sizes) last() int32 {
+	seen, _ := s.report()
+	return seen[len(seen)-1]
+}
+
+// report returns the sizes and complaints so far.
+func (s *sizes) report() (seen []int32, complaints []string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.sizes), slices.Clone(s.complaints)
+}
+
+// mustBeStepsOfOne fails unless the sizes begin and end with the minimum, never leave the bounds, and change by one.
+func (s *sizes) mustBeStepsOfOne(hpa *autoscalingv2.HorizontalPodAutoscaler) {
+	GinkgoHelper()
+	seen, _ := s.report()
+	Expect(seen[0]).To(Equal(*hpa.Spec.MinReplicas))
+	Expect(seen[len(seen)-1]).To(Equal(*hpa.Spec.MinReplicas))
+	Expect(slices.Max(seen)).To(BeNumerically("<=", hpa.Spec.MaxReplicas))
+	for i := range seen[1:] {
+		Expect(seen[i+1]-seen[i]).To(Or(Equal(int32(1)), Equal(int32(-1))), "sizes %v", seen)
+	}
+}

@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Follows the code of docs/clients.md. For each line "fill N" or "read N", it writes or reads N keys and prints how many requests
+# succeeded, how many failed, and the first failure.
+
+import sys
+
+for line in sys.stdin:
+    command, keys = line.split()
+    succeeded, failed, first = 0, 0, ""
+    for number in range(1, int(keys) + 1):
+        try:
+            client = cache.connection()
+            if command == "fill":
+                succeeded += bool(client.set(f"key-{number:06d}", b"value", 600))
+            else:
+                succeeded += client.get(f"key-{number:06d}") == b"value"
+        except Exception as failure:
+            failed, first = failed + 1, first or repr(failure)
+    print(succeeded, failed, first.replace("\n", " "), flush=True)

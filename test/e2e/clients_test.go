@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const (
+	// guideKeys are enough for the share of a node to be what the guide says.
+	guideKeys = 1000
+	// guidePeriod is how often each client reads all keys while the nodes change.
+	guidePeriod = 300 * time.Millisecond
+)
+
+// The clients are processes in the network of the local cluster, and resolve names with its DNS.
+var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func() {
+	It("find each other's keys and follow the nodes without a failure", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		g := newGuide(ctx)
+		By("reading what another wrote")
+		g.refill(ctx)
+		g.mustBeInDNS(ctx)
+		g.toolsMustCount(ctx)
+		g.change(ctx, "3 to 4 nodes", 0.6, func() { scale(ctx, g.mc, 4) })
+		g.crash(ctx)
+		g.change(ctx, "one of 4 replaced", 0.4, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, g.mc)[0])).To(Succeed()) })
+		g.change(ctx, "all of 4 replaced, one at a time", 0, func() { roll(ctx, g.mc) })
+		clustertest.AddTable("Keys found with the settings of docs/clients.md, and failed requests of each client", g.rows)
+	})
+})
+
+// guide is the Memcached of docs/clients.md and its clients.
+type guide struct {
+	mc      *cachev1alpha1.Memcached
+	blocks  map[string]string
+	service string
+	clients []*guideClient
+	rows    [][]string
+}
+
+// newGuide creates the Memcached of the guide and starts the clients.
+func newGuide(ctx context.Context) *guide {
+	GinkgoHelper()
+	g := &guide{blocks: guideBlocks()}
+	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
+		"go", "memcached", "nutcracker", "php", "pylibmc", "pymemcache", "python", "tools",
+	}), "blocks of docs/clients.md that run")
+	namespace := k8s.NewNamespace(ctx)
+	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
+	writeFile(manifest, g.blocks["memcached"])
+	k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", manifest)
+	g.mc = &cachev1alpha1.Memcached{}
+	g.mc.Namespace, g.mc.Name = namespace, "sessions"
+	k8s.UntilReady(ctx, g.mc)
+	g.service = fmt.Sprintf("%s.%s.svc.cluster.local.", g.mc.Name, namespace)
+
+	startProcess(applicationProcess(ctx, g.service, "sh", "-u", "-c", g.blocks["nutcracker"]))
+	python := []string{g.blocks["python"], g.blocks["pylibmc"]}
+	g.clients = []*guideClient{
+		newGuideClient(ctx, "pylibmc", g.service, "test/e2e/clients/driver.py", python...),
+		newGuideClient(ctx, "pymemcache", g.service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pymemcache"]),
+		newGuideClient(ctx, "php", g.service, "test/e2e/clients/driver.php", g.blocks["php"]),
+		newGuideClient(ctx, "go", g.service, "test/e2e/clients/driver.go", g.blocks["go"]),
+		newGuideClient(ctx, behindProxy, "127.0.0.1", "test/e2e/clients/driver.py", python...),
+	}
+	g.rows = [][]string{{"change", "keys still found"}}
+	for _, client := range g.clients {
+		g.rows[0] = append(g.rows[0], client.name)
+	}
+	return g
+}
+
+// behindProxy is a client of nutcracker, which ends its connections when the nodes change.
+const behindProxy = "nutcracker"
+
+// refill empties all nodes and has the first client write all keys, until every client finds all of them.
+func (g *guide) refill(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(gomega Gomega) {
+		for _, address := range g.addresses(ctx) {
+			node := k8s.ConnectTo(ctx, serverOf(address).Address)
+			gomega.Expect(node.Command(ctx, "flush_all")).To(Equal("OK"))
+		}
+		gomega.Expect(g.clients[0].fill(guideKeys)).To(Equal(all(guideKeys)))
+		for _, client := range g.clients {
+			gomega.Expect(client.read(guideKeys)).To(Equal(all(guideKeys)), client.name)
+		}
+	}).WithPolling(time.Second).Should(Succeed())
+}
+
+// change changes the nodes while every client reads all keys again and again. No request may fail, and no client may ever find
+// fewer keys than the ring promises, which are at least a share of all.
+func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
+	GinkgoHelper()
+	By(title)
+	before := g.addresses(ctx)
+	var expected atomic.Int64
+	expected.Store(-1)
+	outcomes := make([]outcome, len(g.clients))
+	var clients sync.WaitGroup
+	for i, client := range g.clients {
+		clients.Go(func() {
+			defer GinkgoRecover()
+			outcomes[i] = client.readUntil(ctx, &expected)
+		})
+	}
+	change()
+	k8s.UntilReady(ctx, g.mc)
+	Eventually(ctx, func() []string { return g.addresses(ctx) }).Should(HaveLen(int(g.mc.Spec.Size)))
+	kept := keptOnRing(before, g.addresses(ctx))
+	expected.Store(int64(kept))
+	clients.Wait()
+	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
+	row := []string{title, percent(float64(kept) / guideKeys)}
+	for i, client := range g.clients {
+		row = append(row, strconv.Itoa(outcomes[i].failed))
+		if client.name != behindProxy {
+			Expect(outcomes[i]).To(Equal(all(kept)), client.name)
+		}
+	}
+	g.rows = append(g.rows, row)
+	g.refill(ctx)
+}
+
+// crash ends a memcached while every client reads. When its container has restarted, all clients must use the node again.
+func (g *guide) crash(ctx context.Context) {
+	GinkgoHelper()
+	By("one memcached crashes")
+	pod := k8s.Pods(ctx, g.mc)[0]
+	theOne(processesOf("memcached", "pod"+string(pod.UID)), "processes of memcached in pod "+pod.Name).signal(syscall.SIGKILL)
+	Eventually(ctx, func(gomega Gomega) {
+		for _, client := range g.clients {
+			client.read(guideKeys)
+		}
+		gomega.Expect(k8s.Reread(ctx, &pod)).To(Succeed())
+		gomega.Expect(clustertest.Restarts(&pod)).To(BeEquivalentTo(1))
+		gomega.Expect(clustertest.Ready(&pod)).To(BeTrue())
+	}).Should(Succeed())
+	g.refill(ctx)
+}
+
+// readUntil reads all keys again and again until only so many are found. It returns the fewest that were found, and all failures.
+func (c *guideClient) readUntil(ctx context.Context, expected *atomic.Int64) outcome {
+	GinkgoHelper()
+	seen := all(guideKeys)
+	Eventually(ctx, func() int64 {
+		found := c.read(guideKeys)
+		seen.succeeded = min(seen.succeeded, found.succeeded)
+		seen.failed += found.failed
+		seen.firstFailure = cmp.Or(seen.firstFailure, found.firstFailure)
+		return int64(found.succeeded) - expected.Load()
+	}).WithPolling(guidePeriod).Should(BeZero(), "keys that %s still finds where they no longer belong", c.name)
+	return seen
+}
+
+// keptOnRing returns how many keys have the same owner before and after a change.
+func keptOnRing(before, after []string) int {
+	GinkgoHelper()
+	kept, was, is := 0, ringOf(before), ringOf(after)
+	for number := range guideKeys {
+		if key := traffic.Key(number + 1); was.Owner(key) == is.Owner(key) {
+			kept++
+		}
+	}
+	return kept
+}
+
+func ringOf(addresses []string) *traffic.Ring {
+	GinkgoHelper()
+	var servers []traffic.Server
+	for _, address := range addresses {
+		servers = append(servers, serverOf(address))
+	}
+	return clustertest.Must(traffic.NewRing(servers...))
+}
+
+// serverOf returns a node as clients know it that have only DNS: its name on the ring is its address.
+func serverOf(address string) traffic.Server {
+	return traffic.Server{Name: address, Address: net.JoinHostPort(address, strconv.Itoa(traffic.Port))}
+}
+
+// addresses returns the addresses of the nodes that are ready and do not leave.
+func (g *guide) addresses(ctx context.Context) []string {
+	GinkgoHelper()
+	var addresses []string
+	for _, pod := range k8s.Pods(ctx, g.mc) {
+		if clustertest.Ready(&pod) {
+			addresses = append(addresses, pod.Status.PodIP)
+		}
+	}
+	slices.Sort(addresses)
+	return addresses
+}
+
+// mustBeInDNS fails unless the name of the Service and its SRV records lead to the nodes.
+func (g *guide) mustBeInDNS(ctx context.Context) {
+	GinkgoHelper()
+	nodes := g.addresses(ctx)
+	Expect(resolver().LookupHost(ctx, g.service)).To(ConsistOf(nodes))
+	_, records, err := resolver().LookupSRV(ctx, "memcached", "tcp", g.service)
+	Expect(err).NotTo(HaveOccurred())
+	var targets []string
+	for _, record := range records {
+		Expect(record.Port).To(BeEquivalentTo(traffic.Port))
+		Expect(record.Target).To(HaveSuffix("." + g.service))
+		targets = append(targets, clustertest.Must(resolver().LookupHost(ctx, record.Target))...)
+	}
+	Expect(targets).To(ConsistOf(nodes))
+}
+
+// toolsMustCount fails unless the command-line tools find all nodes and keys.
+func (g *guide) toolsMustCount(ctx context.Context) {
+	GinkgoHelper()
+	counts := regexp.MustCompile(`(\S+) has (\d+) items`).FindAllStringSubmatch(runBlock(ctx, g.blocks["tools"], g.service), -1)
+	var nodes []string
+	items := 0
+	for _, count := range counts {
+		nodes = append(nodes, count[1])
+		items += clustertest.Must(strconv.Atoi(count[2]))
+	}
+	Expect(nodes).To(ConsistOf(g.addresses(ctx)))
+	Expect(items).To(Equal(guideKeys))
+}

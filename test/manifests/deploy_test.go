@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// The stand-ins need neither a cluster nor tools: the end-to-end tests use the real ones. They record the arguments, and what
+// kubectl applies and deletes.
+const (
+	kustomizeStandIn = `#!/bin/sh
+[ "$1" != build ] || cat "$MANIFESTS"
+`
+	kubectlStandIn = `#!/bin/sh
+echo "$*" >>"$RECORD/arguments"
+case "$*" in
+api-resources*)
+	[ -z "$NO_API" ] || { echo "Unable to connect to the server" >&2; exit 1; }
+	[ -n "$NO_CRD" ] || echo memcacheds.cache.example.com
+	;;
+"get memcacheds"*) printf "$MEMCACHEDS" ;;
+"get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
+"config current-context") echo shop-cluster ;;
+apply*) cat >"$RECORD/applied" ;;
+delete*--filename*) cat >>"$RECORD/deleted" ;;
+"rollout status"*) cat >"$RECORD/awaited"; [ -z "$ROLLOUT" ] || { echo "error: $ROLLOUT" >&2; exit 1; } ;;
+esac
+`
+)
+
+// makeRun is what a run of make has printed and done.
+type makeRun struct {
+	output string
+	failed bool
+	dir    string
+}
+
+// runMake runs make with the stand-ins, over the manifests of a folder in config.
+func runMake(t *testing.T, folder string, arguments ...string) makeRun {
+	t.Helper()
+	var manifests strings.Builder
+	for _, object := range kustomize.Render(t, config(folder)) {
+		manifest, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests.WriteString("---\n" + string(manifest))
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": manifests.String(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	arguments = append(arguments, "--no-print-directory", "KUSTOMIZE="+filepath.Join(dir, "kustomize"))
+	command := exec.Command("make", arguments...)
+	command.Dir = repository.Path()
+	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"),
+		"RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
+	output, err := command.CombinedOutput()
+	return makeRun{output: string(output), failed: err != nil, dir: dir}
+}
+
+// kinds returns the kinds of the manifests that kubectl got, one for each manifest.
+func (r makeRun) kinds(t *testing.T, file string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(r.dir, file))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for line := range strings.Lines(string(content)) {
+		if kind, found := strings.CutPrefix(line, "kind: "); found {
+			kinds = append(kinds, strings.TrimSpace(kind))
+		}
+	}
+	return kinds
+}
+
+const (
+	image      = "IMG=registry.example.com/memcached-operator:v1"
+	twoCaches  = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
+	ownCache   = `MEMCACHEDS=memcached-operator-system/cache 2\n`
+	crdKind    = "CustomResourceDefinition"
+	everything = "everything"
+)
+
+// What make deploys and deletes, in the words that its user reads.
+func TestDeployAndUndeploy(t *testing.T) {
+	for name, test := range map[string]struct {
+		folder    string // default: config/default
+		arguments []string
+		fails     bool
+		says      []string
+		applies   string // everything or nothing
+		deletes   string // everything, everything but these kinds, or nothing
+	}{
+		"deploy refuses the placeholder": {
+			arguments: []string{"deploy"}, fails: true,
+			says: []string{
+				"IMG is the placeholder example.com/memcached-operator:v" + repository.Variable(t, "VERSION") + ", which no cluster can pull",
+				"docker-push deploy IMG=",
+			},
+		},
+		"deploy on a new cluster": {
+			arguments: []string{"deploy", image}, applies: everything,
+			says: []string{
+				"The operator runs in the namespace memcached-operator-system with the image registry.example.com/memcached-operator:v1",
+				"kubectl apply --filename config/samples/cache_v1alpha1_memcached.yaml\n",
+			},
+		},
+		"deploy with caches": {
+			arguments: []string{"deploy", image, twoCaches}, applies: everything,
+			says: []string{
+				"It manages 2 Memcacheds with 4 nodes.", "shop/sessions", "3 nodes\n", "1 node\n",
+				"Next:\n  kubectl get memcacheds --watch --all-namespaces",
+			},
+		},
+		"deploy in one namespace": {
+			folder: "namespaced", arguments: []string{"deploy", image}, applies: everything,
+			says: []string{"memcached.yaml --namespace memcached-operator-system", "--watch --namespace memcached-operator-system"},
+		},
+		"deploy of an operator that does not start": {
+			arguments: []string{"deploy", image, "ROLLOUT=timed out waiting for the condition", "DEPLOY_TIMEOUT=0"},
+			applies:   everything, fails: true,
+			says: []string{
+				"operator-1: Pending, ErrImagePull not found", "The operator is installed but not ready: timed out",
+				"kubectl describe pods --namespace memcached-operator-system",
+			},
+		},
+		"deploy of an operator that fails": {
+			arguments: []string{"deploy", image, "ROLLOUT=exceeded its progress deadline"}, applies: everything, fails: true,
+			says: []string{"The operator is installed but not ready: exceeded its progress deadline"},
+		},
+		"undeploy keeps the caches": {
+			arguments: []string{"undeploy", twoCaches}, deletes: crdKind,
+			says: []string{
+				"The operator is removed. The CRD and 2 Memcacheds with 4 nodes stay.", "shop/sessions", "The nodes keep serving.",
+				"make undeploy-all    deletes the caches as well.",
+			},
+		},
+		"undeploy keeps a namespace with caches": {
+			arguments: []string{"undeploy", ownCache}, deletes: crdKind + " Namespace",
+			says: []string{
+				"The CRD and 1 Memcached with 2 nodes stay.",
+				"The namespace memcached-operator-system stays because it contains Memcacheds.",
+			},
+		},
+		"undeploy without a CRD": {
+			arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"},
+		},
+		"undeploy without an API server": {
+			arguments: []string{"undeploy", "NO_API=yes"}, fails: true, says: []string{"Unable to connect to the server"},
+		},
+		"undeploy in one namespace": {
+			folder: "namespaced", arguments: []string{"undeploy", ownCache}, deletes: crdKind,
+			says: []string{"1 Memcached with 2 nodes stay."},
+		},
+		"undeploy-all asks": {
+			arguments: []string{"undeploy-all", twoCaches}, fails: true,
+			says: []string{
+				"In the cluster of the context shop-cluster, this deletes:", "  Namespace (1)\n", "  CustomResourceDefinition (1)\n",
+				"2 Memcacheds with 4 nodes, with everything that they cache", "shop/sessions", "Nothing is deleted. CONFIRM=yes confirms",
+			},
+		},
+		"undeploy-all takes no other answer": {
+			arguments: []string{"undeploy-all", "CONFIRM=no"}, fails: true, says: []string{"Nothing is deleted."},
+		},
+		"undeploy-all deletes everything": {
+			arguments: []string{"undeploy-all", "CONFIRM=yes", twoCaches}, deletes: everything,
+			says: []string{"objects and 2 Memcacheds with 4 nodes.\n"},
+		},
+		"uninstall asks if there are caches": {
+			folder: "crd", arguments: []string{"uninstall", twoCaches}, fails: true,
+			says: []string{"  CustomResourceDefinition (1)\n", "Nothing is deleted."},
+		},
+		"uninstall": {folder: "crd", arguments: []string{"uninstall"}, deletes: everything},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.folder == "" {
+				test.folder = "default"
+			}
+			run := runMake(t, test.folder, test.arguments...)
+			if run.failed != test.fails {
+				t.Errorf("failed: %t, want %t", run.failed, test.fails)
+			}
+			for _, words := range test.says {
+				if !strings.Contains(run.output, words) {
+					t.Errorf("the output lacks %q", words)
+				}
+			}
+			all := run.kinds(t, "manifests")
+			equal(t, "applied", run.kinds(t, "applied"), without(all, test.applies))
+			equal(t, "deleted", run.kinds(t, "deleted"), without(orderOfDeletion(all), test.deletes))
+			if t.Failed() {
+				t.Log(run.output)
+			}
+		})
+	}
+}
+
+// orderOfDeletion puts the operator before its permissions, and its namespace after everything in it.
+func orderOfDeletion(kinds []string) []string {
+	const first, last = "Deployment", "Namespace"
+	order := without(kinds, first+" "+last)
+	if slices.Contains(kinds, first) {
+		order = slices.Insert(order, 0, first)
+	}
+	if slices.Contains(kinds, last) {
+		order = append(order, last)
+	}
+	return order
+}
+
+// without returns all kinds, all but some, or none if nothing is given.
+func without(all []string, but string) []string {
+	if but == "" {
+		return nil
+	}
+	var kinds []string
+	for _, kind := range all {
+		if !strings.Contains(" "+but+" ", " "+kind+" ") {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+func equal(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// An operator that serves one namespace may not delete the CRD, whose deletion would delete its caches.
+func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
+	run := runMake(t, "namespaced", "undeploy-all", "CONFIRM=yes", ownCache)
+	arguments := repository.ReadFile(t, filepath.Join(run.dir, "arguments"))
+	const want = "delete memcacheds.cache.example.com --all --namespace memcached-operator-system\n"
+	if run.failed || !strings.Contains(arguments, want) {
+		t.Errorf("kubectl got %s, want %q", arguments, want)
+	}
+}
+
+// make waits for the Deployment and for nothing else.
+func TestDeployWaitsForTheOperator(t *testing.T) {
+	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
+}
+
+func TestHelpHasNoColorsInAPipe(t *testing.T) {
+	run := runMake(t, "crd", "help")
+	if run.failed || strings.Contains(run.output, "\x1b") || !strings.Contains(run.output, "undeploy-all ") {
+		t.Errorf("make help prints %q", run.output)
+	}
+}
