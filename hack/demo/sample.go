@@ -50,7 +50,10 @@ func ownedKinds() []ownedKind {
 		{"Deployments", "deployment", "/apis/apps/v1/namespaces/" + namespace + "/deployments", &appsv1.DeploymentList{}},
 		{"ReplicaSets", "", "", &appsv1.ReplicaSetList{}},
 		{"Services", "service", servicesPath, &corev1.ServiceList{}},
-		{"PodDisruptionBudgets", "poddisruptionbudget", "/apis/policy/v1/namespaces/" + namespace + "/poddisruptionbudgets", &policyv1.PodDisruptionBudgetList{}},
+		{
+			"PodDisruptionBudgets", "poddisruptionbudget",
+			"/apis/policy/v1/namespaces/" + namespace + "/poddisruptionbudgets", &policyv1.PodDisruptionBudgetList{},
+		},
 		{"Pods", "pods", podsPath, &corev1.PodList{}},
 	}
 }

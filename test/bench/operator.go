@@ -64,7 +64,8 @@ func (t *testbed) startOperator(ctx context.Context, environment ...string) (*re
 	if err != nil {
 		return nil, err
 	}
-	return o, o.UntilReady(ctx, startDeadline)
+	err = o.UntilReady(ctx, startDeadline)
+	return o, err
 }
 
 // startOperatorFor creates the namespaces of n Memcacheds, counts the Memcacheds that are Ready, and starts the operator.

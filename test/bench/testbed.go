@@ -109,7 +109,8 @@ func (t *testbed) prepare(ctx context.Context, config *rest.Config) error {
 		t.k8s.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operator.Namespace, Name: scraper}}),
 		operator.Permit(ctx, t.k8s, operator.RoleFile, group),
 		operator.Permit(ctx, t.k8s, reviewRoleFile, group),
-		operator.Permit(ctx, t.k8s, readerRoleFile, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: operator.Namespace, Name: scraper}),
+		operator.Permit(ctx, t.k8s, readerRoleFile,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: operator.Namespace, Name: scraper}),
 		operator.PermitIn(ctx, t.k8s, operator.Namespace, leaseRoleFile, group),
 	)
 }

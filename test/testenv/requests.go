@@ -88,7 +88,8 @@ func (r *Requests) Refused() []string {
 // list returns the requests about the state of objects.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
-		return !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases" && wanted(request)
+		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"
+		return object && wanted(request)
 	})
 }
 

@@ -49,7 +49,9 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 // Leases and events follow clocks, but a refusal of any request is told.
 func TestRefusalsOfAnyRequestAreTold(t *testing.T) {
 	var requests testenv.Requests
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	defer server.Close()
 	client, err := rest.HTTPClientFor(requests.Record(&rest.Config{Host: server.URL}))
 	if err != nil {
