@@ -81,7 +81,7 @@ func (f *fairQueue) GetWithPriority() (request reconcile.Request, priority int, 
 		if f.begin(request) {
 			return request, priority, shutdown
 		}
-		f.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{After: slowRetry, Priority: ptr.To(failedPriority)}, request)
+		f.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{After: slowRetry, Priority: ptr.To(priority)}, request)
 		f.PriorityQueue.Done(request)
 	}
 }

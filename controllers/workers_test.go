@@ -77,11 +77,16 @@ func TestThoseThatWereSlowAreLimitedAndOccupyNoWorker(t *testing.T) {
 	if len(q.workers) != 0 {
 		t.Errorf("%d workers are occupied", len(q.workers))
 	}
-	q.Add(requestOf("slow-5"))
+	putBack := &recordingQueue{PriorityQueue: q.PriorityQueue}
+	q.PriorityQueue = putBack
+	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(finishedPriority)}, requestOf("slow-5"))
 	next := get()
 	q.Add(requestOf("healthy"))
 	if name := <-next; name != "healthy" {
 		t.Fatalf("%s comes next, and four that are slow are under way", name)
+	}
+	if again := putBack.added[len(putBack.added)-1]; *again.Priority != finishedPriority || again.After != slowRetry {
+		t.Errorf("the fifth comes back with priority %d after %s", *again.Priority, again.After)
 	}
 	for _, name := range append(slow[:4:4], "healthy") {
 		q.Done(requestOf(name))
@@ -92,6 +97,18 @@ func TestThoseThatWereSlowAreLimitedAndOccupyNoWorker(t *testing.T) {
 	if len(q.workers) != 0 || len(q.slow) != 0 {
 		t.Errorf("%d workers and %d of the slow are occupied", len(q.workers), len(q.slow))
 	}
+}
+
+// recordingQueue records with which options requests are added.
+type recordingQueue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+
+	added []priorityqueue.AddOpts
+}
+
+func (r *recordingQueue) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.Request) {
+	r.added = append(r.added, opts)
+	r.PriorityQueue.AddWithOpts(opts, requests...)
 }
 
 func TestTheOrderIsThatOfTheQueueHoweverManyWait(t *testing.T) {
