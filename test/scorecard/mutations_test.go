@@ -104,11 +104,11 @@ var mutations = map[string]map[string]mutation{
 	"examples": {
 		"an example with an unknown field":   {inExample(`"size": 3`, `"size": 3, "sise": 3`), `unknown field "sise"`},
 		"an example that the schema refuses": {inExample(`"size": 3`, `"size": 3000`), "less than or equal to 1000"},
-		"an example that a rule refuses":     {inExample(`"memory": "288Mi"`, `"memory": "288.5Mi"`), "whole number of MiB"},
+		"an example that a rule refuses":     {inExample(`"memory": "128Mi"`, `"memory": "128.5Mi"`), "whole number of MiB"},
 		"an example that the operator cannot carry out": {
 			func(b *bundle) {
-				inExample(`"memory": "288Mi"`, `"memory": "300Mi"`)(b)
-				inExample(`"requests": {`, `"limits": {"memory": "460Mi"}, "requests": {`)(b)
+				inExample(`"memory": "128Mi"`, `"memory": "300Mi"`)(b)
+				inExample(`"requests": {`, `"limits": {"memory": "545Mi"}, "requests": {`)(b)
 			}, "the operator cannot carry it out",
 		},
 		"an example of another kind":       {inExample(`"kind": "Memcached"`, `"kind": "Redis"`), "Kind=Redis"},
