@@ -109,8 +109,10 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before it, so it ignores Ctrl-C as
 	// this process does; env restores the default for the command.
 	signal.Ignore(os.Interrupt)
-	args := []string{"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
-		"env", "--default-signal=INT", "--chdir=" + c.root}
+	args := []string{
+		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
+		"env", "--default-signal=INT", "--chdir=" + c.root,
+	}
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()

@@ -5,7 +5,7 @@
 // has no functions: an expression that several rules need, or that is too long for a line, is a named template instead, and the
 // marker uses its name.
 //
-// Usage: crd TEMPLATES CRD
+// Usage: crd TEMPLATES CRD.
 package main
 
 import (

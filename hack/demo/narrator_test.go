@@ -15,9 +15,9 @@ import (
 )
 
 // tell runs a story with a clock of its own and returns what it wrote and how long it took.
-func tell(t *testing.T, change func(*narrator), story func(*narrator)) (text string, took time.Duration) {
+func tell(t *testing.T, change, story func(*narrator)) (text string, took time.Duration) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		var out strings.Builder
 		n := &narrator{out: &out, started: time.Now()}
 		change(n)

@@ -49,9 +49,9 @@ func (*realStage) connect(ctx context.Context, d *demo) error {
 
 func (s *realStage) deploy(ctx context.Context, d *demo) error {
 	d.out.command("make deploy IMG=" + s.image)
-	make := exec.CommandContext(ctx, "make", "--no-print-directory", "deploy", "IMG="+s.image)
-	make.Stdout, make.Stderr = d.out, d.out
-	if err := make.Run(); err != nil {
+	deploy := exec.CommandContext(ctx, "make", "--no-print-directory", "deploy", "IMG="+s.image)
+	deploy.Stdout, deploy.Stderr = d.out, d.out
+	if err := deploy.Run(); err != nil {
 		return fmt.Errorf("make deploy: %w", err)
 	}
 	d.out.outcome("The operator is ready: the CRD, its permissions and a pod.")

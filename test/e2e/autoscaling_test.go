@@ -183,7 +183,7 @@ func (a *autoscaled) use(ctx context.Context) {
 }
 
 // useAll reads for a second.
-func (a *autoscaled) useAll(ctx context.Context, servers []traffic.Server) {
+func (*autoscaled) useAll(ctx context.Context, servers []traffic.Server) {
 	ring, err := traffic.NewRing(servers...)
 	if err != nil {
 		return // no node is known yet

@@ -90,7 +90,8 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 		names = append(names, sample.Name)
 	}
 	// Consoles offer the first example of a bundle, which are sorted by name, as the one to start with.
-	if slices.Sort(names); len(names) < 4 || names[0] != "memcached-sample" {
+	slices.Sort(names)
+	if len(names) < 4 || names[0] != "memcached-sample" {
 		t.Errorf("the samples are %q, want memcached-sample and at least three others that are sorted after it", names)
 	}
 }
