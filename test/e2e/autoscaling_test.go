@@ -36,7 +36,6 @@ import (
 // The user follows docs/operations/autoscaling.md.
 var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() {
 	It("has more nodes under load and fewer afterwards, and the operator follows", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
-		installMetricsServer(ctx)
 		a := newAutoscaled(ctx, k8s.NewNamespace(ctx))
 		corrections, began := a.corrections(ctx), time.Now()
 		history := followSize(ctx, a.mc)
@@ -121,7 +120,8 @@ func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	shorten(a.hpa.Spec.Behavior.ScaleDown, 15)
 	Expect(k8s.Create(ctx, a.mc)).To(Succeed())
 	Expect(k8s.Create(ctx, a.hpa)).To(Succeed())
-	k8s.NewMemcached(ctx, namespace, 1, clustertest.Named("other"))
+	k8s.CreateMemcached(ctx, namespace, 1, clustertest.Named("other"))
+	installMetricsServer(ctx)
 	a.token = tokenOf(ctx, namespace, "prometheus")
 	letReadMetrics(ctx, namespace, "prometheus")
 	k8s.UntilReady(ctx, a.mc)
@@ -178,12 +178,12 @@ func (a *autoscaled) use(ctx context.Context) {
 		if err != nil {
 			continue // a node that has just left
 		}
-		a.useAll(ctx, servers)
+		readFrom(ctx, servers)
 	}
 }
 
-// useAll reads for a second.
-func (*autoscaled) useAll(ctx context.Context, servers []traffic.Server) {
+// readFrom reads keys for a second.
+func readFrom(ctx context.Context, servers []traffic.Server) {
 	ring, err := traffic.NewRing(servers...)
 	if err != nil {
 		return // no node is known yet
