@@ -188,8 +188,10 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	s.ended += len(failures) - leaving
 }
 
-// figuresOf counts in samples, which call a pod what nameOf returns.
+// figuresOf counts in samples, which call a pod what nameOf returns. What was seen before the change does not count: a new node may
+// be Ready some time before DNS knows it.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
+	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
 	f := figures{fewest: len(samples[0].members)}
 	for _, seen := range samples {
 		f.fewest, f.most = min(f.fewest, len(seen.members)), max(f.most, len(seen.members))
