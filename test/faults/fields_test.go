@@ -91,8 +91,16 @@ func (s slot) try(field specField, value string) {
 	if problem != "" && !field.names(problem) {
 		s.changed.Errorf("the Degraded condition for %s does not name the field: %s", patch, problem)
 	}
-	if problem == "" {
+	switch {
+	case patched.Spec.Paused: // a new one would have no objects at all
+		if difference := cmp.Diff(before, children(latest(history.of(s.changed.namespace)))); difference != "" {
+			s.changed.Errorf("the pause held nothing back (-before +after):\n%s", difference)
+		}
+	case problem == "":
 		s.sameAsFresh(patched.Spec)
+	}
+	if !patched.Spec.RestartedAt.IsZero() { // nodes that were restarted are not replaced because the time of it is taken away
+		before = children(latest(history.of(s.changed.namespace)))
 	}
 	spec, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": base.Spec}})
 	s.changed.must(err)

@@ -19,7 +19,7 @@ const restartedAtAnnotation = "cache.example.com/restarted-at"
 // podAnnotations are the annotations of the pods, nil for none.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := annotationsOf(mc.Spec.PodMetadata)
-	if mc.Spec.RestartedAt == nil {
+	if mc.Spec.RestartedAt.IsZero() { // Go cannot send the zero time: it is none
 		return annotations
 	}
 	if annotations == nil {
@@ -32,7 +32,7 @@ func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 // keepRestart gives a spec without restartedAt the time that the live pods have: removing the field is no reason to replace them
 // again.
 func keepRestart(mc *cachev1alpha1.Memcached, live *memcached.Workload) {
-	if mc.Spec.RestartedAt != nil || live == nil {
+	if !mc.Spec.RestartedAt.IsZero() || live == nil {
 		return
 	}
 	if restarted, err := time.Parse(time.RFC3339, live.Template.Annotations[restartedAtAnnotation]); err == nil {
