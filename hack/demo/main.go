@@ -82,8 +82,8 @@ func run(ctx context.Context, d *demo, exit bool) error {
 }
 
 func tellStory(ctx context.Context, d *demo) error {
-	telling, told := context.WithCancel(ctx)
-	defer told()
+	telling, stop := context.WithCancel(ctx)
+	defer stop()
 	go d.out.breakSilence(telling)
 	chapters := story(d.stage)
 	for i, chapter := range chapters {

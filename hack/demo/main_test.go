@@ -45,7 +45,7 @@ func TestHowTheDemoEnds(t *testing.T) {
 		status         int
 		says           string
 	}{
-		"the story is told":                      {exit: true, status: succeeded},
+		"the story ends":                         {exit: true, status: succeeded},
 		"Ctrl-C after the story":                 {canceled: true, status: succeeded},
 		"Ctrl-C in the story":                    {err: canceled, canceled: true, status: succeeded},
 		"Ctrl-C with DEMO_EXIT=1":                {canceled, nil, true, true, interrupted, "Interrupted before"},

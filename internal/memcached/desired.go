@@ -9,7 +9,7 @@ import (
 )
 
 // Desired is what a Memcached must be like. It is decided once in a reconcile, by desired.For, and handed down: the objects are
-// written, and the status is told by the rest.
+// written, and the status compares with the rest.
 type Desired struct {
 	// Objects are all that must exist. What exists and is not among them is to be deleted.
 	Objects []client.Object
@@ -19,8 +19,8 @@ type Desired struct {
 	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
 	// them. Empty if there are none.
 	StaleDefaults string
-	// Changes are how the workload differs from the live one, as fields of the Memcached and with the sizes, as far as that can be
-	// told. Only a paused Memcached has them.
+	// Changes are how the workload differs from the live one, as fields of the Memcached and with the sizes, as far as they explain
+	// it. Only a paused Memcached has them.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString

@@ -118,24 +118,24 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	i := install(t)
 	i.apply(t, kustomize.Render(t, repository.Path("config", "admission-warnings")))
 	g := NewWithT(t)
-	var told warnings
+	var received warnings
 	config := rest.CopyConfig(i.config)
-	config.WarningHandlerWithContext = &told
+	config.WarningHandlerWithContext = &received
 	user, err := client.New(config, client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(user.Create(t.Context(), memcachedOf(t, existing, "{size: 3}"))).To(Succeed())
 	create := func(t *testing.T, spec string) warnings {
 		t.Helper()
-		told = nil
+		received = nil
 		NewWithT(t).Expect(user.Create(t.Context(), memcachedOf(t, fresh, spec), client.DryRunAll)).To(Succeed())
-		return told
+		return received
 	}
 	change := func(t *testing.T, spec string) warnings {
 		t.Helper()
 		mc := memcachedOf(t, existing, spec)
-		told = nil
+		received = nil
 		NewWithT(t).Expect(user.Patch(t.Context(), mc, client.Merge, client.DryRunAll)).To(Succeed())
-		return told
+		return received
 	}
 	const prefix = "Validation failed for ValidatingAdmissionPolicy 'memcached-operator-warnings' " +
 		"with binding 'memcached-operator-warnings': "

@@ -46,7 +46,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	}
 }
 
-// Leases and events follow clocks, but a refusal of any request is told.
+// Leases and events follow clocks, but a refusal of any request is reported.
 func TestRefusalsOfAnyRequestAreTold(t *testing.T) {
 	var requests testenv.Requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

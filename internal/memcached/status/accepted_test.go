@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// told is a Memcached whose last status said that it is Available, with so many ready nodes, of which so many are updated.
-func told(ready, updated int32) func(*cachev1alpha1.Memcached) {
+// reportedBefore is a Memcached whose last status said that it is Available, with so many ready nodes, of which so many are updated.
+func reportedBefore(ready, updated int32) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status = cachev1alpha1.MemcachedStatus{
 			ObservedGeneration: mc.Generation, Replicas: ready, ReadyReplicas: ready, UpdatedReplicas: updated,
@@ -59,7 +59,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
 		name:        "a larger size is refused, and nodes are lost",
-		mc:          memcachedtest.Cache(5, told(3, 3)),
+		mc:          memcachedtest.Cache(5, reportedBefore(3, 3)),
 		deployment:  outOfThree(),
 		pods:        makePods(1),
 		outcome:     noQuota,
@@ -109,7 +109,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
 		name:        "additional pods are refused: nodes that never were are not lost",
-		mc:          memcachedtest.Cache(5, told(3, 3)),
+		mc:          memcachedtest.Cache(5, reportedBefore(3, 3)),
 		deployment:  noPods(five, 3),
 		pods:        makePods(3),
 		ready:       "False QuotaExceeded: " + quota,
@@ -118,7 +118,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
 		name:        "pods in the place of lost ones are refused",
-		mc:          memcachedtest.Cache(5, told(5, 5)),
+		mc:          memcachedtest.Cache(5, reportedBefore(5, 5)),
 		deployment:  noPods(five, 3),
 		pods:        makePods(3),
 		ready:       "False QuotaExceeded: " + quota,
@@ -127,7 +127,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
 		name:        "additional pods are refused, and a node is lost",
-		mc:          memcachedtest.Cache(5, told(3, 3)),
+		mc:          memcachedtest.Cache(5, reportedBefore(3, 3)),
 		deployment:  noPods(five, 3),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", notReady)),
 		ready:       "False QuotaExceeded: " + quota,
@@ -136,7 +136,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    "True QuotaExceeded: " + quota,
 	}, {
 		name:        "additional nodes start: nothing is lost",
-		mc:          memcachedtest.Cache(5, told(1, 1)),
+		mc:          memcachedtest.Cache(5, reportedBefore(1, 1)),
 		deployment:  makeDeployment(t, five, specGeneration(2), revision(1), counts(2, 5, 5, 1), progress(rolloutComplete)),
 		pods:        append(makePods(1), makePod("cache-5d4f-08", notReady), makePod("cache-5d4f-09", notReady)),
 		ready:       "False NodesUnavailable: 1 of 5 nodes are ready",
@@ -145,7 +145,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		degraded:    asExpected,
 	}, {
 		name:        "the first nodes of a size that was 0",
-		mc:          memcachedtest.Cache(3, told(0, 0)),
+		mc:          memcachedtest.Cache(3, reportedBefore(0, 0)),
 		deployment:  makeDeployment(t, memcachedtest.Cache(3), specGeneration(2), revision(1), counts(2, 0, 0, 0), progress(rolloutComplete)),
 		ready:       "False Scaling: Scaling from 0 to 3 nodes",
 		available:   unavailable0,

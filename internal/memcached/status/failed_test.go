@@ -80,7 +80,7 @@ func failedPodRows(t *testing.T) []statusCase {
 			makePod("cache-5d4f-00", created(0)), makePod("cache-5d4f-01", created(0)), makePod("cache-5d4f-09", created(0), unexpected)),
 		degradedBy("a failed pod says nothing", "NodesFailed: A pod failed", available2,
 			with(makePod("cache-5d4f-09", rejected("", "")))...),
-		degradedBy("the last of several is told", "NodesFailed: A pod failed: NodeAffinity: no", available2,
+		degradedBy("the last of several is reported", "NodesFailed: A pod failed: NodeAffinity: no", available2,
 			with(makePod("cache-5d4f-08", created(0), unexpected), makePod("cache-5d4f-09", created(1), rejected("NodeAffinity", "no")))...),
 		degradedBy("what is wrong with a node comes first", "Unschedulable: "+unschedulable02, available2,
 			with(makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-02", created(1), pending, noRoomFor))...),

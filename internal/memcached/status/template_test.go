@@ -42,17 +42,17 @@ func templateRows(t *testing.T) []statusCase {
 	return []statusCase{
 		quiet("a write that leaves the template as it was seen", mc,
 			makeDeployment(t, mc, settled), makeDeployment(t, mc, settled, next)),
-		quiet("nothing is written, and the template had been seen when the status was", memcachedtest.Cache(3, told(3, 3)),
+		quiet("nothing is written, and the template had been seen when the status was", memcachedtest.Cache(3, reportedBefore(3, 3)),
 			nil, makeDeployment(t, mc, settled, next)),
-		quiet("a second such write", memcachedtest.Cache(3, told(3, 3)),
+		quiet("a second such write", memcachedtest.Cache(3, reportedBefore(3, 3)),
 			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, nextButOne)),
-		rolling("a write that changes the template", memcachedtest.Cache(3, told(3, 3)),
+		rolling("a write that changes the template", memcachedtest.Cache(3, reportedBefore(3, 3)),
 			makeDeployment(t, mc, settled, runs("memcached:1")), makeDeployment(t, mc, settled, next)),
-		rolling("a write over a template that nobody has seen", memcachedtest.Cache(3, told(3, 0)),
+		rolling("a write over a template that nobody has seen", memcachedtest.Cache(3, reportedBefore(3, 0)),
 			makeDeployment(t, mc, settled, next), makeDeployment(t, mc, settled, nextButOne)),
-		rolling("nothing is written, and the template had not been seen when the status was", memcachedtest.Cache(3, told(3, 0)),
+		rolling("nothing is written, and the template had not been seen when the status was", memcachedtest.Cache(3, reportedBefore(3, 0)),
 			nil, makeDeployment(t, mc, settled, next)),
-		rolling("the status is of an earlier spec", memcachedtest.Cache(3, told(3, 3), func(mc *cachev1alpha1.Memcached) {
+		rolling("the status is of an earlier spec", memcachedtest.Cache(3, reportedBefore(3, 3), func(mc *cachev1alpha1.Memcached) {
 			mc.Status.ObservedGeneration--
 		}), nil, makeDeployment(t, mc, settled, next)),
 		rolling("another Deployment was observed", memcachedtest.Cache(3), makeDeployment(t, mc, settled, func(d *appsv1.Deployment) {
