@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The agent that runs beside memcached in each pod: see package agent.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/example/memcached-operator/internal/agent"
+)
+
+const (
+	// A scrape leaves some MiB of garbage. Collecting it early takes a tenth more processor time, of next to nothing, and saves a fifth
+	// of the memory. The environment variable GOGC replaces it.
+	garbagePercent = 25
+	// memoryLimit makes the garbage collector work harder before the container's limit of 24 MiB, which also counts the program
+	// itself, is reached. The environment variable GOMEMLIMIT replaces it.
+	memoryLimit = 14 << 20
+	// processors is enough for some requests a minute: each costs memory, and cluster nodes have many. The environment variable
+	// GOMAXPROCS replaces it.
+	processors = 2
+)
+
+// version is set by the build.
+var version = "devel"
+
+func main() {
+	os.Exit(run())
+}
+
+// run returns the exit code.
+func run() int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(processors, runtime.GOMAXPROCS(0)))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := agent.Run(ctx, os.Args[1:], version, os.Stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, agent.ErrUsage):
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		return 2
+	default:
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		return 1
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The tests run this test binary as the agent: a process of its own, with its own signals and exit code.
+const asAgent = "RUN_AS_AGENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.CommandContext(t.Context(), self, args...)
+	agent.Env = []string{asAgent + "=1"}
+	return agent
+}
+
+func TestExitCodes(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for arg, want := range map[string]int{"--help": 0, "--nonsense": 2, "--listen=" + listener.Addr().String(): 1} {
+		output, err := command(t, arg).CombinedOutput()
+		got := 0
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			got = exit.ExitCode()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if got != want || strings.Contains(string(output), "goroutine") || len(output) == 0 {
+			t.Errorf("%s: exit code %d, want %d:\n%s", arg, got, want, output)
+		}
+	}
+}
+
+func TestSIGTERMEndsTheAgent(t *testing.T) {
+	agent := command(t, "--listen=127.0.0.1:0")
+	log, err := agent.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"msg":"Serving"`) {
+		t.Errorf("the log begins with %s", lines.Text())
+	}
+	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		t.Errorf("the log goes on with %s", lines.Text())
+	}
+	if err := agent.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is wrong with a Secret is said in the termination message, once: with the same problem, the next agent waits.
+func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
+	folder, secret := t.TempDir(), t.TempDir()
+	message := filepath.Join(t.TempDir(), "termination-log")
+	for file, content := range map[string]string{message: "", filepath.Join(secret, "bob"): "hunter2\n"} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := []string{
+		"--listen=127.0.0.1:0", "--memcached=127.0.0.1:1", "--users-secret=" + secret, "--credentials=" + folder, "--termination-log=" + message,
+	}
+	output, err := command(t, args...).CombinedOutput()
+	said, readErr := os.ReadFile(message)
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || readErr != nil {
+		t.Errorf("it ends with %v, %v:\n%s", err, readErr, output)
+	}
+	if !strings.HasPrefix(string(said), "InvalidCredentials: the password of the user bob contains a line break") {
+		t.Errorf("the termination message is %q", said)
+	}
+	if strings.Contains(string(output)+string(said), "hunter2") {
+		t.Errorf("it shows the password:\n%s\n%s", output, said)
+	}
+
+	again := command(t, args...)
+	log, err := again.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	for lines.Scan() && !strings.Contains(lines.Text(), "InvalidCredentials") {
+		continue
+	}
+	if err := again.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		t.Errorf("the log goes on with %s", lines.Text())
+	}
+	if err := again.Wait(); err != nil {
+		t.Errorf("the second agent ends with %v", err)
+	}
+}
+
+// The agent runs beside every memcached: what it links is memory of each node. It links nothing but what the operator links as
+// well, so that the licenses in the image and the SBOM, which are made from the operator, cover both.
+func TestTheAgentLinksFewModules(t *testing.T) {
+	agent, operator := modules(t, "."), modules(t, "../..")
+	want := []string{
+		"github.com/beorn7/perks",
+		"github.com/cespare/xxhash/v2",
+		"github.com/example/memcached-operator",
+		"github.com/munnerz/goautoneg",
+		"github.com/prometheus/client_golang",
+		"github.com/prometheus/client_model",
+		"github.com/prometheus/common",
+		"github.com/prometheus/procfs",
+		"golang.org/x/sync",
+		"golang.org/x/sys",
+		"google.golang.org/protobuf",
+	}
+	if diff := cmp.Diff(want, agent); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, module := range agent {
+		if !slices.Contains(operator, module) {
+			t.Errorf("the operator does not link %s: licenses and SBOM must be made from the agent as well", module)
+		}
+	}
+}
+
+// modules returns the modules that a package links, sorted.
+func modules(t *testing.T, pkg string) []string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pkg).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Fields(string(output))
+	slices.Sort(all)
+	return slices.Compact(all)
+}

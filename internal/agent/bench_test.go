@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// slabClasses is the most that a memcached has.
+const slabClasses = 63
+
+// fullNode answers like a memcached that uses all slab classes: each is a copy of a recorded one.
+func fullNode(t testing.TB) func(net.Conn) {
+	t.Helper()
+	replies := recordedReplies(t, "default")
+	original := firstClass(replies["stats items"])
+	for request, prefix := range map[string]string{"stats items": "STAT items:", "stats slabs": "STAT "} {
+		first := linesWith(replies[request], prefix+original+":")
+		var reply strings.Builder
+		for class := range slabClasses {
+			reply.WriteString(strings.ReplaceAll(first, prefix+original+":", prefix+strconv.Itoa(class+1)+":"))
+		}
+		replies[request] = reply.String() + linesWith(replies[request], "STAT total_malloced") + "END\r\n"
+	}
+	return answeringFrom(replies)
+}
+
+// firstClass returns the number of the first slab class in lines such as STAT items:3:number 12 or STAT 3:chunk_size 152.
+func firstClass(lines string) string {
+	class, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(lines, "STAT "), "items:"), ":")
+	return class
+}
+
+func linesWith(text, prefix string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, prefix) {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
+// BenchmarkScrape scrapes a memcached that uses all slab classes and costs no time itself.
+func BenchmarkScrape(b *testing.B) {
+	o := newFake(b, fullNode(b)).options()
+	memcached := newClient(o)
+	b.Cleanup(memcached.close)
+	handler := newHandler(o, slog.New(slog.DiscardHandler), "v1.2.3", memcached, nil)
+	for _, encoding := range []string{"", "gzip"} {
+		b.Run("encoding="+encoding, func(b *testing.B) {
+			request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
+			request.Header.Set("Accept-Encoding", encoding)
+			size := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				response := httptest.NewRecorder()
+				handler.ServeHTTP(response, request)
+				if size = response.Body.Len(); response.Code != http.StatusOK {
+					b.Fatalf("status %d: %s", response.Code, response.Body)
+				}
+			}
+			b.ReportMetric(float64(size), "bytes/scrape")
+		})
+	}
+}
+
+// BenchmarkProbe asks for the version.
+func BenchmarkProbe(b *testing.B) {
+	memcached := newClient(newFake(b, recorded(b, "default")).options())
+	b.Cleanup(memcached.close)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := memcached.ask(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// The benchmark scrapes what it says.
+func TestFullNodeHasAllSlabClasses(t *testing.T) {
+	_, body := startAgent(t, newFake(t, fullNode(t)).options()).get(t, "/metrics")
+	for _, family := range []string{"memcached_slab_current_items", "memcached_slab_chunk_size_bytes"} {
+		if got := strings.Count(body, "\n"+family+"{"); got != slabClasses {
+			t.Errorf("%s: %d series, want %d", family, got, slabClasses)
+		}
+	}
+	if !strings.Contains(body, "\nmemcached_up 1\n") || !strings.Contains(body, "\nmemcached_malloced_bytes ") {
+		t.Errorf("it is not readable:\n%s", body)
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/stats"
+)
+
+// testClock is set by the test. It begins long ago, like every process.
+type testClock struct{ time time.Time }
+
+func newTestClock() *testClock { return &testClock{time: time.Unix(1_800_000_000, 0)} }
+
+func (c *testClock) now() time.Time { return c.time }
+
+func (c *testClock) pass(d time.Duration) { c.time = c.time.Add(d) }
+
+func newTestClient(t *testing.T, f *fake) (*client, *testClock) {
+	t.Helper()
+	clock := newTestClock()
+	c := newClient(f.options())
+	c.now = clock.now
+	t.Cleanup(c.close)
+	return c, clock
+}
+
+func mustAnswer(t *testing.T, c *client) {
+	t.Helper()
+	if err := c.probe(); err != nil {
+		t.Errorf("probe: %v", err)
+	}
+}
+
+func mustBeReadable(t *testing.T, c *client) {
+	t.Helper()
+	read, err := c.stats()
+	if err != nil {
+		t.Errorf("stats: %v", err)
+	} else if read.General["version"] != "1.6.45" {
+		t.Errorf("the version is %q", read.General["version"])
+	}
+}
+
+func mustCount(t *testing.T, f *fake, wantOpen, wantAccepted int) {
+	t.Helper()
+	eventually(t, "connections", func() bool {
+		open, _, accepted := f.counts()
+		if accepted > wantAccepted {
+			t.Fatalf("%d connections were accepted, want %d", accepted, wantAccepted)
+		}
+		return open == wantOpen && accepted == wantAccepted
+	})
+}
+
+func TestEachProbeConnectsAndLeavesItsConnectionToScrapes(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+	mustCount(t, f, 1, 1)
+	mustBeReadable(t, c)
+	mustBeReadable(t, c)
+	mustCount(t, f, 1, 1)
+	clock.pass(answerLifetime)
+	mustAnswer(t, c)
+	mustCount(t, f, 1, 2)
+	mustBeReadable(t, c)
+	mustCount(t, f, 1, 2)
+	c.close()
+	mustCount(t, f, 0, 2)
+}
+
+func TestProbesOfTheSameSecondShareAnAnswerButNoFailure(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, hangs)
+	c, clock := newTestClient(t, f)
+	if err := c.probe(); !errors.Is(err, errTimeout) {
+		t.Errorf("got %v", err)
+	}
+	f.behave(recorded(t, "default"))
+	mustAnswer(t, c) // at once
+	mustCount(t, f, 1, 2)
+	clock.pass(answerLifetime - 1)
+	mustAnswer(t, c)
+	mustCount(t, f, 1, 2)
+	clock.pass(1)
+	mustAnswer(t, c)
+	mustCount(t, f, 1, 3)
+}
+
+func TestAClockThatIsSetBackMakesNoAnswerLast(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, recorded(t, "default"))
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+	f.behave(hangs)
+	clock.pass(-time.Hour)
+	if err := c.probe(); !errors.Is(err, errTimeout) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The connection that the agent holds is what it still sees memcached with when clients have used up all others.
+func TestMemcachedAtItsConnectionLimitIsReadyAndReadable(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+
+	f.behave(refuses)
+	for range 3 {
+		clock.pass(time.Minute)
+		mustAnswer(t, c)
+		mustBeReadable(t, c)
+	}
+	mustCount(t, f, 1, 4)
+
+	f.behave(recorded(t, "default"))
+	clock.pass(time.Minute)
+	mustAnswer(t, c)
+	mustCount(t, f, 1, 5)
+}
+
+func TestAnAgentWithoutAConnectionAtTheLimitIsReadyAndTriesAgain(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+	f.behave(refuses)
+	f.hangUp() // as memcached does after its idle timeout
+	mustCount(t, f, 0, 1)
+
+	clock.pass(time.Minute)
+	mustAnswer(t, c)
+	if _, err := c.stats(); !errors.Is(err, stats.ErrConnectionLimit) {
+		t.Errorf("got %v", err)
+	}
+	clock.pass(time.Minute)
+	mustAnswer(t, c)
+
+	f.behave(recorded(t, "default"))
+	mustBeReadable(t, c)
+}
+
+// Only the thread that accepts connections works.
+func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	f := newFake(t, func(conn net.Conn) {
+		answeredOnce := false
+		answering(func(string) string {
+			if answeredOnce {
+				close(asked)
+				return "" // and nothing ever after
+			}
+			answeredOnce = true
+			return versionReply
+		})(conn)
+	})
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+	f.behave(refuses)
+	clock.pass(time.Minute)
+	if err := c.probe(); !errors.Is(err, errTimeout) {
+		t.Fatalf("got %v", err)
+	}
+	<-asked
+	mustCount(t, f, 0, 2)
+}
+
+// A memcached that has restarted, or closed an idle connection, is read over a new one.
+func TestAClosedConnectionIsReplacedWithinTheScrape(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	c, _ := newTestClient(t, f)
+	mustBeReadable(t, c)
+	f.hangUp()
+	mustCount(t, f, 0, 1)
+	mustBeReadable(t, c)
+	mustCount(t, f, 1, 2)
+}
+
+func TestAConnectionIsNotUsedAgainAfterATimeout(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, recorded(t, "default"))
+	c, _ := newTestClient(t, f)
+	f.behave(hangs)
+	if _, err := c.stats(); !errors.Is(err, errTimeout) {
+		t.Errorf("got %v", err)
+	}
+	mustCount(t, f, 0, 1)
+	f.behave(recorded(t, "default"))
+	mustBeReadable(t, c)
+	mustCount(t, f, 1, 2)
+}
+
+func TestSlotKeepsTheNewestConnection(t *testing.T) {
+	f := newFake(t, hangs)
+	dial := func() *connection {
+		c, err := connect(f.address, time.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	var s slot
+	first, second, third := dial(), dial(), dial()
+	s.put(first)
+	s.put(second)
+	mustCount(t, f, 2, 3) // the first is closed
+	taken := s.take()
+	if taken != second || s.take() != nil {
+		t.Error("the slot gave something else than the second, once")
+	}
+	s.put(third)
+	s.giveBack(taken)
+	mustCount(t, f, 1, 3) // the second is closed: it is older
+	if s.take() != third {
+		t.Error("the third is not there")
+	}
+	s.giveBack(third)
+	s.close()
+	mustCount(t, f, 0, 3)
+	s.put(dial())
+	mustCount(t, f, 0, 4)
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/example/memcached-operator/internal/agent/stats"
+)
+
+// interfaceVersion is the version in the package comment.
+const interfaceVersion = "2"
+
+// newRegistry returns everything that /metrics shows.
+func newRegistry(memcached *collector, version string) *prometheus.Registry {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "memcached_agent_build_info",
+		Help: "1, with the version of the agent, of the Go that built it, and of its interface.",
+		ConstLabels: prometheus.Labels{
+			"version": version, "goversion": runtime.Version(), "interface": interfaceVersion,
+		},
+	})
+	build.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(memcached, build, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// collector reads memcached whenever it is scraped.
+type collector struct {
+	memcached *client
+	failures  *prometheus.CounterVec
+	readable  *transitions
+}
+
+func newCollector(memcached *client, readable *transitions) *collector {
+	c := &collector{memcached: memcached, readable: readable, failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memcached_agent_read_failures_total",
+		Help: "Scrapes for which the statistics of memcached could not be read, or not all of them, by reason.",
+	}, []string{"reason"})}
+	for _, reason := range reasons {
+		c.failures.WithLabelValues(reason) // so that its first increase shows in a rate
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
+	c.failures.Describe(descriptions)
+	for _, family := range stats.Families() {
+		descriptions <- family.Description()
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(series chan<- prometheus.Metric) {
+	up := 1.0
+	read, err := c.memcached.stats()
+	if err == nil {
+		err = read.Collect(series)
+	} else {
+		up = 0
+	}
+	series <- stats.Up.Metric(up)
+	c.readable.observe(err)
+	if err != nil {
+		c.failures.WithLabelValues(reasonOf(err)).Inc()
+	}
+	c.failures.Collect(series)
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func rsaKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func block(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+func TestPairs(t *testing.T) {
+	ca := issue(t, 1, nil, authority)
+	good := issue(t, 0xa1, ca)
+	ec, isEC := good.key.(*ecdsa.PrivateKey)
+	if !isEC {
+		t.Fatal("no EC key")
+	}
+	sec1, err := x509.MarshalECPrivateKey(ec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsa2048 := issueFor(t, 2, rsaKey(t, 2048), ca)
+	rsa1024 := issueFor(t, 3, rsaKey(t, 1024), ca)
+	twin, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crt, key := string(good.certificatePEM()), string(good.keyPEM(t))
+	for name, test := range map[string]struct{ crt, key, want string }{
+		"PKCS #8":                     {crt, key, ""},
+		"SEC 1 with parameters":       {crt, block("EC PARAMETERS", []byte{6, 0}) + block("EC PRIVATE KEY", sec1), ""},
+		"RSA":                         {string(rsa2048.certificatePEM()), string(rsa2048.keyPEM(t)), ""},
+		"PKCS #1":                     {string(rsa2048.certificatePEM()), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey))), ""},
+		"a chain":                     {crt + string(ca.certificatePEM()), key, ""},
+		"comments and Windows":        {"my certificate\r\n" + strings.ReplaceAll(crt, "\n", "\r\n"), "my key\r\n" + strings.ReplaceAll(key, "\n", "\r\n"), ""},
+		"the CA first":                {string(ca.certificatePEM()) + crt, key, "tls.key does not fit the first certificate in tls.crt"},
+		"the key of another curve":    {crt, string((&issued{key: twin}).keyPEM(t)), "tls.key does not fit"},
+		"the key of another kind":     {crt, string(rsa2048.keyPEM(t)), "tls.key does not fit"},
+		"files exchanged":             {key, crt, "tls.crt holds no certificate"},
+		"the certificate as a key":    {crt, crt, "tls.key holds no private key"},
+		"a key with a passphrase":     {crt, block("ENCRYPTED PRIVATE KEY", []byte("secret")), "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
+		"a damaged key":               {crt, key[:len(key)/2] + "AAAA" + key[len(key)/2:], "tls.key"},
+		"a damaged certificate":       {block("CERTIFICATE", good.certificate.Raw[:100]), key, "certificate 1 in tls.crt is damaged"},
+		"a short RSA key":             {string(rsa1024.certificatePEM()), string(rsa1024.keyPEM(t)), "the RSA key of the certificate in tls.crt is shorter than 2048 bits"},
+		"cut off":                     {crt[:len(crt)/2], key, "tls.crt holds no certificate"},
+		"not even a key of this type": {crt, block("PRIVATE KEY", []byte{0x30, 0}), "tls.key cannot be read"},
+	} {
+		certificate, err := parsePair([]byte(test.crt), []byte(test.key))
+		var invalid *InvalidError
+		switch {
+		case test.want == "" && (err != nil || certificate == nil):
+			t.Errorf("%s: %v", name, err)
+		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCertificate || !strings.HasPrefix(invalid.Message, test.want)):
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func TestUsers(t *testing.T) {
+	long := strings.Repeat("x", maxUserLine-len("bob:"))
+	for name, test := range map[string]struct {
+		secret map[string][]byte
+		file   string
+		want   string
+	}{
+		"by name":            {usersSecret("zoe", "3", "bob", "1", "eve", "2"), "bob:1\neve:2\nzoe:3\n", ""},
+		"colons and spaces":  {usersSecret("bob", "a:b c "), "bob:a:b c \n", ""},
+		"the longest":        {usersSecret("bob", long), "bob:" + long + "\n", ""},
+		"one byte too many":  {usersSecret("bob", long+"x"), "", "the name of the user bob and the password have more than 253 bytes"},
+		"no users":           {nil, "", "the Secret of spec.auth.secretName does not exist or has no keys"},
+		"a zero byte":        {usersSecret("bob", "a\x00b"), "", "the password of the user bob contains a zero byte"},
+		"a carriage return":  {usersSecret("bob", "a\rb"), "", "the password of the user bob contains a line break"},
+		"a colon":            {usersSecret("b:ob", "a"), "", `the key "b:ob" is no name of a user`},
+		"a space":            {usersSecret("b ob", "a"), "", `the key "b ob" is no name of a user`},
+		"characters of ours": {usersSecret("bób\x1b", "a"), "", `the key "b\u00f3b\x1b" is no name of a user`},
+		"eight":              {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
+	} {
+		users, err := parseUsers(test.secret)
+		var invalid *InvalidError
+		switch {
+		case test.want == "" && (err != nil || string(encodeUsers(users)) != test.file):
+			t.Errorf("%s: %v, %s", name, err, encodeUsers(users))
+		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCredentials || !strings.HasPrefix(invalid.Message, test.want)):
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// killed is what a test panics with to kill the agent.
+type killed struct{}
+
+// survives runs a function and reports whether the agent was not killed in it.
+func survives(run func()) (survived bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			if _, ours := reason.(killed); !ours {
+				panic(reason)
+			}
+		}
+	}()
+	run()
+	return true
+}
+
+// rotation is a change of everything that a Secret can change.
+type rotation struct {
+	*testbed
+
+	old, fresh           *issued
+	first, second        *issued
+	oldUsers, freshUsers map[string][]byte
+}
+
+func newRotation(t *testing.T) *rotation {
+	t.Helper()
+	r := &rotation{old: issue(t, 1, nil, authority), fresh: issue(t, 2, nil, authority)}
+	r.first, r.second = issue(t, 0xa1, r.old), issue(t, 0xb2, r.fresh)
+	r.oldUsers, r.freshUsers = usersSecret("bob", "1", "eve", "2"), usersSecret("bob", "3", "zoe", "4")
+	r.testbed = newTestbed(t, r.first.tlsSecret(t, r.old), r.oldUsers)
+	return r
+}
+
+// change changes the Secrets, and calls a function before each question of the agent, also for the time.
+func (r *rotation) change(before func(number int)) {
+	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
+	r.users.set(r.t, r.freshUsers)
+	r.memcached.calls, r.memcached.beforeCall = 0, before
+	r.agent.now = func() time.Time {
+		r.memcached.called()
+		return r.now
+	}
+}
+
+// mustConverge checks that new clients get the new content, and that the agent reports exactly what is left of the old one, or at
+// least that.
+func (r *rotation) mustConverge(exact bool) {
+	r.t.Helper()
+	if !r.memcached.serves(r.second, r.freshUsers) {
+		r.t.Errorf("memcached does not serve the new content: %v", r.memcached.lines)
+	}
+	status := r.agent.Status()
+	if !status.Succeeded || status.Served == nil || status.Served.Serial != "b2" {
+		r.t.Errorf("the agent reports %+v", status)
+	}
+	ca, user := r.memcached.removed([]*issued{r.fresh}, r.freshUsers)
+	reported := status.RestartRequired
+	if ca && !reported[ReasonCARemoved] || user && !reported[ReasonUserRemoved] {
+		r.t.Errorf("the agent reports %v, but a CA that was removed is trusted: %t; a user that was removed connected: %t", reported, ca, user)
+	}
+	if exact && (ca != reported[ReasonCARemoved] || user != reported[ReasonUserRemoved]) {
+		r.t.Errorf("the agent reports %v, want %t and %t", reported, ca, user)
+	}
+	r.memcached.beforeCall = nil
+	r.memcached.start()
+	r.settle()
+	if reported := r.agent.Status().RestartRequired; slices.Contains(slices.Collect(maps.Values(reported)), true) {
+		r.t.Errorf("after a restart of memcached, the agent reports %v", reported)
+	}
+}
+
+// The agent is killed before each question and after each signal: when the files are swapped, when they are checked, when memcached
+// is signaled, when that is proven. The next agent completes the rotation, also if memcached restarted meanwhile.
+func TestTheAgentIsKilledAtEachStep(t *testing.T) {
+	for _, restarts := range []string{"never", "one call before", "after"} {
+		killedAt := 0
+		for completed := false; !completed && killedAt < 100; {
+			killedAt++
+			t.Run(fmt.Sprintf("call %d, memcached restarts: %s", killedAt, restarts), func(t *testing.T) {
+				r := newRotation(t)
+				r.run()
+				r.change(func(number int) {
+					if restarts == "one call before" && number == killedAt-1 {
+						r.memcached.start()
+					}
+					if number == killedAt {
+						panic(killed{})
+					}
+				})
+				completed = survives(r.settle)
+				r.memcached.beforeCall = nil
+				if restarts == "after" {
+					r.memcached.start()
+				}
+				r.startAgent()
+				r.mustBegin()
+				r.settle()
+				r.mustConverge(restarts == "never")
+			})
+		}
+		if killedAt < 12 {
+			t.Errorf("there were only %d steps", killedAt)
+		}
+	}
+}
+
+// memcached may restart at any time, and read the old files, the new ones, or these after those.
+func TestMemcachedRestartsAtEachStep(t *testing.T) {
+	for restartedAt, completed := 1, false; !completed && restartedAt < 100; restartedAt++ {
+		t.Run(fmt.Sprintf("call %d", restartedAt), func(t *testing.T) {
+			r := newRotation(t)
+			r.run()
+			completed = true
+			r.change(func(number int) {
+				if number == restartedAt {
+					completed = false
+					r.memcached.start()
+				}
+			})
+			r.settle()
+			r.settle()
+			r.mustConverge(false)
+		})
+	}
+}
+
+// The agent may be killed between the renames of a swap as well.
+func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
+	for name, leave := range map[string]func(*store, *generation) error{
+		"the state is written": func(*store, *generation) error { return nil },
+		"a part of the generation is written": func(s *store, g *generation) error {
+			_, err := s.write(&generation{files: map[string][]byte{"tls.crt": g.files["tls.crt"]}})
+			return err
+		},
+		"the generation is written": func(s *store, g *generation) error {
+			_, err := s.write(g)
+			return err
+		},
+		"the link is not renamed yet": func(s *store, g *generation) error {
+			name, err := s.write(g)
+			if err != nil {
+				return err
+			}
+			return s.root.Symlink(name, currentLink+newSuffix)
+		},
+		"the link is renamed": func(s *store, g *generation) error {
+			name, err := s.write(g)
+			if err != nil {
+				return err
+			}
+			return s.swap(name)
+		},
+	} {
+		for _, restarts := range []string{"never", "before", "after"} {
+			t.Run(name+", memcached restarts: "+restarts, func(t *testing.T) {
+				r := newRotation(t)
+				r.run()
+				r.change(nil)
+				g, err := generationOf(r.config, r.second.tlsSecret(t, r.fresh), r.freshUsers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				next := r.agent.state
+				next.Swapping, next.Pending, next.Previous = true, true, r.agent.name
+				next.remember(g)
+				if err := r.agent.store.writeState(next); err != nil {
+					t.Fatal(err)
+				}
+				if restarts == "before" {
+					r.memcached.start()
+				}
+				if err := leave(r.agent.store, g); err != nil {
+					t.Fatal(err)
+				}
+				if restarts == "after" {
+					r.memcached.start()
+				}
+				r.startAgent()
+				r.mustBegin()
+				r.settle()
+				r.mustConverge(restarts == "never")
+				if left, err := filepath.Glob(filepath.Join(r.config.Folder, "*")); err != nil || len(left) != 3 {
+					t.Errorf("the folder has %v, %v", left, err)
+				}
+			})
+		}
+	}
+}

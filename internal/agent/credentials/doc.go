@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package credentials brings what Secrets hold to life in a memcached that runs: the certificate and key that it serves, the CAs
+// whose clients it admits, and its users.
+//
+// # Life of a Secret's content
+//
+// The kubelet swaps the files of a Secret. The agent alone mounts them. It validates them, because memcached would not: a pair that
+// does not match refuses every new connection, and a user file with a blank line is ignored without a word. Then it writes them as
+// a new generation into a volume that memcached reads, and swaps the link named current. So a pair changes at once, and memcached
+// restarts with the last good content even while a Secret is broken. It sends SIGHUP, and proves the result: the certificate that a
+// handshake shows, the time at which memcached says it read the files, a login of each user, and a refused login of each user
+// that is gone.
+//
+// # What memcached cannot do
+//
+// A removed CA stays trusted, and connections of a removed user stay open, until memcached starts anew. The state remembers which
+// CAs and users a process has read since it started, so the agent reports that a restart is required, and when it is no longer.
+//
+// # Crashes
+//
+// The agent may be killed between any two steps. Each step is one rename, and the state is written before the step whose loss would
+// be wrong: a swap or a signal that happens twice is harmless. Which files a memcached has read that starts during a swap cannot be
+// known; it counts as one that has read both generations, and is signaled.
+package credentials

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fakeMemcached reads the files as memcached 1.6.45 does, with its traps: it acts on a signal only at its next tick, a pair that does
+// not match refuses everybody, CAs stay trusted, and a user file that it does not understand is ignored.
+type fakeMemcached struct {
+	t      testing.TB
+	folder string
+	tls    bool
+	users  bool
+
+	process Process
+	started uint64
+	// hangs is one that does not answer, deaf one that ignores the signal.
+	hangs, deaf bool
+	signaled    bool
+	ticks       int64
+
+	pair       *tls.Certificate
+	refreshAt  int64
+	trusted    []string
+	lines      []string
+	everLines  []string
+	signals    int
+	calls      int
+	beforeCall func(number int)
+}
+
+// start starts it anew, with what the files hold.
+func (f *fakeMemcached) start() {
+	f.started++
+	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again
+	f.pair, f.trusted, f.lines, f.everLines, f.signaled = nil, nil, nil, nil, false
+	f.read()
+	if f.tls && f.pair == nil || f.users && len(f.lines) == 0 {
+		f.t.Errorf("memcached does not start with these files")
+	}
+}
+
+func (f *fakeMemcached) stop() { f.process = Process{} }
+
+func (f *fakeMemcached) read() {
+	file := func(name string) []byte {
+		content, err := os.ReadFile(filepath.Join(f.folder, "current", name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			f.t.Error(err)
+		}
+		return content
+	}
+	if f.tls {
+		if pair, err := tls.X509KeyPair(file("tls.crt"), file("tls.key")); err == nil {
+			f.pair, f.refreshAt = &pair, f.ticks
+		} else {
+			f.pair = nil
+		}
+		if authorities, err := parseCertificates("ca.crt", file("ca.crt")); err == nil {
+			for _, authority := range authorities {
+				f.trusted = union(f.trusted, []string{fingerprint(authority.Raw)})
+			}
+		}
+	}
+	if lines := strings.Split(strings.TrimSuffix(string(file("users")), "\n"), "\n"); f.users && !slices.Contains(lines, "") {
+		f.lines = lines
+		f.everLines = union(f.everLines, lines)
+	}
+}
+
+// tick passes a second.
+func (f *fakeMemcached) tick() {
+	f.ticks++
+	if f.signaled && f.process != (Process{}) && !f.deaf {
+		f.signaled = false
+		f.read()
+	}
+}
+
+// removed reports what has effect although it is gone.
+func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
+	var trusted, lines []string
+	for _, authority := range authorities {
+		trusted = append(trusted, fingerprint(authority.certificate.Raw))
+	}
+	for name, password := range users {
+		lines = append(lines, name+":"+string(password))
+	}
+	lacks := func(all, some []string) bool {
+		return slices.ContainsFunc(all, func(one string) bool { return !slices.Contains(some, one) })
+	}
+	return lacks(f.trusted, trusted), lacks(f.everLines, lines)
+}
+
+func (f *fakeMemcached) called() {
+	f.calls++
+	if f.beforeCall != nil {
+		f.beforeCall(f.calls)
+	}
+}
+
+// find implements processes.
+func (f *fakeMemcached) find() (Process, error) {
+	f.called()
+	return f.process, nil
+}
+
+// hangUp implements processes.
+func (f *fakeMemcached) hangUp(process Process) error {
+	f.called()
+	if process != f.process {
+		return errGone
+	}
+	f.signaled = true
+	f.signals++
+	f.called() // after the signal
+	return nil
+}
+
+var errRefused = errors.New("connection refused")
+
+// answers implements server.
+func (f *fakeMemcached) answers(context.Context) error {
+	f.called()
+	if f.hangs || f.process == (Process{}) {
+		return errRefused
+	}
+	return nil
+}
+
+var errHandshake = errors.New("handshake failure")
+
+// certificate implements server.
+func (f *fakeMemcached) certificate(ctx context.Context) (*x509.Certificate, error) {
+	if err := f.answers(ctx); err != nil {
+		return nil, err
+	}
+	if f.pair == nil {
+		return nil, errHandshake
+	}
+	return x509.ParseCertificate(f.pair.Certificate[0])
+}
+
+// accepts implements server.
+func (f *fakeMemcached) accepts(ctx context.Context, user User) (bool, error) {
+	if err := f.answers(ctx); err != nil {
+		return false, err
+	}
+	return slices.Contains(f.lines, user.line()), nil
+}
+
+// refreshed implements server.
+func (f *fakeMemcached) refreshed(ctx context.Context, users []User) (int64, error) {
+	if err := f.answers(ctx); err != nil {
+		return 0, err
+	}
+	if f.users && !slices.ContainsFunc(users, func(user User) bool { return slices.Contains(f.lines, user.line()) }) {
+		return 0, errUnreadable
+	}
+	return f.refreshAt, nil
+}
+
+// serves reports whether new clients get what the Secrets hold.
+func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
+	if f.tls && (f.pair == nil || !bytes.Equal(f.pair.Certificate[0], secret.certificate.Raw)) {
+		return false
+	}
+	if !f.users {
+		return true
+	}
+	for name, password := range users {
+		if !slices.Contains(f.lines, name+":"+string(password)) {
+			return false
+		}
+	}
+	return len(f.lines) == len(users)
+}

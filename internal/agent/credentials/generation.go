@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Config is what the flags say about the credentials of a node.
+type Config struct {
+	// TLSSecret is the folder with the Secret of the certificate. It is empty without TLS.
+	TLSSecret string
+	// TLS is the address on which memcached serves TLS.
+	TLS string
+	// ClientCA is true if memcached admits clients with certificates of the CAs in the Secret only.
+	ClientCA bool
+	// UsersSecret is the folder with the Secret of the users. It is empty without users.
+	UsersSecret string
+	// Folder is where memcached reads its files.
+	Folder string
+	// TerminationLog is the file of the container's termination message.
+	TerminationLog string
+	// Processes is the folder with the processes of the pod, /proc if it is empty.
+	Processes string
+}
+
+// Enabled reports whether there are credentials at all.
+func (c Config) Enabled() bool { return c.TLSSecret != "" || c.UsersSecret != "" }
+
+// maxBytes is how large the files of a generation may be together. Two generations fit into the volume of 1 MiB.
+const maxBytes = 384 << 10
+
+// generation is what memcached reads at one time. Its parts are valid, and fit each other.
+type generation struct {
+	files map[string][]byte
+	// certificate is nil without TLS.
+	certificate *x509.Certificate
+	// authorities are the fingerprints of the CAs in ca.crt.
+	authorities []string
+	users       []User
+}
+
+func (g *generation) equal(other *generation) bool {
+	return other != nil && maps.EqualFunc(g.files, other.files, bytes.Equal)
+}
+
+// logins are the fingerprints of the users with their passwords.
+func (g *generation) logins() []string {
+	var logins []string
+	for _, user := range g.users {
+		logins = append(logins, fingerprint([]byte(user.line())))
+	}
+	return logins
+}
+
+// without returns the users that another generation does not have, or has with another password.
+func (g *generation) without(other *generation) []User {
+	return slices.DeleteFunc(slices.Clone(g.users), func(user User) bool { return slices.Contains(other.users, user) })
+}
+
+func fingerprint(of []byte) string {
+	sum := sha256.Sum256(of)
+	return hex.EncodeToString(sum[:])
+}
+
+// generationOf makes a generation of what the Secrets hold. The error is an *InvalidError.
+func generationOf(c Config, tlsSecret, usersSecret map[string][]byte) (*generation, error) {
+	g := &generation{files: map[string][]byte{}}
+	if c.TLSSecret != "" {
+		if err := g.addCertificate(tlsSecret, c.ClientCA); err != nil {
+			return nil, err
+		}
+	}
+	if c.UsersSecret != "" {
+		users, err := parseUsers(usersSecret)
+		if err != nil {
+			return nil, err
+		}
+		g.addUsers(users)
+	}
+	return g, nil
+}
+
+// parseGeneration makes a generation of its files. The error is an *InvalidError.
+func parseGeneration(c Config, files map[string][]byte) (*generation, error) {
+	users := map[string][]byte{}
+	for _, user := range decodeUsers(files[usersFile]) {
+		users[user.name] = []byte(user.password)
+	}
+	return generationOf(c, files, users)
+}
+
+func (g *generation) addCertificate(secret map[string][]byte, clientCA bool) error {
+	files, err := certificateFiles(secret, clientCA)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for key, content := range files {
+		g.files[key] = content
+		size += len(content)
+	}
+	if size > maxBytes {
+		return invalidCertificate("tls.crt, tls.key and ca.crt are too large together: leave out CAs that have no clients")
+	}
+	if g.certificate, err = parsePair(files[certificateKey], files[privateKeyKey]); err != nil || !clientCA {
+		return err
+	}
+	authorities, err := parseCertificates(authoritiesKey, files[authoritiesKey])
+	for _, authority := range authorities {
+		g.authorities = append(g.authorities, fingerprint(authority.Raw))
+	}
+	return err
+}
+
+func (g *generation) addUsers(users []User) {
+	g.users = users
+	g.files[usersFile] = encodeUsers(users)
+}
+
+// checkTime refuses a certificate that has expired, or is not valid yet.
+func (g *generation) checkTime(now time.Time) error {
+	if g.certificate == nil {
+		return nil
+	}
+	return checkValidity(g.certificate, now)
+}

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+// Reasons of an InvalidError: those of the condition Degraded of a Memcached.
+const (
+	ReasonInvalidCertificate = "InvalidCertificate"
+	ReasonInvalidCredentials = "InvalidCredentials"
+)
+
+// InvalidError says why the content of a Secret cannot be used. Its message names keys of the Secret, and never what they hold.
+type InvalidError struct{ Reason, Message string }
+
+// Error implements error. This is also the form of the termination message.
+func (e *InvalidError) Error() string { return e.Reason + ": " + e.Message }
+
+func invalidCertificate(message string) error {
+	return &InvalidError{Reason: ReasonInvalidCertificate, Message: message}
+}
+
+func invalidUsers(message string) error {
+	return &InvalidError{Reason: ReasonInvalidCredentials, Message: message}
+}

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/example/memcached-operator/internal/agent/stats"
+)
+
+// serving listens until the test ends, and returns the address.
+func serving(t *testing.T, config *tls.Config, behavior func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			go func() {
+				served := conn
+				if config != nil {
+					served = tls.Server(conn, config)
+				}
+				behavior(served)
+				_ = served.Close()
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// speaking answers like a memcached whose users file has these lines, none for one without -Y.
+func speaking(stored *[]string, lines ...string) func(net.Conn) {
+	return func(conn net.Conn) {
+		loggedIn := len(lines) == 0
+		for requests := bufio.NewScanner(conn); requests.Scan(); {
+			reply := "CLIENT_ERROR unauthenticated\r\n"
+			switch line := requests.Text(); {
+			case strings.HasPrefix(line, "set "):
+				requests.Scan()
+				reply = "CLIENT_ERROR authentication failure\r\n"
+				for _, user := range lines {
+					if strings.Replace(user, ":", " ", 1) == requests.Text() {
+						loggedIn, reply = true, "STORED\r\n"
+					}
+				}
+				if stored != nil && len(lines) == 0 {
+					*stored = append(*stored, requests.Text())
+				}
+			case !loggedIn:
+			case line == "version":
+				reply = "VERSION 1.6.45\r\n"
+			case line == "stats":
+				reply = "STAT uptime 100\r\nSTAT time_since_server_cert_refresh 30\r\nEND\r\n"
+			default:
+				reply = "END\r\n"
+			}
+			if _, err := io.WriteString(conn, reply); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func atItsLimit(conn net.Conn) { _, _ = io.WriteString(conn, "ERROR Too many open connections\r\n") }
+
+func TestLogins(t *testing.T) {
+	n := network{plaintext: serving(t, nil, speaking(nil, "bob:a b", "eve:2"))}
+	if err := n.answers(t.Context()); err != nil {
+		t.Errorf("answers: %v", err)
+	}
+	for _, test := range []struct {
+		user User
+		want bool
+	}{{User{"bob", "a b"}, true}, {User{"bob", "1"}, false}, {User{"eve", "2"}, true}} {
+		if accepted, err := n.accepts(t.Context(), test.user); accepted != test.want || err != nil {
+			t.Errorf("%s: %t, %v", test.user, accepted, err)
+		}
+	}
+	if at, err := n.refreshed(t.Context(), []User{{"bob", "former"}, {"bob", "a b"}}); at != 70 || err != nil {
+		t.Errorf("refreshed: %d, %v", at, err)
+	}
+	if _, err := n.refreshed(t.Context(), []User{{"bob", "former"}}); !errors.Is(err, stats.ErrUnauthenticated) {
+		t.Errorf("refreshed with a former password: %v", err)
+	}
+}
+
+// A memcached without -Y would store the password as a value.
+func TestNoPasswordIsSentToAMemcachedWithoutUsers(t *testing.T) {
+	var stored []string
+	n := network{plaintext: serving(t, nil, speaking(&stored))}
+	if _, err := n.accepts(t.Context(), User{"bob", "hunter2"}); !errors.Is(err, errNoLogin) {
+		t.Errorf("accepts: %v", err)
+	}
+	if at, err := n.refreshed(t.Context(), []User{{"bob", "hunter2"}}); at != 70 || err != nil {
+		t.Errorf("refreshed: %d, %v", at, err)
+	}
+	if len(stored) > 0 {
+		t.Errorf("it stored %q", stored)
+	}
+}
+
+func TestMemcachedAtItsConnectionLimitAnswers(t *testing.T) {
+	address := serving(t, nil, atItsLimit)
+	n := network{plaintext: address, tls: address}
+	if err := n.answers(t.Context()); err != nil {
+		t.Errorf("answers: %v", err)
+	}
+	if _, err := n.accepts(t.Context(), User{"bob", "1"}); !errors.Is(err, stats.ErrConnectionLimit) {
+		t.Errorf("accepts: %v", err)
+	}
+	if _, err := n.certificate(t.Context()); !errors.Is(err, stats.ErrConnectionLimit) {
+		t.Errorf("certificate: %v", err)
+	}
+}
+
+func TestTheServedCertificate(t *testing.T) {
+	ca := issue(t, 1, nil, authority)
+	served := issue(t, 0xa1, ca)
+	pair, err := tls.X509KeyPair(served.certificatePEM(), served.keyPEM(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shakeHands := func(conn net.Conn) {
+		if conn, isTLS := conn.(*tls.Conn); isTLS {
+			_ = conn.HandshakeContext(t.Context())
+		}
+	}
+	for name, config := range map[string]*tls.Config{
+		"TLS 1.3":            {MinVersion: tls.VersionTLS13},
+		"TLS 1.2":            {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12},
+		"mutual TLS":         {MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert},
+		"mutual TLS, by 1.2": {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
+	} {
+		config.Certificates = []tls.Certificate{pair}
+		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context())
+		if err != nil || !shown.Equal(served.certificate) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := (network{tls: serving(t, nil, speaking(nil))}).certificate(t.Context()); err == nil {
+		t.Error("plaintext shows a certificate")
+	}
+}
+
+func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
+	for number, want := range map[int64]string{0xa1: "a1", 0xbad: "0bad", 1: "01"} {
+		if got := serial(issue(t, number, nil).certificate); got != want {
+			t.Errorf("%x: %s", number, got)
+		}
+	}
+}
+
+func stat(name, state, started string) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte("1 (" + name + ") " + state + " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 5 0 " + started + " 1 1")}
+}
+
+func TestTheOldestMemcachedIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		files fstest.MapFS
+		want  Process
+	}{
+		"none":             {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "self": {}, "9/comm": {}}, Process{}},
+		"one":              {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "17/stat": stat("memcached", "S", "500")}, Process{17, 500}},
+		"with a help text": {fstest.MapFS{"17/stat": stat("memcached", "S", "500"), "9/stat": stat("memcached", "R", "700")}, Process{17, 500}},
+		"a zombie":         {fstest.MapFS{"17/stat": stat("memcached", "Z", "500")}, Process{}},
+		"others":           {fstest.MapFS{"17/stat": stat("memcached-tool", "S", "5"), "18/stat": stat("a) (memcached", "S", "5"), "19/stat": {}}, Process{}},
+	} {
+		got, err := procfs{test.files, "memcached"}.find()
+		if err != nil || got != test.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// A process that has ended is not signaled, even if its ID is another one's by now.
+func TestTheSignal(t *testing.T) {
+	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while :; do read -r line; done`)
+	input, err := sleeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	output, err := sleeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	lines.Scan()
+	p := procfs{os.DirFS("/proc"), "sh"}
+	running, err := p.read(sleeper.Process.Pid)
+	if err != nil || running.Started == 0 {
+		t.Fatalf("%+v, %v", running, err)
+	}
+	if err := p.hangUp(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
+		t.Errorf("the one before it: %v", err)
+	}
+	if err := p.hangUp(running); err != nil {
+		t.Error(err)
+	}
+	_ = input.Close() // the shell runs the trap when it has read
+	lines.Scan()
+	if lines.Text() != "hung up" {
+		t.Errorf("it says %q", lines.Text())
+	}
+	_ = sleeper.Wait()
+	if err := p.hangUp(running); !errors.Is(err, errGone) && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// All values are of one version, even if the kubelet swaps meanwhile.
+func TestSecretsAreReadAtOnce(t *testing.T) {
+	v := newVolume(t, usersSecret("bob", "1"))
+	if err := os.WriteFile(filepath.Join(v.folder, "..2026_01_02_1", "..hidden"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []map[string][]byte{usersSecret("bob", "1"), usersSecret("eve", "2"), {}} {
+		if len(want) == 0 || want["eve"] != nil {
+			v.set(t, want)
+		}
+		got, err := readSecret(v.folder)
+		if err != nil || len(got) != len(want) {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	if _, err := readSecret(filepath.Join(v.folder, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing volume: %v", err)
+	}
+	plain := t.TempDir()
+	if err := os.WriteFile(filepath.Join(plain, "bob"), []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readSecret(plain); err != nil || string(got["bob"]) != "1" {
+		t.Errorf("a folder without versions: %v, %v", got, err)
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import "time"
+
+// refresh reads the Secrets, and makes what they hold the current generation if it is valid. The error is an *InvalidError if it is
+// not.
+func (r *Reloader) refresh() error {
+	secrets, err := r.readSecrets()
+	if err != nil {
+		r.refuse(err)
+		return err
+	}
+	found := fingerprintOf(secrets)
+	if found != r.tried {
+		r.tried = found
+		r.setAttempted()
+	}
+	if found == r.accepted {
+		r.refuse(nil)
+		return nil
+	}
+	g, err := generationOf(r.config, secrets[certificateOf], secrets[usersOf])
+	if err == nil && !g.equal(r.current) {
+		err = g.checkTime(r.now())
+	}
+	r.refuse(err)
+	if err == nil && !g.equal(r.current) {
+		err = r.install(g)
+	}
+	if err == nil {
+		r.accepted = found
+	}
+	return err
+}
+
+// The Secrets.
+const (
+	certificateOf = iota
+	usersOf
+	secretCount
+)
+
+func (r *Reloader) readSecrets() ([secretCount]map[string][]byte, error) {
+	var secrets [secretCount]map[string][]byte
+	var err error
+	if r.config.TLSSecret != "" {
+		if secrets[certificateOf], err = readSecret(r.config.TLSSecret); err != nil {
+			return secrets, invalidCertificate("the Secret of spec.tls.secretName cannot be read: " + err.Error())
+		}
+	}
+	if r.config.UsersSecret != "" {
+		if secrets[usersOf], err = readSecret(r.config.UsersSecret); err != nil {
+			return secrets, invalidUsers("the Secret of spec.auth.secretName cannot be read: " + err.Error())
+		}
+	}
+	return secrets, nil
+}
+
+// refuse remembers why the Secrets cannot be used, nil if they can, and logs a change of that.
+func (r *Reloader) refuse(err error) {
+	before := r.invalid
+	r.invalid = err
+	switch {
+	case err == nil && before != nil:
+		r.log.Info("The Secrets can be used again")
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		r.log.Warn("The Secrets cannot be used", "reason", err.Error())
+	}
+}
+
+// install makes a generation the current one.
+func (r *Reloader) install(g *generation) error {
+	next := r.state
+	next.Swapping, next.Pending, next.Previous = true, true, r.name
+	next.remember(g)
+	if err := r.save(next); err != nil {
+		return err
+	}
+	name, err := r.store.write(g)
+	if err != nil {
+		return err
+	}
+	if err := r.store.swap(name); err != nil {
+		return err
+	}
+	r.previous, r.current, r.name = r.current, g, name
+	r.failures, r.retryAt = 0, time.Time{}
+	r.log.Info("The Secrets changed what memcached reads", "generation", name, "serial", g.serial(), "users", len(g.users))
+	return r.swapped()
+}
+
+// swapped looks which memcached runs after a swap. If there is none, the next one reads the current generation. If it is another
+// one than before, it may have read either, and counts as one that has read both.
+func (r *Reloader) swapped() error {
+	found, err := r.processes.find()
+	if err != nil {
+		return err
+	}
+	r.running = found
+	next := r.state
+	next.Swapping = false
+	switch {
+	case found != (Process{}):
+		next.Process = found
+	case next.Process != (Process{}): // it has ended, but what it has read counts until the next one starts
+		next.Pending = false
+	default:
+		next = state{}
+	}
+	return r.save(next)
+}
+
+// save writes the state. What the lists of a state hold is never changed in place.
+func (r *Reloader) save(next state) error {
+	if !next.Pending {
+		next.Previous = ""
+	}
+	if err := r.store.writeState(next); err != nil {
+		return err
+	}
+	r.state = next
+	if next.Swapping {
+		return nil
+	}
+	if !next.Pending {
+		r.previous = nil
+	}
+	return r.store.prune(r.name, next.Previous)
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// invalidSecrets are Secrets with which memcached must not work, and what the agent says.
+func invalidSecrets(t *testing.T) map[string]struct {
+	tls, users map[string][]byte
+	want       string
+} {
+	t.Helper()
+	ca := issue(t, 1, nil, authority)
+	good, other := issue(t, 0xa1, ca), issue(t, 0xb2, ca)
+	pair, users := good.tlsSecret(t, ca), usersSecret("bob", "1")
+	nine := map[string][]byte{}
+	for name := range strings.SplitSeq("abcdefghi", "") {
+		nine[name] = []byte("x")
+	}
+	type secrets = struct {
+		tls, users map[string][]byte
+		want       string
+	}
+	return map[string]secrets{
+		"no Secret":       {map[string][]byte{}, users, "InvalidCertificate: the Secret of spec.tls.secretName does not exist"},
+		"another pair":    {with(pair, "tls.key", string(other.keyPEM(t))), users, "InvalidCertificate: tls.key does not fit"},
+		"garbage":         {with(pair, "tls.crt", "hello"), users, "InvalidCertificate: tls.crt holds no certificate"},
+		"expired":         {issue(t, 0xc3, ca, until(beginning.Add(-time.Second))).tlsSecret(t, ca), users, "InvalidCertificate: the certificate in tls.crt has expired"},
+		"no CA":           {without(pair, "ca.crt"), users, "InvalidCertificate: ca.crt is missing or empty"},
+		"an empty value":  {with(pair, "tls.key", ""), users, "InvalidCertificate: tls.key is missing or empty"},
+		"no users":        {pair, map[string][]byte{}, "InvalidCredentials: the Secret of spec.auth.secretName does not exist or has no keys"},
+		"nine users":      {pair, nine, "InvalidCredentials: the Secret of spec.auth.secretName has 9 keys"},
+		"a long line":     {pair, usersSecret("bob", strings.Repeat("x", 300)), "InvalidCredentials: the name of the user bob and the password have more than 253 bytes"},
+		"CRLF":            {pair, usersSecret("bob", "hunter2\r\n"), "InvalidCredentials: the password of the user bob contains a line break"},
+		"a blank line":    {pair, usersSecret("bob", "hunter2\n\n"), "InvalidCredentials: the password of the user bob contains a line break"},
+		"an empty one":    {pair, usersSecret("bob", ""), "InvalidCredentials: the password of the user bob is empty"},
+		"both are wrong":  {with(pair, "tls.crt", "hello"), nine, "InvalidCertificate: tls.crt holds no certificate"},
+		"too many CAs":    {with(pair, "ca.crt", strings.Repeat(string(ca.certificatePEM()), 1+maxBytes/len(ca.certificatePEM()))), users, "InvalidCertificate: tls.crt, tls.key and ca.crt are too large"},
+		"a damaged chain": {with(pair, "tls.crt", string(good.certificatePEM())+"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"), users, "InvalidCertificate: certificate 2 in tls.crt is damaged"},
+	}
+}
+
+func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
+	for name, test := range invalidSecrets(t) {
+		t.Run(name, func(t *testing.T) {
+			ca := issue(t, 1, nil, authority)
+			good, users := issue(t, 0xa1, ca), usersSecret("bob", "old")
+			b := newTestbed(t, good.tlsSecret(t, ca), users).run()
+			b.tls.set(t, test.tls)
+			b.users.set(t, test.users)
+			for range 3 {
+				b.settle()
+			}
+			b.mustHave(false, "a1")
+			if !b.memcached.serves(good, users) || b.memcached.signals != 0 {
+				t.Error("memcached has noticed")
+			}
+			if count := strings.Count(b.log.String(), test.want); count != 1 {
+				t.Errorf("the log says it %d times:\n%s", count, b.log.String())
+			}
+
+			b.memcached.start() // with the last good content
+			b.startAgent()
+			b.mustBegin()
+			b.settle()
+			b.mustHave(false, "a1")
+			if !b.memcached.serves(good, users) || b.terminationMessage() != "" {
+				t.Errorf("it serves others, or the agent said %q", b.terminationMessage())
+			}
+
+			b.tls.set(t, good.tlsSecret(t, ca))
+			b.users.set(t, users)
+			b.settle()
+			b.mustHave(true, "a1")
+		})
+	}
+}
+
+func TestMemcachedDoesNotStartWithInvalidSecrets(t *testing.T) {
+	for name, test := range invalidSecrets(t) {
+		t.Run(name, func(t *testing.T) {
+			b := newTestbed(t, test.tls, test.users)
+			b.config.ClientCA = true
+			b.startAgent()
+			err := b.begin()
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) || !strings.HasPrefix(err.Error(), test.want) || b.terminationMessage() != err.Error() {
+				t.Errorf("got %v, and the termination message %q, want %q", err, b.terminationMessage(), test.want)
+			}
+			if strings.Contains(err.Error()+b.log.String(), "hunter2") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("the message is %q", err)
+			}
+		})
+	}
+}
+
+// The kubelet starts the agent again, later and later.
+func TestTheSameProblemIsSaidOnce(t *testing.T) {
+	good := issue(t, 0xa1, nil)
+	b := newTestbed(t, map[string][]byte{}, usersSecret("bob", "1"))
+	if err := b.begin(); err == nil {
+		t.Fatal("it begins")
+	}
+
+	b.startAgent()
+	waits := 0
+	wait := b.agent.sleep
+	b.agent.sleep = func(ctx context.Context, period time.Duration) {
+		waits++
+		if waits == 3 {
+			b.tls.set(t, with(good.tlsSecret(t), "tls.crt", "garbage"))
+		}
+		if status := b.agent.Status(); status.Started || !strings.Contains(status.Waiting, "does not exist") || period != time.Second {
+			t.Errorf("it waits %s: %+v", period, status)
+		}
+		wait(ctx, period)
+	}
+	if err := b.begin(); err == nil || !strings.Contains(err.Error(), "tls.crt holds no certificate") || err.Error() != b.terminationMessage() || waits != 3 {
+		t.Errorf("another problem: %v after %d waits; the message is %q", err, waits, b.terminationMessage())
+	}
+
+	b.startAgent()
+	wait = b.agent.sleep
+	b.agent.sleep = func(ctx context.Context, period time.Duration) {
+		b.tls.set(t, good.tlsSecret(t))
+		wait(ctx, period)
+	}
+	b.run()
+	b.mustHave(true, "a1")
+	if _, err := os.Stat(filepath.Join(b.config.Folder, "refused")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the problem is still remembered: %v", err)
+	}
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names in the folder that memcached reads.
+const (
+	currentLink      = "current"
+	generationPrefix = "generation-"
+	stateFile        = "state.json"
+	refusedFile      = "refused"
+	// newSuffix is that of a file until it is complete.
+	newSuffix = ".new"
+)
+
+// Only the user of memcached and the agent, who are the same, may read what is in the folder.
+const (
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// state is what the agent must know about memcached when it is started again.
+type state struct {
+	// Process is the memcached that was seen last.
+	Process Process `json:"process"`
+	// Swapping is true while a generation is swapped: a memcached that starts meanwhile may have read either of the two.
+	Swapping bool `json:"swapping,omitempty"`
+	// Pending is true until it is proven that Process has read the current generation.
+	Pending bool `json:"pending,omitempty"`
+	// Previous is the generation before the current one, until nothing is pending. Its users may be those that memcached knows.
+	Previous string `json:"previous,omitempty"`
+	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
+	Trusted []string `json:"trusted,omitempty"`
+	Logins  []string `json:"logins,omitempty"`
+}
+
+// remember adds what a generation has.
+func (s *state) remember(g *generation) {
+	if g == nil {
+		return
+	}
+	s.Trusted = union(s.Trusted, g.authorities)
+	s.Logins = union(s.Logins, g.logins())
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// store is the folder that memcached reads.
+type store struct{ root *os.Root }
+
+func openStore(folder string) (*store, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &store{root: root}, nil
+}
+
+func (s *store) close() { _ = s.root.Close() }
+
+// current returns the name of the current generation, empty if there is none.
+func (s *store) current() (string, error) {
+	name, err := s.root.Readlink(currentLink)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return name, err
+}
+
+// read returns the files of a generation.
+func (s *store) read(name string) (map[string][]byte, error) {
+	return readValues(s.root, name)
+}
+
+// write writes a new generation, and returns its name.
+func (s *store) write(g *generation) (string, error) {
+	names, err := s.generations()
+	if err != nil {
+		return "", err
+	}
+	last := 0
+	for _, name := range names {
+		number, err := strconv.Atoi(strings.TrimPrefix(name, generationPrefix))
+		if err == nil {
+			last = max(last, number)
+		}
+	}
+	name := generationPrefix + strconv.Itoa(last+1)
+	if err := s.root.Mkdir(name, folderMode); err != nil {
+		return "", err
+	}
+	for file, content := range g.files {
+		if err := s.root.WriteFile(path.Join(name, file), content, fileMode); err != nil {
+			return "", err
+		}
+	}
+	return name, nil
+}
+
+// swap makes a generation the current one, at once.
+func (s *store) swap(name string) error {
+	if err := s.root.RemoveAll(currentLink + newSuffix); err != nil {
+		return err
+	}
+	if err := s.root.Symlink(name, currentLink+newSuffix); err != nil {
+		return err
+	}
+	return s.root.Rename(currentLink+newSuffix, currentLink)
+}
+
+// prune removes all generations but those to keep.
+func (s *store) prune(keep ...string) error {
+	names, err := s.generations()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !slices.Contains(keep, name) {
+			err = errors.Join(err, s.root.RemoveAll(name))
+		}
+	}
+	return err
+}
+
+func (s *store) generations() ([]string, error) {
+	entries, err := fs.ReadDir(s.root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), generationPrefix) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// readState returns the state. Without one, nothing is known.
+func (s *store) readState() (state, error) {
+	text, err := s.root.ReadFile(stateFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	var read state
+	if err := json.Unmarshal(text, &read); err != nil {
+		return state{}, fmt.Errorf("%s: %w", stateFile, err)
+	}
+	return read, nil
+}
+
+func (s *store) writeState(written state) error {
+	text, err := json.Marshal(written)
+	if err != nil {
+		return err
+	}
+	return s.replace(stateFile, text)
+}
+
+// refused returns what was said last about Secrets with which memcached cannot start.
+func (s *store) refused() string {
+	text, err := s.root.ReadFile(refusedFile)
+	if err != nil {
+		return "" // it is said once more
+	}
+	return string(text)
+}
+
+// refuse remembers it. Nothing to remember removes the file.
+func (s *store) refuse(said string) error {
+	if said == "" {
+		return s.root.RemoveAll(refusedFile)
+	}
+	return s.replace(refusedFile, []byte(said))
+}
+
+// replace writes a file as a whole, or not at all.
+func (s *store) replace(name string, content []byte) error {
+	if err := s.root.WriteFile(name+newSuffix, content, fileMode); err != nil {
+		return err
+	}
+	return s.root.Rename(name+newSuffix, name)
+}

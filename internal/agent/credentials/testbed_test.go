@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// testbed is a pod: an agent, a memcached, Secrets, and a clock that only waiting moves.
+type testbed struct {
+	t          testing.TB
+	config     Config
+	tls, users *volume
+	memcached  *fakeMemcached
+	now        time.Time
+	sinceTick  time.Duration
+	log        bytes.Buffer
+	agent      *Reloader
+}
+
+// newTestbed has an agent that has not been started yet. A Secret that is nil is not mounted.
+func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed {
+	t.Helper()
+	folder := t.TempDir()
+	b := &testbed{
+		t: t, now: beginning, config: Config{Folder: folder, TerminationLog: filepath.Join(t.TempDir(), "termination-log")},
+		memcached: &fakeMemcached{t: t, folder: folder, tls: tlsSecret != nil, users: usersSecret != nil, ticks: 1},
+	}
+	if tlsSecret != nil {
+		_, b.config.ClientCA = tlsSecret["ca.crt"]
+		b.tls = newVolume(t, tlsSecret)
+		b.config.TLSSecret = b.tls.folder
+	}
+	if usersSecret != nil {
+		b.users = newVolume(t, usersSecret)
+		b.config.UsersSecret = b.users.folder
+	}
+	if err := os.WriteFile(b.config.TerminationLog, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.startAgent()
+	return b
+}
+
+// startAgent replaces the agent by a new process.
+func (b *testbed) startAgent() {
+	b.agent = New(b.config, "", slog.New(slog.NewTextHandler(&b.log, nil)))
+	b.agent.processes, b.agent.server = b.memcached, b.memcached
+	b.agent.now = func() time.Time { return b.now }
+	b.agent.sleep = func(_ context.Context, period time.Duration) {
+		b.now = b.now.Add(period)
+		for b.sinceTick += period; b.sinceTick >= time.Second; b.sinceTick -= time.Second {
+			b.memcached.tick()
+		}
+	}
+}
+
+// begin has the agent do what comes before memcached can start.
+func (b *testbed) begin() error {
+	if err := b.agent.open(); err != nil {
+		return err
+	}
+	return b.agent.start(b.t.Context())
+}
+
+func (b *testbed) mustBegin() {
+	b.t.Helper()
+	if err := b.begin(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// run starts everything.
+func (b *testbed) run() *testbed {
+	b.t.Helper()
+	b.mustBegin()
+	b.memcached.start()
+	b.settle()
+	return b
+}
+
+// settle lets the agent work until it has nothing to do any more.
+func (b *testbed) settle() {
+	b.t.Helper()
+	for range 200 {
+		period := b.agent.step(b.t.Context())
+		if period == pollPeriod {
+			return
+		}
+		b.agent.sleep(b.t.Context(), period)
+	}
+	b.t.Fatalf("the agent does not settle: %v\n%s", b.agent.unproven, b.log.String())
+}
+
+func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
+	b.t.Helper()
+	status := b.agent.Status()
+	got := ""
+	if status.Served != nil {
+		got = status.Served.Serial
+	}
+	want := map[string]bool{ReasonCARemoved: false, ReasonUserRemoved: false}
+	for _, reason := range restart {
+		want[reason] = true
+	}
+	if status.Succeeded != succeeded || got != serial || !maps.Equal(status.RestartRequired, want) {
+		b.t.Errorf("succeeded is %t, want %t; the serial %q, want %q; restart required %v, want %v", status.Succeeded, succeeded, got, serial,
+			status.RestartRequired, want)
+	}
+}
+
+func (b *testbed) terminationMessage() string {
+	b.t.Helper()
+	text, err := os.ReadFile(b.config.TerminationLog)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
+}

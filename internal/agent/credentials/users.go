@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// usersFile is the file with the users that memcached reads.
+const usersFile = "users"
+
+// What memcached reads of a user file: it ignores further users, and cuts longer lines into two.
+const (
+	maxUsers    = 8
+	maxUserLine = 254
+)
+
+// User is one that memcached admits. Neither fmt nor a log shows the password.
+type User struct{ name, password string }
+
+// String implements fmt.Stringer.
+func (u User) String() string { return u.name }
+
+// GoString implements fmt.GoStringer.
+func (u User) GoString() string { return u.name }
+
+func (u User) line() string { return u.name + ":" + u.password }
+
+// parseUsers returns the users of a Secret, by name.
+func parseUsers(secret map[string][]byte) ([]User, error) {
+	switch count := len(secret); {
+	case count == 0:
+		return nil, invalidUsers("the Secret of spec.auth.secretName does not exist or has no keys: create it with each user as a key " +
+			"whose value is the password")
+	case count > maxUsers:
+		return nil, invalidUsers(fmt.Sprintf("the Secret of spec.auth.secretName has %d keys, but memcached admits %d users: remove some",
+			count, maxUsers))
+	}
+	var users []User
+	for _, name := range slices.Sorted(maps.Keys(secret)) {
+		user := User{name: name, password: string(secret[name])}
+		if err := user.validate(); err != nil {
+			return nil, err
+		}
+		users = append(users, user)
+	}
+	return users, nil
+}
+
+func (u User) validate() error {
+	switch {
+	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
+		return invalidUsers(fmt.Sprintf("the key %+q is no name of a user: use letters, digits, '-', '_' and '.'", u.name))
+	case u.password == "":
+		return invalidUsers("the password of the user " + u.name + " is empty: set one, or remove the key")
+	case strings.ContainsAny(u.password, "\r\n"):
+		return invalidUsers("the password of the user " + u.name + " contains a line break, perhaps at its end: store it without, for " +
+			"example with kubectl create secret generic --from-literal")
+	case strings.Contains(u.password, "\x00"):
+		return invalidUsers("the password of the user " + u.name + " contains a zero byte: choose another one")
+	case len(u.line()) > maxUserLine:
+		return invalidUsers(fmt.Sprintf("the name of the user %s and the password have more than %d bytes together, which memcached "+
+			"would cut off: choose a shorter password", u.name, maxUserLine-1))
+	}
+	return nil
+}
+
+// encodeUsers returns the file that memcached reads.
+func encodeUsers(users []User) []byte {
+	var lines []byte
+	for _, user := range users {
+		lines = append(lines, user.line()+"\n"...)
+	}
+	return lines
+}
+
+// decodeUsers returns the users in a file that encodeUsers made.
+func decodeUsers(lines []byte) []User {
+	var users []User
+	for line := range bytes.Lines(lines) {
+		name, password, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), ":")
+		users = append(users, User{name: name, password: password})
+	}
+	return users
+}

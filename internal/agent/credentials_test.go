@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+	certificates "github.com/example/memcached-operator/test/credentials"
+)
+
+// demanding answers like a memcached with one user, until a connection is logged in.
+func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
+	return func(conn net.Conn) {
+		requests := bufio.NewReader(conn)
+		for {
+			line, err := requests.ReadString('\n')
+			if err != nil {
+				return
+			}
+			reply := unauthenticatedReply
+			if strings.HasPrefix(line, "set ") {
+				token, err := requests.ReadString('\n')
+				if err != nil {
+					return
+				}
+				logins <- strings.TrimSpace(token)
+				reply = "CLIENT_ERROR authentication failure\r\n"
+				if token == name+" "+password+"\r\n" {
+					_, _ = io.WriteString(conn, "STORED\r\n")
+					then(conn)
+					return
+				}
+			}
+			if _, err := io.WriteString(conn, reply); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// secretFolder is a volume with a Secret.
+func secretFolder(t *testing.T, values map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for key, value := range values {
+		if err := os.WriteFile(filepath.Join(folder, key), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// withCredentials are options for a pod in which no memcached runs that could be signaled.
+func withCredentials(t *testing.T, o Options) Options {
+	t.Helper()
+	o.Credentials.Folder, o.Credentials.Processes = t.TempDir(), t.TempDir()
+	return o
+}
+
+// Each connection logs in once, also when it is taken over from a probe.
+func TestStatisticsAreReadAsAUser(t *testing.T) {
+	logins := make(chan string, 16)
+	f := newFake(t, demanding("bob", "pass:word", recorded(t, "default"), logins))
+	o := withCredentials(t, f.options())
+	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "pass:word", "zoe": "other"})
+	a := startAgent(t, o)
+	eventually(t, "the start", func() bool {
+		status, _ := a.get(t, "/startupz")
+		return status == http.StatusOK
+	})
+	if status, body := a.get(t, "/readyz"); status != http.StatusOK {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	for range 3 {
+		a.mustScrape(t, "memcached_up 1", "memcached_current_items 80")
+	}
+	if got := <-logins; got != "bob pass:word" || len(logins) > 0 {
+		t.Errorf("the login was %q, and %d more", got, len(logins))
+	}
+	mustCount(t, f, 1, 1)
+}
+
+func TestAWrongPasswordShowsInTheReason(t *testing.T) {
+	f := newFake(t, demanding("bob", "another", recorded(t, "default"), make(chan string, 16)))
+	o := withCredentials(t, f.options())
+	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "hunter2"})
+	a := startAgent(t, o)
+	eventually(t, "the start", func() bool {
+		status, _ := a.get(t, "/startupz")
+		return status == http.StatusOK
+	})
+	a.mustScrape(t, "memcached_up 0", `memcached_agent_read_failures_total{reason="unauthenticated"} 1`)
+	for _, path := range []string{"/metrics", "/readyz", "/startupz"} {
+		if _, body := a.get(t, path); strings.Contains(body, "hunter2") {
+			t.Errorf("%s shows the password:\n%s", path, body)
+		}
+	}
+}
+
+func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
+	authority, err := certificates.NewAuthority("ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server("memcached", "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
+	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
+	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
+		"server as PEM"
+	// An agent before this one has said it.
+	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "refused"), []byte(problem), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := startAgent(t, o)
+	eventually(t, "the reason", func() bool {
+		status, body := a.get(t, "/startupz")
+		return status == http.StatusServiceUnavailable && body == "memcached cannot start: "+problem+"\n"
+	})
+	a.mustScrape(t, "memcached_agent_reload_success 0")
+	if err := os.WriteFile(filepath.Join(o.Credentials.TLSSecret, "tls.key"), pair.Key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the start", func() bool {
+		status, body := a.get(t, "/startupz")
+		return status == http.StatusOK && body == "ok\n"
+	})
+	a.mustScrape(t, "memcached_agent_reload_success 1", `memcached_agent_restart_required{reason="ca_removed"} 0`,
+		`memcached_agent_restart_required{reason="user_removed"} 0`)
+}
+
+// An agent without credentials has no series about them, and lets memcached start at once.
+func TestNoCredentials(t *testing.T) {
+	a := startAgent(t, newFake(t, recorded(t, "default")).options())
+	if status, body := a.get(t, "/startupz"); status != http.StatusOK || body != "ok\n" {
+		t.Errorf("/startupz: %d %s", status, body)
+	}
+	if _, body := a.get(t, "/metrics"); strings.Contains(body, "memcached_agent_reload") || strings.Contains(body, "memcached_agent_restart") {
+		t.Errorf("/metrics:\n%s", body)
+	}
+}
+
+func TestSeriesOfCredentials(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(credentialsCollector{func() credentials.Status {
+		return credentials.Status{
+			Served:    &credentials.Certificate{Serial: "0a1b2c", Expiry: time.Unix(1_800_000_000, 0)},
+			Attempted: time.Unix(1_700_000_000, 0), Succeeded: true,
+			RestartRequired: map[string]bool{credentials.ReasonCARemoved: true, credentials.ReasonUserRemoved: false},
+		}
+	}})
+	text, err := newExposition(registry).text("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `memcached_agent_certificate_expiry_timestamp_seconds 1.8e+09
+memcached_agent_certificate_info{serial="0a1b2c"} 1
+memcached_agent_last_reload_timestamp_seconds 1.7e+09
+memcached_agent_reload_success 1
+memcached_agent_restart_required{reason="ca_removed"} 1
+memcached_agent_restart_required{reason="user_removed"} 0
+`
+	var got strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			got.WriteString(line)
+		}
+	}
+	if diff := cmp.Diff(want, got.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestWrongFlagsOfCredentials(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--client-ca":  "--client-ca needs --tls-secret",
+		"--tls=11212":  `--tls is "11212", but must be an address such as 127.0.0.1:11212`,
+		"--tls=[::1]:": `--tls is "[::1]:"`,
+	} {
+		if _, err := parse([]string{arg}, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+	o, err := parse([]string{"--tls-secret=/a", "--client-ca", "--users-secret=/b", "--credentials=/c", "--termination-log=/d"}, nil)
+	want := credentials.Config{
+		TLSSecret: "/a", TLS: "127.0.0.1:11212", ClientCA: true, UsersSecret: "/b", Folder: "/c", TerminationLog: "/d",
+	}
+	if err != nil || o.Credentials != want {
+		t.Errorf("got %+v, %v", o.Credentials, err)
+	}
+}
+
+// An agent that cannot begin ends, and says why.
+func TestAFolderThatIsMissingEndsTheAgent(t *testing.T) {
+	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
+	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "1"})
+	o.Credentials.Folder = filepath.Join(o.Credentials.Folder, "missing")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	err = serve(t.Context(), o, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)), listener)
+	if err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("got %v", err)
+	}
+}

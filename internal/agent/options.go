@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+)
+
+// ErrUsage is returned for wrong flags.
+var ErrUsage = errors.New("wrong flags")
+
+// maxTimeout is as long as anybody waits for a scrape.
+const maxTimeout = time.Minute
+
+// Options are the flags of version 2 of the interface.
+type Options struct {
+	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
+	Memcached string
+	// Listen is the address of /metrics, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
+	Listen string
+	// Timeout limits a scrape and a probe as a whole: 1s by default.
+	Timeout time.Duration
+	// Credentials are those that memcached serves with. There are none by default.
+	Credentials credentials.Config
+}
+
+// parse returns the options, or flag.ErrHelp after it has written the help.
+func parse(args []string, help io.Writer) (Options, error) {
+	var o Options
+	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
+	flags.StringVar(&o.Memcached, "memcached", "127.0.0.1:11211", "Address of memcached.")
+	flags.StringVar(&o.Listen, "listen", ":9150", "Address of /metrics, /startupz, /readyz and /livez.")
+	flags.DurationVar(&o.Timeout, "timeout", time.Second, "How long memcached may take to answer a scrape or a probe.")
+	addCredentials(flags, &o.Credentials)
+	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
+	flags.Usage = func() {}
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(help)
+		fmt.Fprintln(help, "Usage: agent [flags]")
+		flags.PrintDefaults()
+		return o, err
+	} else if err != nil {
+		return o, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("%w: %q is no flag", ErrUsage, flags.Arg(0))
+	}
+	return o, o.validate()
+}
+
+func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
+	flags.StringVar(&c.TLSSecret, "tls-secret", "", "Folder of the Secret with tls.crt and tls.key. Without it, memcached serves no TLS.")
+	flags.StringVar(&c.TLS, "tls", "127.0.0.1:11212", "Address at which memcached serves TLS.")
+	flags.BoolVar(&c.ClientCA, "client-ca", false, "Whether clients need a certificate of a CA in ca.crt of that Secret.")
+	flags.StringVar(&c.UsersSecret, "users-secret", "", "Folder of the Secret with the users. Without it, memcached demands no login.")
+	flags.StringVar(&c.Folder, "credentials", "/run/memcached", "Folder where memcached reads its certificate and its users.")
+	flags.StringVar(&c.TerminationLog, "termination-log", "/dev/termination-log", "File of the container's termination message.")
+}
+
+func (o Options) validate() error {
+	if _, port, err := net.SplitHostPort(o.Memcached); err != nil || port == "" {
+		return fmt.Errorf("%w: --memcached is %q, but must be an address such as 127.0.0.1:11211", ErrUsage, o.Memcached)
+	}
+	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "" {
+		return fmt.Errorf("%w: --listen is %q, but must be an address such as :9150", ErrUsage, o.Listen)
+	}
+	if _, port, err := net.SplitHostPort(o.Credentials.TLS); err != nil || port == "" {
+		return fmt.Errorf("%w: --tls is %q, but must be an address such as 127.0.0.1:11212", ErrUsage, o.Credentials.TLS)
+	}
+	if o.Credentials.ClientCA && o.Credentials.TLSSecret == "" {
+		return fmt.Errorf("%w: --client-ca needs --tls-secret", ErrUsage)
+	}
+	if o.Timeout <= 0 || o.Timeout > maxTimeout {
+		return fmt.Errorf("%w: --timeout is %s, but must be positive and at most %s", ErrUsage, o.Timeout, maxTimeout)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+)
+
+// shutdownTimeout is how long requests may take to finish when the agent ends: the pod waits for it.
+const shutdownTimeout = 2 * time.Second
+
+// Run serves until the context ends. Its log goes to the writer.
+func Run(ctx context.Context, args []string, version string, log io.Writer) error {
+	options, err := parse(args, log)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.Listen)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, options, version, slog.New(slog.NewJSONHandler(log, nil)), listener)
+}
+
+func serve(ctx context.Context, o Options, version string, log *slog.Logger, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	memcached := newClient(o)
+	defer memcached.close()
+	reloader := credentials.New(o.Credentials, o.Memcached, log)
+	memcached.logins = reloader.Logins
+	server := newServer(o, log, newHandler(o, log, version, memcached, reloader))
+	log.Info("Serving", "version", version, "listen", listener.Addr().String(),
+		"memcached", o.Memcached, "timeout", o.Timeout.String())
+
+	reloaded, stopped := make(chan error, 1), make(chan error, 1)
+	go func() { reloaded <- reloader.Run(ctx) }()
+	go func() { stopped <- server.Serve(limit(listener)) }()
+	select {
+	case err := <-stopped:
+		return err
+	case err := <-reloaded:
+		return errors.Join(err, shutDown(ctx, server, stopped))
+	case <-ctx.Done():
+		return errors.Join(shutDown(ctx, server, stopped), <-reloaded)
+	}
+}
+
+// shutDown lets the requests under way finish.
+func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
+	// The context of the shutdown begins when the one that ends it is over.
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	err := server.Close()
+	if stop := <-stopped; !errors.Is(stop, http.ErrServerClosed) {
+		return stop
+	}
+	return err
+}

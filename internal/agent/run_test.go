@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+)
+
+func TestDefaults(t *testing.T) {
+	got, err := parse(nil, nil)
+	want := Options{
+		Memcached: "127.0.0.1:11211", Listen: ":9150", Timeout: time.Second,
+		Credentials: credentials.Config{TLS: "127.0.0.1:11212", Folder: "/run/memcached", TerminationLog: "/dev/termination-log"},
+	}
+	if err != nil || got != want || got.Credentials.Enabled() {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--nonsense":              "flag provided but not defined: -nonsense",
+		"stray":                   `"stray" is no flag`,
+		"--memcached=localhost":   `--memcached is "localhost", but must be an address such as 127.0.0.1:11211`,
+		"--memcached=127.0.0.1:":  `--memcached is "127.0.0.1:", but must be an address such as 127.0.0.1:11211`,
+		"--listen=9150":           `--listen is "9150", but must be an address such as :9150`,
+		"--timeout=0s":            "--timeout is 0s, but must be positive and at most 1m0s",
+		"--timeout=61s":           "--timeout is 1m1s, but must be positive and at most 1m0s",
+		"--timeout=soon":          `invalid value "soon" for flag -timeout`,
+		"--listen=127.0.0.1:port": "unknown port",
+	} {
+		var log bytes.Buffer
+		err := Run(t.Context(), []string{arg}, "", &log)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+		if usage := errors.Is(err, ErrUsage); usage == strings.Contains(arg, "port") {
+			t.Errorf("%s: an error of usage is %t", arg, usage)
+		}
+		if log.Len() > 0 {
+			t.Errorf("%s: logged %s", arg, log.String())
+		}
+	}
+}
+
+func TestHelpListsTheFlags(t *testing.T) {
+	var help bytes.Buffer
+	if err := Run(t.Context(), []string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("got %v", err)
+	}
+	for _, word := range []string{"Usage: agent", "-memcached", "-listen", "-timeout", "-users-secret", "127.0.0.1:11211", ":9150", "1s"} {
+		if !strings.Contains(help.String(), word) {
+			t.Errorf("the help lacks %s:\n%s", word, help.String())
+		}
+	}
+}
+
+func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
+	release := make(chan struct{})
+	answer := recorded(t, "default")
+	f := newFake(t, func(conn net.Conn) {
+		<-release
+		answer(conn)
+	})
+	o := f.options()
+	o.Timeout = maxTimeout
+	a := startAgent(t, o)
+	var scrape sync.WaitGroup
+	scrape.Go(func() { a.mustScrape(t, "memcached_up 1") })
+	eventually(t, "a connection", func() bool {
+		open, _, _ := f.counts()
+		return open == 1
+	})
+	a.cancel()
+	eventually(t, "an end to new connections", func() bool {
+		conn, err := a.dial(t)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+	close(release)
+	scrape.Wait()
+	if err := a.stop(); err != nil {
+		t.Error(err)
+	}
+	mustCount(t, f, 0, 1)
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+)
+
+// Limits of the HTTP server. Its port is reachable for whoever may scrape it, and the agent has 24 MiB.
+const (
+	headerTimeout  = 5 * time.Second
+	maxHeaderBytes = 8 << 10
+	// idleTimeout is longer than the usual scrape intervals, so that Prometheus can keep its connection.
+	idleTimeout = 2 * time.Minute
+	// sendTimeout is how long a client may take to read a response, in addition to the time that memcached takes.
+	sendTimeout = 10 * time.Second
+)
+
+func newServer(o Options, log *slog.Logger, handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       headerTimeout,
+		WriteTimeout:      o.Timeout + sendTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
+	}
+}
+
+func newHandler(
+	o Options, log *slog.Logger, version string, memcached *client, reloader *credentials.Reloader,
+) http.Handler {
+	readable := newTransitions(log, memcached.now, "The statistics of memcached cannot be read",
+		"The statistics of memcached can be read")
+	answers := newTransitions(log, memcached.now, "memcached does not answer", "memcached answers")
+	mux := http.NewServeMux()
+	registry := newRegistry(newCollector(memcached, readable), version)
+	if o.Credentials.Enabled() {
+		registry.MustRegister(credentialsCollector{reloader.Status})
+	}
+	mux.Handle("GET /metrics", newExposition(registry))
+	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) {
+		if status := reloader.Status(); !status.Started {
+			http.Error(w, "memcached cannot start: "+status.Waiting, http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		err := memcached.probe() //nolint:contextcheck // simultaneous callers share it: none of them may end it
+		answers.observe(err)
+		if err != nil {
+			http.Error(w, fmt.Sprintf("memcached at %s: %v", o.Memcached, err), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	return mux
+}

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// agent is a running agent.
+type agent struct {
+	url    string
+	client *http.Client
+	// cancel tells it to end, stop waits until it has.
+	cancel func()
+	stop   func() error
+}
+
+// startAgent runs an agent until the test ends.
+func startAgent(t *testing.T, o Options) *agent {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, o, "v1.2.3", slog.New(slog.DiscardHandler), listener) }()
+	stop := sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		if err := stop(); err != nil {
+			t.Errorf("the agent ended with %v", err)
+		}
+	})
+	// Whoever waits for the timeout of the client waits for an agent that is blocked.
+	return &agent{
+		url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport, Timeout: 20 * time.Second},
+		cancel: cancel, stop: stop,
+	}
+}
+
+// send sends a request, whose response the caller closes.
+func (a *agent) send(t *testing.T, method, path string, header http.Header) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, a.url+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = header
+	return a.client.Do(request)
+}
+
+func (a *agent) dial(t *testing.T) (net.Conn, error) {
+	t.Helper()
+	return (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(a.url, "http://"))
+}
+
+func (a *agent) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	response, err := a.send(t, http.MethodGet, path, http.Header{})
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// mustScrape fetches the series and fails unless they have all of these lines.
+func (a *agent) mustScrape(t *testing.T, lines ...string) {
+	t.Helper()
+	status, body := a.get(t, "/metrics")
+	for _, line := range lines {
+		if !strings.Contains("\n"+body, "\n"+line+"\n") {
+			t.Errorf("/metrics: status %d, without %s:\n%s", status, line, exported(body))
+		}
+	}
+}
+
+// exported returns the lines about memcached.
+func exported(body string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(body) {
+		name := strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
+		if strings.HasPrefix(name, "memcached_") && !strings.HasPrefix(name, "memcached_agent_") {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}
+
+// down is all that a scrape shows of a memcached that cannot be read.
+const down = `# HELP memcached_up Could the memcached server be reached.
+# TYPE memcached_up gauge
+memcached_up 0
+`
+
+func TestAMemcachedThatDoesNotServe(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		behavior func(net.Conn)
+		// reason is that of the failed scrape, ready the answer of /readyz; the address is left out.
+		reason, ready string
+	}{
+		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},
+		{name: "sends a byte at a time", behavior: repeats("S", 50*time.Millisecond), reason: "timeout", ready: "no answer within 1s"},
+		{name: "hangs in the middle", behavior: always("STAT pid 1\r\nSTAT upt"), reason: "timeout", ready: `unexpected reply: "STAT pid 1"`},
+		{name: "sends an endless line", behavior: repeats("STAT", 0), reason: "malformed", ready: "unexpected reply: a line of more than 4096 bytes"},
+		{name: "sends endless lines", behavior: repeats("STAT pid 1\r\n", 0), reason: "malformed", ready: `unexpected reply: "STAT pid 1"`},
+		{name: "is something else", behavior: always("HTTP/1.1 400 Bad Request\r\n\r\n"), reason: "malformed", ready: `unexpected reply: "HTTP/1.1 400 Bad Request"`},
+		{name: "sends control characters", behavior: always("\x1b[2J\u202e\x00\r\n"), reason: "malformed", ready: `unexpected reply: "\x1b[2J\u202e\x00"`},
+		{name: "sends too much", behavior: always(versionReply + "END\r\n"), reason: "malformed", ready: "unexpected reply: 5 bytes too many"},
+		{name: "has no memory", behavior: always("SERVER_ERROR out of memory writing stats\r\n"), reason: "malformed", ready: `unexpected reply: "SERVER_ERROR out of memory writing stats"`},
+		{name: "closes at once", behavior: closesAfter(""), reason: "closed", ready: "memcached closed the connection"},
+		{name: "closes in the middle", behavior: closesAfter("VERSION 1.6"), reason: "closed", ready: "memcached closed the connection"},
+		{name: "demands authentication", behavior: always(unauthenticatedReply), reason: "unauthenticated"},
+		{name: "knows no version", behavior: always("ERROR\r\n"), reason: "malformed"},
+		{name: "is at its limit", behavior: refuses, reason: "connection_limit"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t, test.behavior)
+			a := startAgent(t, f.options())
+			status, body := a.get(t, "/metrics")
+			if status != http.StatusOK || exported(body) != down {
+				t.Errorf("/metrics: %d\n%s", status, exported(body))
+			}
+			if count := `memcached_agent_read_failures_total{reason="` + test.reason + `"} 1`; !strings.Contains(body, count) {
+				t.Errorf("/metrics lacks %s:\n%s", count, body)
+			}
+			wantStatus, want := http.StatusOK, "ok\n"
+			if test.ready != "" {
+				wantStatus, want = http.StatusServiceUnavailable, "memcached at "+f.address+": "+test.ready+"\n"
+			}
+			if status, body := a.get(t, "/readyz"); status != wantStatus || body != want {
+				t.Errorf("/readyz: %d %q, want %d %q", status, body, wantStatus, want)
+			}
+			if status, _ := a.get(t, "/livez"); status != http.StatusOK {
+				t.Errorf("/livez: %d", status)
+			}
+
+			f.behave(recorded(t, "default"))
+			f.hangUp()
+			a.mustScrape(t, "memcached_up 1", `memcached_version{version="1.6.45"} 1`)
+			if status, body := a.get(t, "/readyz"); status != http.StatusOK {
+				t.Errorf("/readyz after recovery: %d %q", status, body)
+			}
+		})
+	}
+}
+
+func TestAMemcachedThatDoesNotRun(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	f.stopListening()
+	a := startAgent(t, f.options())
+	a.mustScrape(t, "memcached_up 0", `memcached_agent_read_failures_total{reason="unreachable"} 1`)
+	if status, body := a.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "connection refused") {
+		t.Errorf("/readyz: %d %q", status, body)
+	}
+	f.listen(t)
+	a.mustScrape(t, "memcached_up 1")
+	if status, body := a.get(t, "/readyz"); status != http.StatusOK {
+		t.Errorf("/readyz: %d %q", status, body)
+	}
+}
+
+// One value that is not a number takes away its series only.
+func TestAnUnreadableValueIsCounted(t *testing.T) {
+	f := newFake(t, answering(func(request string) string {
+		if request == "stats" {
+			return "STAT curr_items many\r\nSTAT uptime 5\r\nEND\r\n"
+		}
+		return "END\r\n"
+	}))
+	a := startAgent(t, f.options())
+	status, body := a.get(t, "/metrics")
+	want := "# HELP memcached_up Could the memcached server be reached.\n# TYPE memcached_up gauge\nmemcached_up 1\n" +
+		"# HELP memcached_uptime_seconds Number of seconds since the server started.\n" +
+		"# TYPE memcached_uptime_seconds counter\nmemcached_uptime_seconds 5\n"
+	if status != http.StatusOK || exported(body) != want {
+		t.Errorf("/metrics: %d\n%s", status, exported(body))
+	}
+	if !strings.Contains(body, `memcached_agent_read_failures_total{reason="malformed"} 1`) {
+		t.Errorf("the failure is not counted:\n%s", body)
+	}
+}
+
+func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
+	release := make(chan struct{})
+	answer := recorded(t, "default")
+	f := newFake(t, func(conn net.Conn) {
+		<-release
+		answer(conn)
+	})
+	o := f.options()
+	o.Timeout = maxTimeout
+	a := startAgent(t, o)
+	var scrapes sync.WaitGroup
+	for range maxScrapes {
+		scrapes.Go(func() { a.mustScrape(t, "memcached_up 1") })
+	}
+	eventually(t, "a connection", func() bool {
+		_, _, accepted := f.counts()
+		return accepted > 0
+	})
+	close(release)
+	scrapes.Wait()
+	if _, most, accepted := f.counts(); most != 1 || accepted != 1 {
+		t.Errorf("%d connections, %d at a time, want 1", accepted, most)
+	}
+}
+
+func TestTooManySimultaneousScrapesAreRefused(t *testing.T) {
+	exposition := newExposition(nil)
+	for range maxScrapes {
+		exposition.scrapes <- struct{}{}
+	}
+	response := httptest.NewRecorder()
+	exposition.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if response.Code != http.StatusServiceUnavailable {
+		t.Errorf("got %d", response.Code)
+	}
+}
+
+func TestScrapesAreCompressedForThoseWhoTakeIt(t *testing.T) {
+	a := startAgent(t, newFake(t, recorded(t, "default")).options())
+	for accepted, compressed := range map[string]bool{
+		"": false, "gzip": true, "deflate, gzip;q=0.5": true, "zstd;q=1, gzip; q=1.0": true, "gzip;q=0": false, "gzip;q=0.00": false, "br": false,
+	} {
+		response, err := a.send(t, http.MethodGet, "/metrics", http.Header{"Accept-Encoding": {accepted}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var body io.Reader = response.Body
+		if got := response.Header.Get("Content-Encoding") == "gzip"; got != compressed {
+			t.Errorf("Accept-Encoding %q: compressed is %t", accepted, got)
+		} else if compressed {
+			if body, err = gzip.NewReader(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := io.ReadAll(body)
+		if err != nil || !bytes.Contains(text, []byte("\nmemcached_up 1\n")) {
+			t.Errorf("Accept-Encoding %q: %v\n%s", accepted, err, text)
+		}
+		if got := response.Header.Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
+			t.Errorf("the type is %q", got)
+		}
+		_ = response.Body.Close()
+	}
+}
+
+func TestOtherRequestsAreRefused(t *testing.T) {
+	a := startAgent(t, newFake(t, recorded(t, "default")).options())
+	if status, _ := a.get(t, "/"); status != http.StatusNotFound {
+		t.Errorf("/: %d", status)
+	}
+	response, err := a.send(t, http.MethodPost, "/metrics", http.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", response.StatusCode)
+	}
+	response, err = a.send(t, http.MethodGet, "/metrics", http.Header{"X-Large": {strings.Repeat("x", 2*maxHeaderBytes)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("large headers: %d", response.StatusCode)
+	}
+}

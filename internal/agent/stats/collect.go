@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collect sends the series of the statistics, except for Up. A statistic that memcached does not have yields no series. A value
+// that is not a number yields none either, and an error when everything else is sent.
+func (s *Stats) Collect(series chan<- prometheus.Metric) error {
+	c := &collection{series: series}
+	if text, found := s.General["version"]; found && printable(text) {
+		series <- version.Metric(1, text)
+	}
+	c.add(general, s.General)
+	// memcached counts what cas stored as sets, too.
+	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
+	if _, found := s.General["extstore_limit_maxbytes"]; found {
+		c.add(extstore, s.General)
+	}
+	if _, found := s.General["proxy_backend_total"]; found {
+		c.add(proxy, s.General)
+	}
+	c.add(settings, s.Settings)
+	if s.Settings["lru_crawler"] == "yes" {
+		c.add(crawlerSettings, s.Settings)
+	}
+	for class, values := range s.Items {
+		c.add(items, values, strconv.Itoa(class))
+	}
+	for class, values := range s.Slabs {
+		c.add(slabs, values, strconv.Itoa(class))
+		c.addDifference(slabCommands, values, []string{"cmd_set", "cas_hits", "cas_badval"}, strconv.Itoa(class), "set", "hit")
+	}
+	return c.err
+}
+
+// collection sends series and remembers the last value that was not a number.
+type collection struct {
+	series chan<- prometheus.Metric
+	err    error
+}
+
+// add sends what the sources find in the values. The labels are those before the labels of a source.
+func (c *collection) add(sources []source, values map[string]string, labels ...string) {
+	for _, from := range sources {
+		if value, ok := c.value(values, from.stat); ok {
+			c.series <- from.family.Metric(value, slices.Concat(labels, from.labels)...)
+		}
+	}
+}
+
+// addDifference sends the first of the statistics without the others, unless one is missing.
+func (c *collection) addDifference(family *Family, values map[string]string, stats []string, labels ...string) {
+	difference, ok := c.value(values, stats[0])
+	for _, stat := range stats[1:] {
+		value, found := c.value(values, stat)
+		difference -= value
+		ok = ok && found
+	}
+	if ok {
+		c.series <- family.Metric(difference, labels...)
+	}
+}
+
+func (c *collection) value(values map[string]string, stat string) (float64, bool) {
+	text, found := values[stat]
+	if !found {
+		return 0, false
+	}
+	value, err := number(text)
+	if err != nil {
+		c.err = fmt.Errorf("%w: %s is %s", ErrMalformed, stat, strconv.QuoteToASCII(text[:min(len(text), maxQuoted)]))
+	}
+	return value, err == nil
+}
+
+// number parses a value: a switch counts as 1 or 0.
+func number(text string) (float64, error) {
+	switch text {
+	case "yes":
+		return 1, nil
+	case "no":
+		return 0, nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
+		err = strconv.ErrRange
+	}
+	return value, err
+}
+
+// printable reports whether a text is fit for a label.
+func printable(text string) bool {
+	for _, r := range text {
+		if r <= ' ' || r > '~' {
+			return false
+		}
+	}
+	return text != ""
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Family is what the series of one name have in common.
+type Family struct {
+	Name, Help string
+	Labels     []string
+	// Counter is false for a gauge.
+	Counter bool
+
+	description *prometheus.Desc
+}
+
+func newFamily(counter bool, name, help string, labels []string) *Family {
+	name = "memcached_" + name
+	return &Family{
+		Name: name, Help: help, Labels: labels, Counter: counter,
+		description: prometheus.NewDesc(name, help, labels, nil),
+	}
+}
+
+func counter(name, help string, labels ...string) *Family { return newFamily(true, name, help, labels) }
+
+func gauge(name, help string, labels ...string) *Family { return newFamily(false, name, help, labels) }
+
+// Metric returns a series of the family.
+func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
+	kind := prometheus.GaugeValue
+	if f.Counter {
+		kind = prometheus.CounterValue
+	}
+	return prometheus.MustNewConstMetric(f.description, kind, value, labels...)
+}
+
+// Description returns what a collector has to announce.
+func (f *Family) Description() *prometheus.Desc { return f.description }
+
+// source is a statistic of memcached, and the series that shows it.
+type source struct {
+	stat   string
+	family *Family
+	labels []string
+}
+
+// Families returns all families, each of them once.
+func Families() []*Family {
+	families := []*Family{Up, version, commands, slabCommands}
+	for _, from := range slices.Concat(general, crawlerSettings, settings, extstore, proxy, items, slabs) {
+		families = append(families, from.family)
+	}
+	slices.SortFunc(families, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.Compact(families)
+}

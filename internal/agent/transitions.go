@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// quietPeriod is the shortest time between two entries of one kind, apart from the first success.
+const quietPeriod = 10 * time.Second
+
+// transitions logs when something begins to fail and when it works again, and nothing in between. If it flaps, an entry waits
+// for the quiet period and then reports how things are by then.
+type transitions struct {
+	log            *slog.Logger
+	fails, works   string
+	now            func() time.Time
+	mutex          sync.Mutex
+	state, logged  state
+	changed, entry time.Time
+}
+
+type state int
+
+const (
+	unknown state = iota
+	failing
+	working
+)
+
+// newTransitions begins with a quiet period: that memcached does not answer before it has started is no news.
+func newTransitions(log *slog.Logger, now func() time.Time, fails, works string) *transitions {
+	return &transitions{log: log, fails: fails, works: works, now: now, entry: now()}
+}
+
+func (t *transitions) observe(err error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	now, current := t.now(), working
+	if err != nil {
+		current = failing
+	}
+	if current != t.state {
+		t.state, t.changed = current, now
+	}
+	first := t.logged == unknown && current == working
+	if current == t.logged || !first && now.Sub(t.entry) < quietPeriod {
+		return
+	}
+	t.logged, t.entry = current, now
+	if err != nil {
+		t.log.Warn(t.fails, "reason", err.Error(), "since", t.changed)
+		return
+	}
+	t.log.Info(t.works, "since", t.changed)
+}
