@@ -105,13 +105,14 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
+		"  %s\n    \tImage of this operator, which has the agent of spec.monitoring.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
 		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
-		imageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag, priorityVariable,
-		upgradeable.OperatorConditionVariable)
+		imageVariable, controllers.AgentImageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
+		priorityVariable, upgradeable.OperatorConditionVariable)
 	flags.PrintDefaults()
 }
 
@@ -130,6 +131,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	logging.Setup(os.Stderr, zap.UseFlagOptions(&opts.zap))
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
+	opts.controller.Memcached.AgentImage = os.Getenv(controllers.AgentImageVariable)
 	if err := opts.validate(); err != nil {
 		return err
 	}
@@ -156,18 +158,23 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("set up the reports to OLM: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
-		"watchNamespace", os.Getenv(namespaceVariable))
+		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))
 	return mgr.Start(ctx)
 }
 
 func (o *options) validate() error {
-	image := o.controller.Memcached.DefaultImage
-	if image == "" {
+	images := map[string]string{imageVariable: o.controller.Memcached.DefaultImage}
+	if images[imageVariable] == "" {
 		return fmt.Errorf("the environment variable %s must hold the default memcached image, such as "+
 			"docker.io/library/memcached:1.6.45", imageVariable)
 	}
-	if _, err := reference.ParseNormalizedNamed(image); err != nil {
-		return fmt.Errorf("the environment variable %s holds %q, which is no image: %w", imageVariable, image, err)
+	if agent := o.controller.Memcached.AgentImage; agent != "" {
+		images[controllers.AgentImageVariable] = agent
+	}
+	for variable, image := range images {
+		if _, err := reference.ParseNormalizedNamed(image); err != nil {
+			return fmt.Errorf("the environment variable %s holds %q, which is no image: %w", variable, image, err)
+		}
 	}
 	if o.controller.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, but must be at least 1", o.controller.MaxConcurrentReconciles)

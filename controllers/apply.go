@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -59,14 +60,28 @@ func (r *Reconciler) apply(
 	result, err := r.applier.Apply(ctx, plan)
 	a := classify(errors.Join(invalid, err))
 	a.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, desired, result.Objects))
-	a.objects, a.created, a.written = result.Objects, result.Created, result.Written
-	for _, kind := range result.Corrected {
-		r.metrics.Corrected(kind)
-	}
+	a.objects, a.created, a.written = result.Objects, len(result.Created) > 0, result.Written
+	r.emitCorrections(mc, result)
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
 	return a
+}
+
+// emitCorrections tells what others have done to the objects of a Memcached.
+func (r *Reconciler) emitCorrections(mc *cachev1alpha1.Memcached, result apply.Result) {
+	for _, correction := range result.Corrected {
+		r.metrics.Corrected(correction.Kind)
+		if correction.Complete {
+			r.emit(mc, corrected(correction))
+		}
+	}
+	if mc.Status.ObservedGeneration != mc.Generation || !meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady) {
+		return // what is created now may never have been there
+	}
+	for _, object := range result.Created {
+		r.emit(mc, recreated(object))
+	}
 }
 
 // templateDiffers reports whether the pod template is not as desired.

@@ -48,8 +48,22 @@ func (a *applyResult) reason() string {
 	}
 }
 
+// join adds what became of something else, whose errors are worth another try.
+func (a *applyResult) join(other applyResult) {
+	if other.Problem != nil {
+		a.add(*other.Problem)
+	}
+	if errors.Is(a.err, reconcile.TerminalError(nil)) {
+		a.err = nil // it is in the problem, and beside it the other one would not be retried
+	}
+	a.err = errors.Join(a.err, other.err)
+	a.transient = a.transient || other.transient
+	a.retryAfter = sooner(a.retryAfter, other.retryAfter)
+}
+
 // requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
-// controller, but for objects that are not watched, for creations that a watch has missed, and for the end of a contest.
+// controller, but for objects that are not watched, for creations that a watch has missed, for the end of a contest, and for that
+// of a grace period.
 func (a *applyResult) requeue(pendingCreate bool) (reconcile.Result, error) {
 	wait := a.retryAfter
 	if pendingCreate || a.created || a.Waiting != "" {

@@ -6,7 +6,6 @@ package controllers_test
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
@@ -70,74 +67,6 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsAllOfAChildOnce compares what was received with what the cache keeps of it.
-func TestTheCacheKeepsAllOfAChildOnce(t *testing.T) {
-	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
-	mc.Spec.Size = 3
-	wanted, err := desired.For(mc, memcached.Observed{}, defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, child := range wanted.Objects {
-		t.Run(child.GetObjectKind().GroupVersionKind().Kind, func(t *testing.T) {
-			received := child.DeepCopyObject().(client.Object)
-			received.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "memcached-operator"}})
-			reduced, err := controllers.CacheOptions("").DefaultTransform(received)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(child, reduced); diff != "" {
-				t.Errorf("-wanted +kept:\n%s", diff)
-			}
-			var labels []map[string]string
-			switch kept := reduced.(type) {
-			case *appsv1.Deployment:
-				template := kept.Spec.Template
-				labels = append(labels, kept.Labels, kept.Spec.Selector.MatchLabels, template.Labels)
-				for _, constraint := range template.Spec.TopologySpreadConstraints {
-					labels = append(labels, constraint.LabelSelector.MatchLabels)
-				}
-			case *corev1.Service:
-				labels = append(labels, kept.Labels, kept.Spec.Selector)
-			case *policyv1.PodDisruptionBudget:
-				labels = append(labels, kept.Labels, kept.Spec.Selector.MatchLabels)
-			}
-			// The labels and the selector differ, and no third is needed.
-			kept := map[uintptr]bool{}
-			for _, some := range labels {
-				kept[reflect.ValueOf(some).Pointer()] = true
-			}
-			if len(kept) != 2 {
-				t.Errorf("%d maps of labels are in memory, not 2: %v", len(kept), labels)
-			}
-		})
-	}
-}
-
-// TestTheCacheKeepsQuantitiesAsTheyAreWritten has requests and limits that are the same amount: as texts, which are compared with
-// what is desired, they differ.
-func TestTheCacheKeepsQuantitiesAsTheyAreWritten(t *testing.T) {
-	memory := func(text string) corev1.ResourceList {
-		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}
-	}
-	for request, once := range map[string]bool{"1Gi": true, "1073741824": false} {
-		deployment := &appsv1.Deployment{}
-		deployment.Spec.Template.Spec.Containers = []corev1.Container{{
-			Resources: corev1.ResourceRequirements{Limits: memory("1Gi"), Requests: memory(request)},
-		}}
-		if _, err := controllers.CacheOptions("").DefaultTransform(deployment); err != nil {
-			t.Fatal(err)
-		}
-		kept := deployment.Spec.Template.Spec.Containers[0].Resources
-		if got := kept.Requests.Memory().String(); got != request {
-			t.Errorf("a request of %s is kept as %s", request, got)
-		}
-		if same := reflect.ValueOf(kept.Requests).Pointer() == reflect.ValueOf(kept.Limits).Pointer(); same != once {
-			t.Errorf("a request of %s and a limit of 1Gi are one map: %t, want %t", request, same, once)
-		}
-	}
-}
-
 // TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods and from what the cache keeps of them.
 func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}
@@ -174,8 +103,17 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 		"a container that is ready": func(s *corev1.PodStatus) {
 			s.Conditions, s.ContainerStatuses[0].LastTerminationState, s.ContainerStatuses[0].Ready = nil, exit, true
 		},
-		"an exit":         func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
-		"an earlier exit": func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
+		"one that does not answer its agent": func(s *corev1.PodStatus) {
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(3, 0)}}
+			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
+			s.InitContainerStatuses = []corev1.ContainerStatus{{
+				Name: memcached.AgentContainerName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(1, 0)}},
+			}}
+		},
+		"an agent that refuses a Secret":   func(s *corev1.PodStatus) { *s = refusingSecret(false) },
+		"an agent that refused one before": func(s *corev1.PodStatus) { *s = refusingSecret(true) },
+		"an exit":                          func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
+		"an earlier exit":                  func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache", UID: "1"}}
@@ -207,7 +145,7 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
 				}}}}
 				wanted, _ := desired.For(mc, observed, defaults)
-				return memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Time{})
+				return memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Unix(1000, 0))
 			}
 			want := statusOf(pod, failed)
 			if len(want.Nodes) != 1 {
@@ -223,8 +161,13 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 			if diff := cmp.Diff(want, statusOf(reduced(pod), reduced(failed))); diff != "" {
 				t.Errorf("-whole +reduced:\n%s", diff)
 			}
-			if degraded := want.Conditions[3]; name == "one that starts" && degraded.Reason != cachev1alpha1.ReasonNodesFailed {
-				t.Errorf("the failed pod is not told: %+v", degraded)
+			told := map[string]string{
+				"one that starts":                    cachev1alpha1.ReasonNodesFailed,
+				"one that does not answer its agent": cachev1alpha1.ReasonNodesUnresponsive,
+				"an agent that refuses a Secret":     cachev1alpha1.ReasonInvalidCertificate,
+			}
+			if degraded := want.Conditions[3]; told[name] != "" && degraded.Reason != told[name] {
+				t.Errorf("it is not told: %+v", degraded)
 			}
 		})
 	}

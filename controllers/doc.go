@@ -10,7 +10,8 @@
 // (status.go, events.go). There is no finalizer: the garbage collector deletes the children of a Memcached.
 //
 // Nothing is polled: what the operator waits for wakes it. It requeues for what no watch reports: a failure of the API server, an
-// object of somebody else in the way, a creation that the cache has not received, a status that may wait, the end of a contest.
+// object of somebody else in the way, a creation that the cache has not received, a status that may wait, the end of a contest or
+// of a pod's grace period (lost_pods.go).
 //
 // The queue (workers.go) hands out no more than the workers can do, and does not count those that wait for a webhook.
 //

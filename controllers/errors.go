@@ -15,6 +15,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
@@ -64,6 +65,7 @@ func (a *applyResult) add(problem status.Problem) {
 
 func problemOf(err error) status.Problem {
 	problem := status.Problem{Reason: status.RefusalReason(err.Error()), Message: err.Error()}
+	problem.Message = status.NameSpecFields(problem.Message)
 	if apierrors.IsInvalid(err) && problem.Reason == cachev1alpha1.ReasonApplyFailed {
 		problem.Reason = cachev1alpha1.ReasonInvalidSpec
 	}
@@ -75,7 +77,7 @@ func remedy(contested *apply.ContestedError) string {
 	switch {
 	case contested.Manager == fieldOwner:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
-	case contested.Kind == "Deployment" && contested.Field == "spec.replicas":
+	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
 		return "aim what scales it at the Memcached, whose spec.size has the subresource scale"
 	default:
 		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"

@@ -4,11 +4,18 @@
 package controllers
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // eventRecord is an event to be emitted about a Memcached.
@@ -84,7 +91,7 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
 	case before.Reason == "" && after.Reason == cachev1alpha1.ReasonCreating:
 		return nil // whoever has just created the Memcached knows; in a burst, this event is one request in nine
-	case after.Reason == cachev1alpha1.ReasonStuck:
+	case after.Reason == cachev1alpha1.ReasonStuck, after.Reason == cachev1alpha1.ReasonUnsupportedVersion:
 		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 	case after.Reason != cachev1alpha1.ReasonComplete:
 		return &eventRecord{kind: corev1.EventTypeNormal, reason: after.Reason, action: "Reconcile"}
@@ -93,4 +100,43 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	default:
 		return nil
 	}
+}
+
+// corrected is the event for a change by somebody else that was undone. If they keep doing it, Degraded is FieldContested
+// instead.
+func corrected(c apply.Correction) eventRecord {
+	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
+	if len(c.Managers) > 0 {
+		note += " by " + strings.Join(c.Managers, " and ")
+	}
+	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
+	if memcached.IsWorkload(c.Kind) && c.Touches(memcached.PodTemplatePath...) {
+		note += "; nodes that have started with the change are replaced"
+	}
+	return correction(note)
+}
+
+// recreated is the event for an object that was deleted by somebody: Kubernetes does not tell by whom.
+func recreated(object string) eventRecord { return correction(object + " was deleted: created again") }
+
+func correction(note string) eventRecord {
+	return eventRecord{kind: corev1.EventTypeWarning, reason: "Corrected", action: "Correct", note: status.SanitizeMessage(note)}
+}
+
+// someFields names a few fields, metadata last: what somebody changed on purpose is rather in the spec.
+func someFields(fields []string) string {
+	const most = 3
+	fields = slices.Clone(fields)
+	slices.SortStableFunc(fields, func(a, b string) int { return metadataLast(a) - metadataLast(b) })
+	if len(fields) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(fields[:most], ", "), len(fields)-most)
+	}
+	return strings.Join(fields, ", ")
+}
+
+func metadataLast(field string) int {
+	if strings.HasPrefix(field, "metadata.") {
+		return 1
+	}
+	return 0
 }

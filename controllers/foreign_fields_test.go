@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -164,6 +163,14 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 		Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
 		rollOut(ctx, mc)
 		settle(ctx, mc)
+
+		By("being nobody's change for a new process, which tries once")
+		restarted := newOperator(defaults)
+		Expect(restarted.try(ctx, mc, writeDeployment)).To(Succeed())
+		Expect(restarted.events()).To(BeEmpty())
+		restarted.step(ctx, mc)
+
+		By("being nothing that a pause holds back")
 		pause(ctx, mc, true)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
@@ -186,39 +193,3 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 
 // tooLittle passes the lower bound at admission for 73Mi of item memory, which cannot know the exact size of the hash table.
 var tooLittle = resource.MustParse("175Mi")
-
-// rewriteImages lets the API server put a mirror in front of the images of Deployments in a namespace, as webhooks do.
-func rewriteImages(ctx context.Context, namespace string) client.Object {
-	GinkgoHelper()
-	policy := &admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	policy.Spec.ReinvocationPolicy = admissionregistrationv1.NeverReinvocationPolicy
-	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
-		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"},
-				},
-			},
-		}},
-	}
-	policy.Spec.Mutations = []admissionregistrationv1.Mutation{{
-		PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-		JSONPatch: &admissionregistrationv1.JSONPatch{Expression: `[JSONPatch{op: "replace", ` +
-			`path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/memcached"}]`},
-	}}
-	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	binding.Spec = admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
-		PolicyName: namespace,
-		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
-		}},
-	}
-	Expect(user.Create(ctx, policy)).To(Succeed())
-	Expect(user.Create(ctx, binding)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		Expect(client.IgnoreNotFound(user.Delete(ctx, binding))).To(Succeed())
-		Expect(client.IgnoreNotFound(user.Delete(ctx, policy))).To(Succeed())
-	})
-	return policy
-}

@@ -32,6 +32,10 @@ var _ = Describe("Every golden Memcached", func() {
 			if policy := mc.Spec.NetworkPolicy; ptr.Deref(policy.Enabled, len(policy.From) > 0) {
 				writes = append(writes, writePolicy)
 			}
+			if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+				writes[1] = writeStatefulSet
+				writes = append(writes, writeConfigMap)
+			}
 			o.step(ctx, mc, writes...)
 			o.step(ctx, mc)
 			newOperator(defaults).step(ctx, mc)

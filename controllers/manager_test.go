@@ -101,7 +101,7 @@ func (p *process) reconciles(reason string) float64 {
 func ready(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	for _, mc := range all {
-		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }).Should(Succeed())
+		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), workloadOf(mc)) }).Should(Succeed())
 		rollOut(ctx, mc)
 	}
 	for _, mc := range all {
@@ -253,17 +253,20 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(status(ctx, other).Conditions).To(BeEmpty())
 
 		By("dropping the series of what is deleted")
-		Eventually(ctx, func() (int, error) { return testutil.GatherAndCount(p.registry, instanceMetrics...) }).Should(Equal(2 * 6))
+		Eventually(ctx, func() (int, error) { return testutil.GatherAndCount(p.registry, instanceMetrics...) }).Should(Equal(2 * 9))
 		Expect(user.Delete(ctx, one)).To(Succeed())
-		Eventually(ctx, func() (int, error) { return testutil.GatherAndCount(p.registry, instanceMetrics...) }).Should(Equal(6))
+		Eventually(ctx, func() (int, error) { return testutil.GatherAndCount(p.registry, instanceMetrics...) }).Should(Equal(9))
 	})
 })
 
-// instanceMetrics have six series for each Memcached: two numbers of nodes, and four conditions.
+// instanceMetrics have nine series for each Memcached: two numbers of nodes, two settings, whether it is stuck, and four conditions.
 var instanceMetrics = []string{
 	"memcached_operator_memcached_condition",
 	"memcached_operator_memcached_desired_nodes",
 	"memcached_operator_memcached_ready_nodes",
+	"memcached_operator_memcached_item_memory_bytes",
+	"memcached_operator_memcached_max_connections",
+	"memcached_operator_memcached_stuck",
 }
 
 // waiting is the status of a container that waits.

@@ -48,11 +48,12 @@ type Options struct {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile makes the objects of a Memcached be as its spec says, and its status say how that went.
@@ -71,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	wanted, invalid := desired.For(mc, observed, r.options)
 	result := r.apply(ctx, mc, observed.Children, wanted.Objects, invalid)
+	r.deleteLostPods(ctx, mc, observed, &result)
 	r.metrics.Reconciled(result.reason())
 	if r.isTransient(request.NamespacedName, result) {
 		return reconcile.Result{}, result.err
@@ -85,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 		}
 	}
+	result.retryAfter = sooner(result.retryAfter, status.RequeueAfter(mc, observed, current, r.clock.Now()))
 	return result.requeue(pendingCreate)
 }
 

@@ -28,7 +28,7 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 			p.Spec.Egress, p.Spec.PolicyTypes = []networkingv1.NetworkPolicyEgressRule{{}}, append(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 		})
-		o.step(ctx, mc, writePolicy)
+		o.corrects(ctx, mc, writePolicy)
 		spec := live(ctx, mc, &networkingv1.NetworkPolicy{}).Spec
 		Expect(spec.Ingress).To(HaveLen(1))
 		Expect(spec.Egress).To(BeEmpty())

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // The flag and the environment variable of OmitRunAsUser. A Subscription of OLM can set variables only.
@@ -21,6 +23,9 @@ const (
 	OmitRunAsUserFlag     = "omit-run-as-user"
 	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
 )
+
+// AgentImageVariable is the environment variable with the image of this operator, which has the agent of spec.monitoring.
+const AgentImageVariable = memcached.AgentImageVariable
 
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
 const openShiftGroup = "security.openshift.io"

@@ -138,13 +138,13 @@ var _ = Describe("A Memcached", func() {
 	It("heals each child that somebody changed with one write", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
-		o.step(ctx, mc, writeDeployment)
+		o.corrects(ctx, mc, writeDeployment)
 		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
-		o.step(ctx, mc, writeService)
+		o.corrects(ctx, mc, writeService)
 		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 		})
-		o.step(ctx, mc, writeBudget)
+		o.corrects(ctx, mc, writeBudget)
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		Expect(o.try(ctx, mc, writeService)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}), "it may only have lost its label")
@@ -161,14 +161,14 @@ var _ = Describe("A Memcached", func() {
 			service := live(ctx, mc, &corev1.Service{})
 			change(&service.Spec.Ports[0])
 			Expect(user.Update(ctx, service)).To(Succeed())
-			o.step(ctx, mc, writeService)
+			o.corrects(ctx, mc, writeService)
 			Expect(live(ctx, mc, &corev1.Service{}).Spec.Ports).To(Equal(before))
 			o.step(ctx, mc)
 		}
 		deployment := live(ctx, mc, &appsv1.Deployment{})
 		deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80
 		Expect(user.Update(ctx, deployment)).To(Succeed())
-		o.step(ctx, mc, writeDeployment, writeStatus)
+		o.corrects(ctx, mc, writeDeployment, writeStatus)
 		Expect(live(ctx, mc, deployment).Spec.Template.Spec.Containers[0].Ports).
 			To(ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11211))))
 	})
@@ -255,6 +255,18 @@ var _ = Describe("A Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
+	})
+
+	It("warns of a memcached that is older than the oldest supported one, which goes on serving", func(ctx SpecContext) {
+		mc := converged(ctx, o, 2)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "memcached:1.6.40" })
+		o.step(ctx, mc, writeDeployment, writeStatus)
+		rollOut(ctx, mc)
+		o.events()
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/UnsupportedVersion", "False/AsExpected")
+		Expect(status(ctx, mc).Version).To(Equal("1.6.40"))
+		Expect(o.events()).To(ContainElement(ContainSubstring("Warning UnsupportedVersion memcached 1.6.40 is older than 1.6.45")))
 	})
 
 	It("is restarted by another restartedAt, adopts the newer default image, and is left alone when the field is removed", func(ctx SpecContext) {

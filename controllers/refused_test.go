@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -173,9 +172,18 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(err).To(HaveOccurred())
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeFalse(), "the cluster may accept it later")
 		expectConditions(ctx, mc, "False/InvalidSpec", "False/NodesUnavailable", "False/Stuck", "True/InvalidSpec")
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("spec.nodeSelector"))
+		Expect(message(ctx, mc, "Degraded")).To(HavePrefix(
+			`apply Deployment cache: Deployment.apps "cache" is invalid: spec.scheduling.nodeSelector: Invalid value`))
 
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
+		By("naming the field of the Memcached also for a toleration")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Scheduling.NodeSelector = nil
+			mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{{Operator: corev1.TolerationOpEqual, Value: "cache"}}
+		})
+		Expect(o.try(ctx, mc, writeDeployment+" (422)", writeStatus)).To(HaveOccurred())
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("spec.scheduling.tolerations[0].operator: Invalid value"))
+
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.Tolerations = nil })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 	})
 
@@ -191,6 +199,11 @@ var _ = Describe("What prevents the desired state", func() {
 		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
 		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("175Mi"), ContainSubstring("at least 181Mi")))
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
+
+		By("showing in the metrics what the spec says, and that it is stuck")
+		for series, value := range map[string]float64{"item_memory_bytes": 73 << 20, "max_connections": 1024, "stuck": 1} {
+			Expect(o.gauge("memcached_operator_memcached_"+series, mc)).To(Equal(value), series)
+		}
 	})
 
 	It("is told also if the first attempt to tell it fails", func(ctx SpecContext) {
@@ -258,43 +271,22 @@ var _ = Describe("What prevents the desired state", func() {
 	)
 })
 
-// probe is a Service that nothing but a quota or a policy can refuse.
-func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"},
-		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
-	}
-}
-
-// denyServices refuses Services in a namespace.
-func denyServices(ctx context.Context, namespace string) {
+// gauge returns the value of a series of a Memcached.
+func (o *operator) gauge(name string, mc *cachev1alpha1.Memcached) float64 {
 	GinkgoHelper()
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
-		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
-				},
-			},
-		}},
+	families, err := o.registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := map[string]string{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if family.GetName() == name && labels["namespace"] == mc.Namespace && labels["name"] == mc.Name {
+				return metric.GetGauge().GetValue()
+			}
+		}
 	}
-	policy.Spec.Validations = []admissionregistrationv1.Validation{{
-		Expression: "false", Message: "services are not for everybody",
-	}}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName:        namespace,
-		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
-		}},
-	}
-	Expect(user.Create(ctx, policy)).To(Succeed())
-	Expect(user.Create(ctx, binding)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		Expect(user.Delete(ctx, binding)).To(Succeed())
-		Expect(user.Delete(ctx, policy)).To(Succeed())
-	})
+	Fail("there is no series " + name)
+	return 0
 }

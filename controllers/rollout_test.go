@@ -6,6 +6,8 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,6 +25,10 @@ import (
 // many new ones as the Deployment says, and reports them as ready.
 func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		rollOutSet(ctx, mc)
+		return
+	}
 	deployment := live(ctx, mc, &appsv1.Deployment{})
 	removePods(ctx, mc)
 	for i := range *deployment.Spec.Replicas {
@@ -35,6 +41,35 @@ func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
 		}}
 	})
+}
+
+// workloadOf is an empty object of the Kind that runs the nodes of a Memcached.
+func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		return &appsv1.StatefulSet{}
+	}
+	return &appsv1.Deployment{}
+}
+
+// rollOutSet does what the StatefulSet controller does.
+func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	set := live(ctx, mc, &appsv1.StatefulSet{})
+	revision, size := fmt.Sprintf("rev%d", set.Generation), *set.Spec.Replicas
+	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		if metav1.GetControllerOf(&pod).Kind == "StatefulSet" {
+			Expect(user.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	}
+	for i := range size {
+		createPod(ctx, mc, strconv.Itoa(int(i)), corev1.ConditionTrue, appsv1.ControllerRevisionHashLabelKey, revision,
+			metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)})
+	}
+	set.Status = appsv1.StatefulSetStatus{
+		ObservedGeneration: set.Generation, Replicas: size, UpdatedReplicas: size, ReadyReplicas: size, AvailableReplicas: size,
+		CurrentReplicas: size, CurrentRevision: revision, UpdateRevision: revision,
+	}
+	Expect(user.Status().Update(ctx, set)).To(Succeed())
 }
 
 // report writes the status of the Deployment for its present generation.
@@ -54,23 +89,33 @@ func revision(deployment *appsv1.Deployment) string {
 func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, ready corev1.ConditionStatus) *corev1.Pod {
 	GinkgoHelper()
 	deployment := live(ctx, mc, &appsv1.Deployment{})
+	return createPod(ctx, mc, suffix, ready, appsv1.DefaultDeploymentUniqueLabelKey, revision(deployment), metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment.Name + "-" + revision(deployment),
+		UID: "replicaset", Controller: ptr.To(true),
+	})
+}
+
+// createPod creates a pod of a workload, with its revision as a label.
+func createPod(
+	ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, ready corev1.ConditionStatus,
+	label, revision string, owner metav1.OwnerReference,
+) *corev1.Pod {
+	GinkgoHelper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: mc.Name + "-" + suffix, Namespace: mc.Namespace,
 			Labels: map[string]string{
-				appsv1.DefaultDeploymentUniqueLabelKey: revision(deployment),
-				memcached.InstanceLabel:                mc.Name, memcached.ManagedByLabel: memcached.ManagedBy,
+				label: revision, memcached.InstanceLabel: mc.Name, memcached.ManagedByLabel: memcached.ManagedBy,
 				"app.kubernetes.io/name": "memcached",
 			},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment.Name + "-" + revision(deployment),
-				UID: "replicaset", Controller: ptr.To(true),
-			}},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 	Expect(user.Create(ctx, pod)).To(Succeed())
-	podNames[pod.Namespace] = append(podNames[pod.Namespace], pod.Name)
+	if !slices.Contains(podNames[pod.Namespace], pod.Name) {
+		podNames[pod.Namespace] = append(podNames[pod.Namespace], pod.Name)
+	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	return pod

@@ -44,7 +44,7 @@ var _ = Describe("A size that the cluster does not accept", func() {
 		}
 		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
 		expectConditions(ctx, mc, "False/QuotaExceeded", "True/MinimumNodesReady", "False/Stuck", "True/QuotaExceeded")
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring(quota))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(quota))
 		Expect(status(ctx, mc)).To(HaveField("UpdatedReplicas", Equal(int32(3))))
 		Expect(o.events()).To(ConsistOf(HavePrefix("Warning QuotaExceeded"), HavePrefix("Warning Stuck")))
 

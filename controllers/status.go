@@ -72,22 +72,36 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 
 // emitEvents emits one event for each transition.
 func (r *Reconciler) emitEvents(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	for _, e := range transitions(mc.Status, status) {
-		r.recorder.Eventf(mc, nil, e.kind, e.reason, e.action, "%s", e.note)
+	for _, record := range transitions(mc.Status, status) {
+		r.emit(mc, record)
 	}
 }
 
-// instance is what the metrics say of a Memcached.
+func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
+	r.recorder.Eventf(mc, nil, e.kind, e.reason, e.action, "%s", e.note)
+}
+
+// instance is what the metrics say of a Memcached. They have the conditions that are always there.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {
+		if condition.Type == cachev1alpha1.ConditionReconciling || condition.Type == cachev1alpha1.ConditionStalled {
+			continue
+		}
 		conditions = append(conditions, metrics.Condition{Type: condition.Type, Status: string(condition.Status)})
 	}
+	var itemMemory int64
+	if mc.Spec.Config.Memory != nil {
+		itemMemory = mc.Spec.Config.Memory.Value()
+	}
 	return metrics.Instance{
-		Namespace:  mc.Namespace,
-		Name:       mc.Name,
-		Desired:    mc.Spec.Size,
-		Ready:      status.ReadyReplicas,
-		Conditions: conditions,
+		Namespace:      mc.Namespace,
+		Name:           mc.Name,
+		Desired:        mc.Spec.Size,
+		Ready:          status.ReadyReplicas,
+		ItemMemory:     itemMemory,
+		MaxConnections: mc.Spec.Config.MaxConnections,
+		Stuck:          progress(status.Conditions) == cachev1alpha1.ReasonStuck,
+		Conditions:     conditions,
 	}
 }

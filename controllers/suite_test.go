@@ -6,6 +6,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-var defaults = memcached.Options{DefaultImage: "memcached:1.6.45"}
+var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
 // operator is a Reconciler whose steps the tests take one by one. Its cache is always up to date unless a test says
 // otherwise, and its requests past the cache are recorded.
@@ -69,7 +70,7 @@ type operator struct {
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
 	clock    *clocktesting.FakePassiveClock
-	// refuse, if it is set, answers writes of children, and of the status, in the place of the API server.
+	// refuse, if it is set, answers writes of children, deletions, and writes of the status, in the place of the API server.
 	refuse func(status bool) error
 	// result is that of the last step.
 	result reconcile.Result
@@ -77,6 +78,8 @@ type operator struct {
 	stale bool
 	// outdated, if it is set, is the Memcached in a cache that lags.
 	outdated *cachev1alpha1.Memcached
+	// outdatedPods, if it is set, are the pods in a cache that lags.
+	outdatedPods []corev1.Pod
 }
 
 func newOperator(options memcached.Options) *operator {
@@ -90,7 +93,7 @@ func newOperator(options memcached.Options) *operator {
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{
-		Get: o.get, List: list, Patch: o.patch, SubResourcePatch: o.patchStatus,
+		Get: o.get, List: o.list, Patch: o.patch, Delete: o.delete, SubResourcePatch: o.patchStatus,
 	})
 	o.Reconciler = controllers.NewReconciler(cached, writer, o.recorder, metrics.New(o.registry), o.clock, options)
 	return o
@@ -115,11 +118,14 @@ func (o *operator) get(
 }
 
 // list reads as from the index of the cache.
-func list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	name, _ := options.FieldSelector.RequiresExactMatch("instance")
-	list.(*corev1.PodList).Items = pods(ctx, options.Namespace, name)
+	list.(*corev1.PodList).Items = o.outdatedPods
+	if o.outdatedPods == nil {
+		list.(*corev1.PodList).Items = pods(ctx, options.Namespace, name)
+	}
 	return nil
 }
 
@@ -132,6 +138,15 @@ func (o *operator) patch(
 		}
 	}
 	return c.Patch(ctx, object, patch, opts...)
+}
+
+func (o *operator) delete(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.DeleteOption) error {
+	if o.refuse != nil {
+		if err := o.refuse(false); err != nil {
+			return err
+		}
+	}
+	return c.Delete(ctx, object, opts...)
 }
 
 func (o *operator) patchStatus(
@@ -184,13 +199,17 @@ func (o *operator) events() []string {
 
 // The writes of the operator.
 const (
-	writeService    = "patch services"
-	writeBudget     = "patch poddisruptionbudgets"
-	writeDeployment = "patch deployments"
-	writeStatus     = "patch memcacheds/status"
-	deleteBudget    = "delete poddisruptionbudgets"
-	writePolicy     = "patch networkpolicies"
-	deletePolicy    = "delete networkpolicies"
+	writeService     = "patch services"
+	writeBudget      = "patch poddisruptionbudgets"
+	writeDeployment  = "patch deployments"
+	writeStatefulSet = "patch statefulsets"
+	writeStatus      = "patch memcacheds/status"
+	deleteBudget     = "delete poddisruptionbudgets"
+	writePolicy      = "patch networkpolicies"
+	deletePolicy     = "delete networkpolicies"
+	writeConfigMap   = "patch configmaps"
+	deleteConfigMap  = "delete configmaps"
+	deletePod        = "delete pods"
 )
 
 var namespaces int
@@ -261,9 +280,12 @@ func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, a
 		summaries[condition.Type] = string(condition.Status) + "/" + condition.Reason
 		Expect(condition.ObservedGeneration).To(Equal(current.Generation))
 	}
-	Expect(summaries).To(Equal(map[string]string{
-		"Ready": ready, "Available": available, "Progressing": progressing, "Degraded": degraded,
-	}))
+	expected := map[string]string{"Ready": ready, "Available": available, "Progressing": progressing, "Degraded": degraded}
+	stalled := strings.HasPrefix(degraded, "True/") || progressing == "False/Stuck"
+	if reason, unready := strings.CutPrefix(ready, "False/"); unready {
+		expected[map[bool]string{true: "Stalled", false: "Reconciling"}[stalled]] = "True/" + reason
+	}
+	Expect(summaries).To(Equal(expected))
 	Expect(current.Status.ObservedGeneration).To(Equal(current.Generation))
 }
 

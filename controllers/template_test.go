@@ -34,17 +34,17 @@ var _ = Describe("A write of the Deployment", func() {
 		By("doing so again before the first is seen, in another process")
 		o = newOperator(defaults)
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To(int32(9)) })
-		o.step(ctx, mc, writeDeployment)
+		o.corrects(ctx, mc, writeDeployment)
 		o.step(ctx, mc)
 
 		By("restoring an annotation, and an owner reference")
 		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Annotations, hashAnnotation) })
-		o.step(ctx, mc, writeDeployment)
+		o.corrects(ctx, mc, writeDeployment)
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].BlockOwnerDeletion = ptr.To(false)
 		})
-		o.step(ctx, mc, writeDeployment)
+		o.corrects(ctx, mc, writeDeployment)
 
 		By("rendering another hash, as an upgrade of the operator may")
 		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
@@ -62,7 +62,7 @@ var _ = Describe("A write of the Deployment", func() {
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image = "somebody/elses"
 		})
-		o.step(ctx, mc, writeDeployment, writeStatus)
+		o.corrects(ctx, mc, writeDeployment, writeStatus)
 		expectConditions(ctx, mc, "False/RollingOut", "True/MinimumNodesReady", "True/RollingOut", "False/AsExpected")
 		Expect(status(ctx, mc).UpdatedReplicas).To(BeZero())
 		o.step(ctx, mc)

@@ -22,7 +22,7 @@ import (
 // transformObject keeps what is read of a Memcached, and everything but the managed fields of a child. The labels of a child are
 // its selectors too, and each such map needs half a kilobyte: those of an object that are equal become one. What is in the cache
 // is never changed.
-func transformObject(object any) (any, error) {
+func (s *sharedParts) transformObject(object any) (any, error) {
 	switch object := object.(type) {
 	case *cachev1alpha1.Memcached:
 		transformMemcached(object)
@@ -32,6 +32,7 @@ func transformObject(object any) (any, error) {
 		}
 		if template := memcached.PodTemplate(object); template != nil {
 			shareResources(template)
+			s.shareContainers(template)
 		}
 	}
 	return cache.TransformStripManagedFields()(object)
@@ -78,7 +79,7 @@ func share(all ...*map[string]string) {
 }
 
 // transformPod keeps what Status reads of a pod: a seventh of it. Little is read of a pod that is ready.
-func transformPod(object any) (any, error) {
+func (s *sharedParts) transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
@@ -93,13 +94,27 @@ func transformPod(object any) (any, error) {
 		CreationTimestamp: pod.CreationTimestamp,
 		DeletionTimestamp: pod.DeletionTimestamp,
 	}}
-	for _, label := range []string{memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey} {
-		reduced.Labels[label] = pod.Labels[label]
+	for _, label := range []string{
+		memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey,
+	} {
+		if value, ok := pod.Labels[label]; ok {
+			reduced.Labels[label] = value
+		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
-		return reduced, nil
+	} else {
+		reduceStatus(reduced, pod)
 	}
+	if pod.DeletionTimestamp != nil {
+		keepEviction(reduced, pod)
+	}
+	s.sharePod(reduced)
+	return reduced, nil
+}
+
+// reduceStatus keeps of a pod that has not failed what it waits for and how it ended before.
+func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
 	}
@@ -108,12 +123,21 @@ func transformPod(object any) (any, error) {
 			reduced.Status.Conditions = append(reduced.Status.Conditions, kept)
 		}
 	}
+	silent := memcached.HasAgent(pod) && !memcached.PodReady(pod)
 	for _, container := range memcached.ContainerStatuses(pod) {
-		if kept, counts := reduceContainer(container); counts {
+		if kept, counts := reduceContainer(container); counts || silent {
 			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, kept)
 		}
 	}
-	return reduced, nil
+}
+
+// keepEviction keeps of a terminating pod why it was evicted, from where, and for how long it may stop: whether it is lost.
+func keepEviction(reduced, pod *corev1.Pod) {
+	if eviction := memcached.PodCondition(pod, corev1.DisruptionTarget); eviction != nil {
+		kept := corev1.PodCondition{Type: eviction.Type, Status: eviction.Status, Reason: eviction.Reason}
+		reduced.Status.Conditions = append(reduced.Status.Conditions, kept)
+		reduced.DeletionGracePeriodSeconds, reduced.Spec.NodeName = pod.DeletionGracePeriodSeconds, pod.Spec.NodeName
+	}
 }
 
 // longestMessage is how much of the message of a failed pod is kept: as much as a condition can hold.
@@ -138,11 +162,10 @@ func reduceFailed(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceCondition keeps whether a pod is ready, and why it is not scheduled.
+// reduceCondition keeps whether a pod is ready, since when, and why it is not scheduled.
 func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) {
 	reduced := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 	switch {
-	case condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue:
 	case condition.Type == corev1.PodReady:
 		reduced.LastTransitionTime = condition.LastTransitionTime
 	case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
@@ -153,17 +176,18 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 	return reduced, true
 }
 
-// reduceContainer keeps why a container does not run, and how it ended before. When it was started counts after an end only.
-func reduceContainer(container corev1.ContainerStatus) (corev1.ContainerStatus, bool) {
+// reduceContainer keeps why a container does not run, whether it has started, and how it ended before. Of one that runs and never
+// ended, there is nothing that counts, unless its agent says that it does not answer: then it counts since when it runs.
+func reduceContainer(container corev1.ContainerStatus) (_ corev1.ContainerStatus, counts bool) {
 	state, last := reduceState(container.State), reduceState(container.LastTerminationState)
 	nothing := corev1.ContainerState{}
-	if state == nothing && last == nothing {
-		return corev1.ContainerStatus{}, false
-	}
+	counts = state != nothing || last != nothing
 	if running := container.State.Running; running != nil {
 		state.Running = &corev1.ContainerStateRunning{StartedAt: running.StartedAt}
 	}
-	return corev1.ContainerStatus{Name: container.Name, Ready: container.Ready, State: state, LastTerminationState: last}, true
+	return corev1.ContainerStatus{
+		Name: container.Name, Ready: container.Ready, Started: container.Started, State: state, LastTerminationState: last,
+	}, counts
 }
 
 func reduceState(state corev1.ContainerState) corev1.ContainerState {

@@ -46,7 +46,7 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 // verifyBeforeWrites verifies the Memcached before the first write of this process to its children, and before one of them is
 // created again: that it is missing may be the work of the garbage collector.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
-	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()
+	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()
 	if len(plan.Pending()) == 0 || !missing && !r.needsVerification(mc, plan.Changing()) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.M
 // needsVerification reports whether this process still has to verify with the API server that the cached Memcached is current:
 // its status, or children that exist, show that another process has reconciled it.
 func (r *Reconciler) needsVerification(mc *cachev1alpha1.Memcached, childrenExist bool) bool {
-	if mc.Status.ObservedGeneration == 0 && !childrenExist {
+	if mc.Status.ObservedGeneration <= 0 && !childrenExist {
 		r.setVerified(mc)
 		return false
 	}

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -90,18 +91,27 @@ func watch(
 	}
 }
 
-// enqueueAll enqueues the Memcacheds that versions of an object are about: the one of its instance label, and the one of its name,
-// which it may be in the way of.
+// enqueueAll enqueues the Memcacheds that versions of an object are about: the one whose child has its name, which it may be in
+// the way of, and the one of its instance label.
 func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
-	name := client.ObjectKeyFromObject(versions[0])
-	enqueue(q, name, delay)
-	last := name
+	names := []types.NamespacedName{namesakeOf(versions[0])}
 	for _, version := range versions {
-		if instance := instanceOf(version); instance.Name != "" && instance != name && instance != last {
-			enqueue(q, instance, delay)
-			last = instance
+		names = append(names, instanceOf(version))
+	}
+	for i, name := range names {
+		if name.Name != "" && !slices.Contains(names[:i], name) {
+			enqueue(q, name, delay)
 		}
 	}
+}
+
+// namesakeOf is the Memcached that has the name of an object, or whose child has it. The name is empty if none has.
+func namesakeOf(object client.Object) types.NamespacedName {
+	name := client.ObjectKeyFromObject(object)
+	if child, ok := memcached.ChildOf(object); ok {
+		return child.MemcachedOf(name)
+	}
+	return name // it is a Memcached
 }
 
 func enqueue(q queue, name types.NamespacedName, delay enqueueDelay) {

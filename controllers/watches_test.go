@@ -114,19 +114,47 @@ func TestResyncsComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestBothMemcachedsOfAnObjectAreReconciled has a child whose instance label is another one than its name, and then changes.
+// TestBothMemcachedsOfAnObjectAreReconciled has objects whose instance label names another Memcached than their own name does, and
+// then changes.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
-	before := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "cache-other", ResourceVersion: "1", Labels: map[string]string{memcached.InstanceLabel: "cache"},
-	}}
-	after := before.DeepCopy()
-	after.ResourceVersion, after.Labels = "2", map[string]string{memcached.InstanceLabel: "another"}
-	child, _ := memcached.ChildOf(before)
-	var queue addedTo
-	watch(r, r.childChange(child)).Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: before, ObjectNew: after}, &queue)
-	if want := []string{"cache-other", "another", "cache"}; !slices.Equal(queue.names, want) {
-		t.Errorf("%v are reconciled, not %v", queue.names, want)
+	metadata := func(name, instance string) metav1.ObjectMeta {
+		labels := map[string]string{memcached.InstanceLabel: instance}
+		return metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1", Labels: labels}
+	}
+	for name, test := range map[string]struct {
+		before client.Object
+		// later is the label after the change.
+		later string
+		want  []string
+	}{
+		"a Service": {
+			&corev1.Service{ObjectMeta: metadata("cache-other", "cache")}, "another", []string{"cache-other", "another", "cache"},
+		},
+		"a Service of the Memcached of its name": {&corev1.Service{ObjectMeta: metadata("cache", "cache")}, "cache", []string{"cache"}},
+		"a ConfigMap": {
+			&corev1.ConfigMap{ObjectMeta: metadata("other-servers", "cache")}, "another", []string{"other", "another", "cache"},
+		},
+		"a ConfigMap of the Memcached that its name begins with": {
+			&corev1.ConfigMap{ObjectMeta: metadata("cache-servers", "cache")}, "cache", []string{"cache"},
+		},
+		"a ConfigMap of a name that no Memcached wants": {
+			&corev1.ConfigMap{ObjectMeta: metadata("cache", "other")}, "other", []string{"other"},
+		},
+		"a ConfigMap without the suffix and the label": {&corev1.ConfigMap{ObjectMeta: metadata("cache", "")}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after, _ := test.before.DeepCopyObject().(client.Object)
+			after.SetResourceVersion("2")
+			after.SetLabels(map[string]string{memcached.InstanceLabel: test.later, "changed": "yes"})
+			child, _ := memcached.ChildOf(test.before)
+			var queue addedTo
+			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
+			watch(r, r.childChange(child)).Update(t.Context(), update, &queue)
+			if !slices.Equal(queue.names, test.want) {
+				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
+			}
+		})
 	}
 }

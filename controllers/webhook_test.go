@@ -31,7 +31,9 @@ var _ = Describe("An admission webhook in the way", func() {
 	It("is quoted when it refuses and when it cannot be called, and recovered from", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1)
-		server := httptest.NewTLSServer(http.HandlerFunc(refuse))
+		server := httptest.NewTLSServer(answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			return &admissionv1.AdmissionResponse{Result: &metav1.Status{Message: "only on Tuesdays"}}
+		}))
 		webhook := validateServices(ctx, mc.Namespace, server)
 		refused := func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }
 		Eventually(ctx, refused).Should(MatchError(ContainSubstring("only on Tuesdays")))
@@ -103,19 +105,20 @@ var _ = Describe("A webhook that does not answer", func() {
 	})
 })
 
-// refuse answers every review with the same sentence.
-func refuse(answer http.ResponseWriter, request *http.Request) {
-	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
-		http.Error(answer, err.Error(), http.StatusBadRequest)
-		return
-	}
-	review.Response = &admissionv1.AdmissionResponse{
-		UID: review.Request.UID, Result: &metav1.Status{Message: "only on Tuesdays"},
-	}
-	answer.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(answer).Encode(review); err != nil {
-		http.Error(answer, err.Error(), http.StatusInternalServerError)
+// answering is a webhook that answers each request.
+func answering(answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.HandlerFunc {
+	return func(writer http.ResponseWriter, request *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
+			http.Error(writer, err.Error(), http.StatusBadRequest)
+			return
+		}
+		review.Response = answer(review.Request)
+		review.Response.UID = review.Request.UID
+		writer.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(writer).Encode(review); err != nil {
+			http.Error(writer, err.Error(), http.StatusInternalServerError)
+		}
 	}
 }
 
@@ -126,22 +129,66 @@ func validateServices(
 	GinkgoHelper()
 	webhook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	webhook.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
-		Name: "tuesdays.example.com",
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			URL:      &server.URL,
-			CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-		},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
-			},
-		}},
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		Name:                    "tuesdays.example.com",
+		ClientConfig:            clientOf(server),
+		Rules:                   rulesFor("", "services", admissionregistrationv1.Create),
+		NamespaceSelector:       selecting(namespace),
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 	}}
-	Expect(user.Create(ctx, webhook)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, webhook))).To(Succeed()) })
+	install(ctx, webhook)
 	return webhook
+}
+
+// rewriteImages lets a server put a mirror in front of the images of Deployments in a namespace.
+func rewriteImages(ctx context.Context, namespace string) client.Object {
+	GinkgoHelper()
+	server := httptest.NewTLSServer(answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{
+			Allowed: true, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch),
+			Patch: []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mirror.example.com/memcached"}]`),
+		}
+	}))
+	DeferCleanup(server.Close)
+	webhook := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	webhook.Webhooks = []admissionregistrationv1.MutatingWebhook{{
+		Name:                    "mirror.example.com",
+		ClientConfig:            clientOf(server),
+		Rules:                   rulesFor("apps", "deployments", admissionregistrationv1.Create, admissionregistrationv1.Update),
+		NamespaceSelector:       selecting(namespace),
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+		AdmissionReviewVersions: []string{"v1"},
+	}}
+	install(ctx, webhook)
+	return webhook
+}
+
+func clientOf(server *httptest.Server) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{
+		URL:      &server.URL,
+		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}
+}
+
+func rulesFor(
+	group, resource string, operations ...admissionregistrationv1.OperationType,
+) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: operations,
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource},
+		},
+	}}
+}
+
+// selecting selects one namespace.
+func selecting(namespace string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
+}
+
+// install creates an object until the end of the test.
+func install(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	Expect(user.Create(ctx, object)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, object))).To(Succeed()) })
 }

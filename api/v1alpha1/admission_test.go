@@ -5,7 +5,6 @@ package v1alpha1_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -21,7 +20,7 @@ const (
 		"no node could ever be replaced, raise one"
 	priorityClassRule = "spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, " +
 		"'-' and '.', starting and ending with a letter or a digit"
-	peerRule = "spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	peerRule = "spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 )
 
 var _ = DescribeTable("A spec that cannot work is refused with the field and the fix",
@@ -103,15 +102,20 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
 		{topologyKey: a, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: a, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}}`,
 		`spec.scheduling.topologySpreadConstraints[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`),
+	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [{topologyKey: a, maxSkew: 0, whenUnsatisfiable: DoNotSchedule}]}}`,
+		`spec.scheduling.topologySpreadConstraints[0].maxSkew in body should be greater than or equal to 1`),
+	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
+		{topologyKey: a, maxSkew: 1, minDomains: 1001, whenUnsatisfiable: DoNotSchedule}]}}`,
+		`spec.scheduling.topologySpreadConstraints[0].minDomains in body should be less than or equal to 1000`),
 	Entry(nil, `{size: 1, networkPolicy: {from: [{}]}}`, `spec.networkPolicy.from[0]: Invalid value: `, peerRule),
 	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8}, podSelector: {}}]}}`,
 		`spec.networkPolicy.from[0]: Invalid value: `, peerRule),
 	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0}}]}}`,
 		`spec.networkPolicy.from[0].ipBlock.cidr: Invalid value: "10.0.0.0": `,
-		`spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32`),
+		`spec.networkPolicy: ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32`),
 	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0]}}]}}`,
 		`spec.networkPolicy.from[0].ipBlock.except[0]: Invalid value: "10.0.0": `,
-		`spec.networkPolicy.from[].ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16`),
+		`spec.networkPolicy: ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16`),
 	Entry(nil, `{size: 1, networkPolicy: {from: []}}`, `spec.networkPolicy.from: Invalid value: 0: spec.networkPolicy.from in body should have at least 1 items`),
 	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: -1}}`,
 		`spec.updateStrategy.minReadySeconds in body should be greater than or equal to 0`),
@@ -132,6 +136,12 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`,
 		`spec.podDisruptionBudget: Invalid value: spec.podDisruptionBudget must have either maxUnavailable or minAvailable, `,
 		`not both: remove one`),
+	Entry(nil, `{size: 1, workload: DaemonSet}`, `spec.workload: Unsupported value: "DaemonSet": supported values: "Deployment", "StatefulSet"`),
+	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxSurge: 1}}`,
+		`spec.updateStrategy.maxSurge must not be set with spec.workload StatefulSet, whose nodes keep their names: `,
+		`the old one must leave before the new one can start; use maxUnavailable`),
+	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 0%}}`,
+		`spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet`),
 	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0}}`, neverBothZero),
 	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0%}}`, neverBothZero),
 	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0%, maxUnavailable: 0}}`, neverBothZero),
@@ -253,6 +263,8 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 	Entry(nil, `networkPolicy: {from: [{namespaceSelector: {matchExpressions: `+
 		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}}]}`,
 		`spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors`),
+	Entry(nil, `networkPolicy: {metricsFrom: `+many(9, "{ipBlock: {cidr: 10.%d.0.0/16}}")+`}`,
+		`spec.networkPolicy.metricsFrom: Too many: 9: must have at most 8 items`),
 	// What is short is counted too: it needs memory.
 	Entry(nil, `scheduling: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: `+
 		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}]}}}}`,
@@ -268,32 +280,3 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 	Entry(nil, `service: {annotations: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
 		`spec.service.annotations: Too many: 65: must have at most 64 items`),
 )
-
-var _ = DescribeTable("Power over the pods of other namespaces is refused with the field and the fix",
-	func(ctx SpecContext, term, field string) {
-		for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
-			for list, item := range map[string]string{
-				"requiredDuringSchedulingIgnoredDuringExecution":  "{%s}",
-				"preferredDuringSchedulingIgnoredDuringExecution": "{weight: 1, podAffinityTerm: {%s}}",
-			} {
-				_, err := dryRunSpec(ctx, fmt.Sprintf("{size: 1, scheduling: {affinity: {%s: {%s: [%s]}}}}", kind, list, fmt.Sprintf(item, "topologyKey: a, "+term)))
-				expectRefusal(err, "spec.scheduling.affinity."+kind+"."+list+"[0]",
-					field+": Invalid value: ", "spec.scheduling.affinity: the "+field+" of a term must not be set, as a Memcached has no say "+
-						"about the pods of others: remove ")
-			}
-		}
-	},
-	EntryDescription("%s"),
-	Entry(nil, "namespaces: [default]", "namespaces"),
-	Entry(nil, "namespaceSelector: {}", "namespaceSelector"),
-	Entry(nil, "namespaceSelector: {matchLabels: {team: a}}", "namespaceSelector"),
-)
-
-// many is a list of numbered things.
-func many(count int, thing string) string {
-	things := make([]string, count)
-	for i := range things {
-		things[i] = strings.ReplaceAll(thing, "%d", strconv.Itoa(i))
-	}
-	return "[" + strings.Join(things, ", ") + "]"
-}

@@ -4,7 +4,11 @@
 package v1alpha1_test
 
 import (
+	"math"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -16,19 +20,46 @@ var boundedByTheMap = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.|
 func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range places("spec") {
-		schema := place.schema
+		schema := place.Schema
 		text := schema.XIntOrString || schema.Type == "string" && len(schema.Enum) == 0
 		switch {
-		case text && schema.MaxLength == nil && len(schema.XValidations) == 0 && !boundedByTheMap.MatchString(place.path):
-			t.Errorf("%s: a text without maxLength", place.path)
+		case text && schema.MaxLength == nil && len(schema.XValidations) == 0 && !boundedByTheMap.MatchString(place.Path):
+			t.Errorf("%s: a text without maxLength", place.Path)
 		case schema.Type == "array" && schema.MaxItems == nil:
-			t.Errorf("%s: a list without maxItems", place.path)
+			t.Errorf("%s: a list without maxItems", place.Path)
 		case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
-			t.Errorf("%s: a map without maxProperties", place.path)
+			t.Errorf("%s: a map without maxProperties", place.Path)
 		}
 		checked++
 	}
 	if checked < 100 {
 		t.Errorf("only %d places were found", checked)
 	}
+}
+
+// Older API servers do not check the format int32: what they accept beyond it, Go could not decode. See decoding_test.go.
+func TestEveryInt32IsBounded(t *testing.T) {
+	checked := 0
+	for _, place := range slices.Concat(places("spec"), places("status")) {
+		if place.Schema.Format != "int32" {
+			continue
+		}
+		checked++
+		lowest, highest := place.Schema.Minimum, place.Schema.Maximum
+		if lowest == nil || *lowest < math.MinInt32 || highest == nil || *highest > math.MaxInt32 {
+			t.Errorf("%s: an int32 without minimum and maximum", place.Path)
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d places were found", checked)
+	}
+}
+
+// many is a list of numbered things.
+func many(count int, thing string) string {
+	things := make([]string, count)
+	for i := range things {
+		things[i] = strings.ReplaceAll(thing, "%d", strconv.Itoa(i))
+	}
+	return "[" + strings.Join(things, ", ") + "]"
 }

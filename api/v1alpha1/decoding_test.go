@@ -9,16 +9,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
@@ -30,7 +31,7 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		tries = triesOf("spec", everyField())
 		concurrently(tries, func(t *try) {
-			t.decode(dryRun(ctx, manifest("memcached-sample", "", t.place.with(t.value))))
+			t.decode(dryRun(ctx, manifest("memcached-sample", "", t.place.With(t.value))))
 		})
 	})
 
@@ -53,13 +54,13 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
 		// These the cluster interprets: what it refuses is told by the Degraded condition.
 		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
-			`^spec\.networkPolicy\.from\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
+			`^spec\.networkPolicy\.(from|metricsFrom)\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
 		Expect(problems(tries, func(t *try) error {
-			if len(t.place.schema.Enum) > 0 || notOffered.MatchString(t.place.path) || !slices.Contains(strangeTexts, t.value) || t.place.schema.Type != "string" && !t.place.schema.XIntOrString {
+			if len(t.place.Schema.Enum) > 0 || notOffered.MatchString(t.place.Path) || !slices.Contains(strangeTexts, t.value) || t.place.Schema.Type != "string" && !t.place.Schema.XIntOrString {
 				return nil
 			}
-			label := regexp.MustCompile(`\.(labels|matchLabels)\.k$`).MatchString(t.place.path)
-			if accept := label && t.value == `""` || !label && free.MatchString(t.place.path); accept != (t.refusal == nil) {
+			label := regexp.MustCompile(`\.(labels|matchLabels)\.k$`).MatchString(t.place.Path)
+			if accept := label && t.value == `""` || !label && free.MatchString(t.place.Path); accept != (t.refusal == nil) {
 				return fmt.Errorf("accept: want %t, got the error %w", accept, t.refusal)
 			}
 			return nil
@@ -74,7 +75,7 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 		mc := create(ctx, "decoded", cachev1alpha1.MemcachedSpec{Size: 1})
 		tries = triesOf("status", "")
 		concurrently(tries, func(t *try) {
-			object := manifest(mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.with(t.value))
+			object := manifest(mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.With(t.value))
 			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), object))
 		})
 	})
@@ -83,7 +84,7 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 	It("is refused for a time that Go cannot read", func() {
 		const path = "status.conditions[0].lastTransitionTime"
 		for _, t := range tries {
-			if t.place.path == path && slices.Contains([]string{`[]`, `"2026-01-01t00:00:00Z"`}, t.value) {
+			if t.place.Path == path && slices.Contains([]string{`[]`, `"2026-01-01t00:00:00Z"`}, t.value) {
 				expectRefusal(t.refusal, "status.conditions[0]: Invalid value: ",
 					"status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z")
 			}
@@ -126,7 +127,7 @@ var (
 
 // try is a value at a place, and what becomes of it.
 type try struct {
-	place place
+	place crd.Place
 	value string
 	// refusal is the error of the API server.
 	refusal error
@@ -139,17 +140,17 @@ type try struct {
 func triesOf(root, sample string) []*try {
 	var tries []*try
 	for _, place := range places(root) {
-		values := slices.Concat(edges, strangeTexts, []string{smallest(place.schema)})
-		if place.schema.Format == "date-time" {
+		values := slices.Concat(edges, strangeTexts, []string{crd.Smallest(place.Schema)})
+		if place.Schema.Format == "date-time" {
 			values = append(values, dateTimes...)
 		}
-		for _, value := range place.schema.Enum {
+		for _, value := range place.Schema.Enum {
 			values = append(values, string(value.Raw))
 		}
-		if place.schema.Default != nil {
-			values = append(values, string(place.schema.Default.Raw))
+		if place.Schema.Default != nil {
+			values = append(values, string(place.Schema.Default.Raw))
 		}
-		if value := valueAt(sample, place.path); value != "" {
+		if value := valueAt(sample, place.Path); value != "" {
 			values = append(values, value)
 		}
 		slices.Sort(values)
@@ -182,7 +183,7 @@ func (t *try) undesirable() (problem error) {
 			problem = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	_, err := desired.For(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45"})
+	_, err := desired.For(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
 	if invalid := (*desired.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
 		return fmt.Errorf("want an InvalidError, got %T: %w", err, err)
 	}
@@ -194,7 +195,7 @@ func (t *try) unnamed() error {
 	if t.refusal == nil {
 		return nil
 	}
-	path := t.place.path
+	path := minor.Field(t.place.Path)
 	parent := path[:max(strings.LastIndexAny(path, ".["), 0)]
 	refused := apierrors.IsInvalid(t.refusal) || apierrors.IsBadRequest(t.refusal)
 	named := strings.Contains(t.refusal.Error(), path) || parent != "" && strings.Contains(t.refusal.Error(), parent)
@@ -209,7 +210,7 @@ func problems(tries []*try, say func(*try) error) []string {
 	var found []string
 	for _, t := range tries {
 		if problem := say(t); problem != nil {
-			found = append(found, fmt.Sprintf("%s = %.40s: %v", t.place.path, t.value, problem))
+			found = append(found, fmt.Sprintf("%s = %.40s: %v", t.place.Path, t.value, problem))
 		}
 	}
 	return found
@@ -219,7 +220,7 @@ func problems(tries []*try, say func(*try) error) []string {
 func neverAccepted(tries []*try) []string {
 	accepted := map[string]bool{}
 	for _, t := range tries {
-		accepted[t.place.path] = accepted[t.place.path] || t.refusal == nil
+		accepted[t.place.Path] = accepted[t.place.Path] || t.refusal == nil
 	}
 	var paths []string
 	for path, ok := range accepted {
@@ -232,19 +233,10 @@ func neverAccepted(tries []*try) []string {
 
 // concurrently calls the function for each try.
 func concurrently(tries []*try, do func(*try)) {
-	const workers = 8
-	queue := make(chan *try)
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for t := range queue {
-				do(t)
-			}
-		})
-	}
+	var group errgroup.Group
+	group.SetLimit(8)
 	for _, t := range tries {
-		queue <- t
+		group.Go(func() error { do(t); return nil })
 	}
-	close(queue)
-	group.Wait()
+	_ = group.Wait() // no call fails
 }

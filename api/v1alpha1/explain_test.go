@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/example/memcached-operator/test/crd"
 )
 
 // ruledBounds are what rules and types, rather than bounds of the schema, reject.
@@ -38,7 +40,9 @@ var computedDefaults = map[string]string{
 	"spec.podDisruptionBudget.minAvailable":                           "to use maxUnavailable",
 	"spec.updateStrategy.maxUnavailable":                              "1, or 0 if size is 1 or maxSurge is above 0",
 	"spec.updateStrategy.maxSurge":                                    "0, or 1 if size is 1 or maxUnavailable is 0",
-	"spec.networkPolicy.enabled":                                      "true if from is given, and false otherwise",
+	"spec.networkPolicy.enabled":                                      "true if from or metricsFrom is given, and false otherwise",
+	"spec.networkPolicy.metricsFrom":                                  "all pods of the namespace",
+	"spec.monitoring.enabled":                                         "false",
 	"spec.networkPolicy.from":                                         "all pods of the namespace",
 	"spec.resources.requests":                                         "the limits",
 	"spec.scheduling.priorityClassName":                               "the cluster's",
@@ -57,24 +61,24 @@ var computedDefaults = map[string]string{
 func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
 	rows := len(ruledBounds) + len(computedDefaults)
 	for _, field := range ownFields() {
-		if !strings.HasPrefix(field.path, "spec.") || notOffered.MatchString(field.path+"[") {
+		if !strings.HasPrefix(field.Path, "spec.") || notOffered.MatchString(field.Path+"[") {
 			continue
 		}
-		text := oneLine(field.schema.Description)
-		for _, bound := range slices.Concat(bounds(field.schema), ruledBounds[field.path]) {
+		text := oneLine(field.Schema.Description)
+		for _, bound := range slices.Concat(bounds(field.Schema), ruledBounds[field.Path]) {
 			if !regexp.MustCompile(`(^|[ :])` + regexp.QuoteMeta(bound) + `([ ,.:]|$)`).MatchString(text) {
-				t.Errorf("%s: the description does not name the bound %s: %q", field.path, bound, text)
+				t.Errorf("%s: the description does not name the bound %s: %q", field.Path, bound, text)
 			}
 		}
 		if fallback := defaultOf(field); fallback != "" && !defaultIs(fallback).MatchString(text) {
-			t.Errorf("%s: the description does not say that the default is %s: %q", field.path, fallback, text)
-		} else if fallback == "" && isLeaf(field.schema) && !isRequired(field) {
-			t.Errorf("%s: a row of computedDefaults is missing", field.path)
+			t.Errorf("%s: the description does not say that the default is %s: %q", field.Path, fallback, text)
+		} else if fallback == "" && isLeaf(field.Schema) && !isRequired(field) {
+			t.Errorf("%s: a row of computedDefaults is missing", field.Path)
 		}
-		if ruledBounds[field.path] != nil {
+		if ruledBounds[field.Path] != nil {
 			rows--
 		}
-		if computedDefaults[field.path] != "" {
+		if computedDefaults[field.Path] != "" {
 			rows--
 		}
 	}
@@ -89,11 +93,11 @@ func defaultIs(value string) *regexp.Regexp {
 }
 
 // defaultOf is the default of a field in words, or empty.
-func defaultOf(field place) string {
-	if field.schema.Default == nil || !isLeaf(field.schema) {
-		return computedDefaults[field.path]
+func defaultOf(field crd.Place) string {
+	if field.Schema.Default == nil || !isLeaf(field.Schema) {
+		return computedDefaults[field.Path]
 	}
-	return strings.Trim(string(field.schema.Default.Raw), `"`)
+	return strings.Trim(string(field.Schema.Default.Raw), `"`)
 }
 
 // isLeaf reports whether a field is a single value.
@@ -102,11 +106,11 @@ func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 }
 
 // isRequired reports whether an object that has no such field is rejected.
-func isRequired(field place) bool {
-	dot := strings.LastIndex(field.path, ".")
+func isRequired(field crd.Place) bool {
+	dot := strings.LastIndex(field.Path, ".")
 	for _, parent := range places("spec") {
-		if parent.path == field.path[:dot] {
-			return slices.Contains(parent.schema.Required, field.path[dot+1:])
+		if parent.Path == field.Path[:dot] {
+			return slices.Contains(parent.Schema.Required, field.Path[dot+1:])
 		}
 	}
 	return false
@@ -139,13 +143,13 @@ func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
 func TestDescriptionsHaveNoRaggedLines(t *testing.T) {
 	item := regexp.MustCompile(`^\s*(\d+\.?|-|\*)\s|^\s`)
 	for _, place := range slices.Concat(places("spec"), places("status")) {
-		if kubernetesTypes.MatchString(place.path) {
+		if kubernetesTypes.MatchString(place.Path) {
 			continue
 		}
-		lines := strings.Split(place.schema.Description, "\n")
+		lines := strings.Split(place.Schema.Description, "\n")
 		for i, line := range lines {
 			if i > 0 && (line == "" || item.MatchString(line)) || i < len(lines)-1 && strings.HasSuffix(line, ":") {
-				t.Errorf("%s: kubectl explain would break the text at %q", place.path, line)
+				t.Errorf("%s: kubectl explain would break the text at %q", place.Path, line)
 			}
 		}
 	}
@@ -155,8 +159,8 @@ func TestDescriptionsHaveNoRaggedLines(t *testing.T) {
 func TestDescriptionsHaveAVerb(t *testing.T) {
 	verb := regexp.MustCompile(`^\w+ (is|are|must|may|says|name|selects?|allow|spread|limits|lets|configures)\b`)
 	for _, field := range ownFields() {
-		if text := field.schema.Description; !verb.MatchString(text) {
-			t.Errorf("%s: the description is not a sentence: %q", field.path, text)
+		if text := field.Schema.Description; !verb.MatchString(text) {
+			t.Errorf("%s: the description is not a sentence: %q", field.Path, text)
 		}
 	}
 }

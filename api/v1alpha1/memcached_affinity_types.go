@@ -53,6 +53,8 @@ type NodeSelector struct {
 type PreferredNodeTerm struct {
 	// weight is the weight of the wish, from 1 to 100.
 	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
 	// preference says which cluster nodes are wanted.
@@ -115,6 +117,8 @@ type PodAffinity struct {
 type WeightedPodTerm struct {
 	// weight is the weight of the wish, from 1 to 100.
 	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
 	// podAffinityTerm is the wish.

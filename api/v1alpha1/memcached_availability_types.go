@@ -40,7 +40,8 @@ type MemcachedPodDisruptionBudget struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size,
-	// from 0% to 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0.
+	// from 0% to 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0; with a
+	// StatefulSet it is 1, and 0 is refused. Clusters older than Kubernetes 1.37 replace one node of a StatefulSet at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -48,7 +49,8 @@ type MemcachedUpdateStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// maxSurge is how many nodes may be started above size during a rollout: a number from 0 to 1000, or a percentage of
-	// size, from 0% to 100%, rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0.
+	// size, from 0% to 100%, rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0. A
+	// StatefulSet has none.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"

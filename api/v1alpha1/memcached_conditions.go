@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// Condition types of a Memcached. All four are always present.
+// Condition types of a Memcached that are always present.
 const (
 	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
@@ -14,6 +14,15 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is True while something prevents the desired state. What runs keeps running.
 	ConditionDegraded = "Degraded"
+)
+
+// Condition types that kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) knows. They are present only while they are True, and have the
+// reason of Ready. A Memcached that is not Ready has one of them, unless spec.paused is what keeps it from being Ready.
+const (
+	// ConditionReconciling is True while the Memcached is not Ready and nobody has to do anything about it.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True while the Memcached is Degraded or its change is Stuck, so that somebody may have to act.
+	ConditionStalled = "Stalled"
 )
 
 // Reasons of Ready. When it is False for another cause, it has the reason of that cause.
@@ -46,9 +55,11 @@ const (
 	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image or memory
 	// limit, which the next rollout will adopt.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
+	// ReasonUnsupportedVersion says the same as Complete, and that the image has a memcached older than the oldest supported one.
+	ReasonUnsupportedVersion = "UnsupportedVersion"
 	// ReasonPaused says that spec.paused holds changes back.
 	ReasonPaused = "Paused"
-	// ReasonStuck says that a change cannot go on; the message says why.
+	// ReasonStuck says that a change cannot go on; the message says why, or that Degraded does.
 	ReasonStuck = "Stuck"
 )
 
@@ -72,6 +83,12 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonNodesCrashing says that memcached does not start or exits again and again.
 	ReasonNodesCrashing = "NodesCrashing"
+	// ReasonNodesUnresponsive says that memcached runs and does not answer its agent. Only an agent notices that.
+	ReasonNodesUnresponsive = "NodesUnresponsive"
+	// ReasonInvalidCertificate says that a node does not start because the Secret of spec.tls is missing or cannot be used.
+	ReasonInvalidCertificate = "InvalidCertificate"
+	// ReasonInvalidCredentials says that a node does not start because the Secret of spec.auth is missing or cannot be used.
+	ReasonInvalidCredentials = "InvalidCredentials"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
 	// ReasonNodesFailed says that the kubelet rejected or evicted a pod, and nothing has come in its place.

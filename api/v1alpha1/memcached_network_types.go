@@ -5,9 +5,9 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only their
-	// port. The default is true if from is given, and false otherwise. The nodes of a new Memcached are not started before
-	// it exists; whenever the Memcached is Degraded, it may lack the latest change.
+	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only the ports
+	// for clients. The default is true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not
+	// started before it exists; whenever the Memcached is Degraded, it may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
@@ -21,11 +21,22 @@ type MemcachedNetworkPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
+
+	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
+	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may connect as
+	// clients then.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.metricsFrom must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Metrics from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	MetricsFrom []NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
 // NetworkPolicyPeer is a group of clients: pods, or a range of IP addresses.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+// +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 type NetworkPolicyPeer struct {
 	// podSelector selects pods by their labels: those of the namespace, or those of the namespaces of namespaceSelector. An
 	// empty one, {}, selects all.
@@ -47,7 +58,7 @@ type IPBlock struct {
 	// of the prefix.
 	// +required
 	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy.from[].ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy: ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"
 	CIDR string `json:"cidr"`
 
 	// except are at most 8 smaller ranges within cidr, each in at most 43 characters, whose addresses may not connect.
@@ -55,6 +66,6 @@ type IPBlock struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy.from[].ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy: ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
 	Except []string `json:"except,omitempty"`
 }

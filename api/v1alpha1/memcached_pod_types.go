@@ -33,6 +33,16 @@ type MemcachedResources struct {
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
+// ImagePullSecret names a Secret in the namespace of the Memcached.
+type ImagePullSecret struct {
+	// name is the name of the Secret, in at most 253 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret",xDescriptors={"urn:alm:descriptor:io.kubernetes:Secret"}
+	Name string `json:"name"`
+}
+
 // Metadata are labels and annotations that are added to an object.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !({{template `reservedLabel`}}))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"

@@ -80,8 +80,10 @@ type Toleration struct {
 
 // TopologySpreadConstraint says how evenly the pods are spread.
 type TopologySpreadConstraint struct {
-	// maxSkew is how many more pods one place may have than another.
+	// maxSkew is how many more pods one place may have than another, from 1 to 1000.
 	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	MaxSkew int32 `json:"maxSkew"`
 
 	// topologyKey is the label of cluster nodes that says which of them are the same place, in at most 317 characters.
@@ -98,8 +100,10 @@ type TopologySpreadConstraint struct {
 	// +optional
 	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
-	// minDomains is the least number of places. The default is 1.
+	// minDomains is the least number of places, from 1 to 1000. The default is 1.
 	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	MinDomains *int32 `json:"minDomains,omitempty"`
 
 	// nodeAffinityPolicy says whether cluster nodes count that nodeSelector and affinity rule out. The default is

@@ -14,16 +14,22 @@ type MemcachedStatus struct {
 
 	// replicas is the number of nodes that exist and are not terminating.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that exist",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
 	// readyReplicas is the number of those nodes that are ready.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that are ready",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ReadyReplicas int32 `json:"readyReplicas"`
 
 	// updatedReplicas is the number of nodes that run the current configuration.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that are up to date",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
@@ -32,16 +38,31 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the names of the pods, sorted: those of this Memcached that are not terminating.
+	// nodes are the names of the pods, sorted, those of a StatefulSet by number: those of this Memcached that are not terminating.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
+	// servers are the addresses of the nodes of a StatefulSet as host:port, in the order of their numbers. They stay the same
+	// when nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. With a Deployment, or
+	// while the cache moves to another workload, there are none. The ConfigMap with the name of the Memcached and -servers holds
+	// the same list.
+	// +optional
+	// +listType=atomic
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Servers []string `json:"servers,omitempty"`
+
 	// image is the image that the nodes run, or are being rolled to.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
+
+	// version is the version of memcached according to the tag of this image. It is unknown for a digest, and for a tag that is
+	// not a complete version of memcached, such as latest.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Version string `json:"version,omitempty"`
 
 	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes.
 	// +optional
@@ -50,7 +71,8 @@ type MemcachedStatus struct {
 
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing
 	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
-	// says what). All four are present once the operator has seen the Memcached.
+	// says what). All four are present once the operator has seen the Memcached. While it is not Ready, there is also
+	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

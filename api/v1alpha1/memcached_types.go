@@ -13,6 +13,9 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
 // +kubebuilder:validation:XValidation:rule="{{template `memoryRequestSuffices`}}",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but %s'.format([string(self.resources.requests['memory']), {{template `memoryNeed`}}])",message="spec.resources.requests.memory is less than memcached needs: raise it"
+// +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxSurge)",fieldPath=".updateStrategy.maxSurge",message="spec.updateStrategy.maxSurge must not be set with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start; use maxUnavailable"
+// +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxUnavailable) || !(string(self.updateStrategy.maxUnavailable) in ['0', '0%'])",fieldPath=".updateStrategy.maxUnavailable",message="spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. Servers do not know each other: clients spread the keys over
 	// the nodes, so a change of size remaps keys (with consistent hashing, about one in size). With 0, no node runs, but the
@@ -91,6 +94,33 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedNetworkPolicy `json:"networkPolicy,omitzero"`
 
+	// monitoring configures an agent in each pod, which serves the metrics of the node and notices when memcached does not answer.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
+	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
+
+	// tls lets clients connect with TLS, to port 11212. The default is no TLS. In each pod, an agent as with monitoring hands
+	// the certificate to memcached. Enabling or disabling it replaces the nodes one after the other.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
+	TLS *MemcachedTLS `json:"tls,omitempty"`
+
+	// auth lets in only clients that log in with a name and a password. The default is that clients do not log in. Without tls,
+	// passwords can be read on the network. In each pod, an agent as with monitoring hands the users to memcached. Enabling or
+	// disabling it replaces the nodes one after the other.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
+	Auth *MemcachedAuth `json:"auth,omitempty"`
+
+	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment, whose nodes get
+	// new names when they are replaced. Those of a StatefulSet keep their names, and clients that find nodes by name keep
+	// their keys: see status.servers. A change moves the cache to the other Kind, one node after the other. With a StatefulSet,
+	// the name of the Memcached has at most 52 characters.
+	// +optional
+	// +kubebuilder:default=Deployment
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Workload WorkloadKind `json:"workload,omitempty"`
+
 	// updateStrategy says how nodes are replaced when their pods must change.
 	// +optional
 	// +kubebuilder:default={}
@@ -120,16 +150,6 @@ type MemcachedSpec struct {
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
-// ImagePullSecret names a Secret in the namespace of the Memcached.
-type ImagePullSecret struct {
-	// name is the name of the Secret, in at most 253 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret",xDescriptors={"urn:alm:descriptor:io.kubernetes:Secret"}
-	Name string `json:"name"`
-}
-
 // MemcachedConfig is the configuration of memcached. Raw arguments cannot be given: each option that is safe to change
 // has a typed field.
 //
@@ -148,7 +168,7 @@ type MemcachedConfig struct {
 	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The
 	// default is 1024. What memcached needs for itself is added to its option -c. Since memcached does not start with too
 	// few, at least 23 can always connect. A client beyond the limit gets an error and is disconnected. Each connection
-	// takes 17 KiB of the memory limit.
+	// takes 17 KiB of the memory limit, and 59 KiB with tls.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -205,7 +225,8 @@ type MemcachedConfig struct {
 	Dump *bool `json:"dump,omitempty"`
 }
 
-// MemcachedService configures the headless Service. It bears the name of the Memcached and has one port, named memcached.
+// MemcachedService configures the headless Service. It bears the name of the Memcached. It has the ports that
+// clients can use: memcached, 11211, and memcached-tls, 11212.
 type MemcachedService struct {
 	Metadata `json:",inline"`
 
@@ -216,8 +237,20 @@ type MemcachedService struct {
 	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 }
 
-// Memcached is a cache of memcached nodes, reconciled as a Deployment with a headless Service and a PodDisruptionBudget
-// of the same name.
+// WorkloadKind is a Kind of object that runs nodes.
+// +kubebuilder:validation:Enum=Deployment;StatefulSet
+type WorkloadKind string
+
+// Kinds of objects that run nodes.
+const (
+	// WorkloadDeployment gives a node that is replaced a new name.
+	WorkloadDeployment WorkloadKind = "Deployment"
+	// WorkloadStatefulSet gives a node that is replaced the name of the one before it.
+	WorkloadStatefulSet WorkloadKind = "StatefulSet"
+)
+
+// Memcached is a cache of memcached nodes, reconciled as a Deployment or a StatefulSet, with a headless Service and a
+// PodDisruptionBudget of the same name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -234,7 +267,8 @@ type MemcachedService struct {
 // +kubebuilder:printcolumn:name="Generation",type=integer,priority=1,JSONPath=`.metadata.generation`
 // +kubebuilder:printcolumn:name="Observed",type=integer,priority=1,JSONPath=`.status.observedGeneration`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
-// +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}
+// +kubebuilder:validation:XValidation:rule="self.spec.workload != 'StatefulSet' || size(self.metadata.name) <= 52",fieldPath=".metadata",message="metadata.name must have at most 52 characters with spec.workload StatefulSet: its pods have a label with the name and up to 11 characters more"
+// +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{StatefulSet,v1},{ConfigMap,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -245,8 +279,9 @@ type Memcached struct {
 	// +required
 	Spec MemcachedSpec `json:"spec"`
 
-	// status is the observed state.
+	// status is the observed state. Its observedGeneration is -1 until the operator has seen the Memcached.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status MemcachedStatus `json:"status,omitzero"`
 }
 

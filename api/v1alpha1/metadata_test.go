@@ -96,6 +96,22 @@ var _ = DescribeTable("A name that a Service cannot have is refused with the fie
 	Entry(nil, "🚀"),
 )
 
+// The label controller-revision-hash of its pods holds the name, "-" and ten more characters.
+var _ = DescribeTable("A name that is too long for the label of a StatefulSet's pods is refused",
+	func(ctx SpecContext, length int, workload string, accepted bool) {
+		_, err := dryRun(ctx, manifest(strings.Repeat("a", length), "", fmt.Sprintf(`{"size": 1, "workload": %q}`, workload)))
+		if accepted {
+			Expect(err).NotTo(HaveOccurred())
+		} else {
+			expectRefusal(err, "metadata: Invalid value: metadata.name must have at most 52 characters with spec.workload StatefulSet")
+		}
+	},
+	EntryDescription("has %d characters, with a %s"),
+	Entry(nil, 52, "StatefulSet", true),
+	Entry(nil, 53, "StatefulSet", false),
+	Entry(nil, 63, "Deployment", true),
+)
+
 var _ = Describe("A Memcached is refused", func() {
 	It("without a name", func(ctx SpecContext) {
 		_, err := dryRun(ctx, manifest("", "", `{"size": 1}`))

@@ -17,6 +17,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -24,14 +25,14 @@ import (
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
 // kubernetesShapes are those whose types are ours and have the fields of Kubernetes' types.
-var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.from)[.[]`)
+var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
 
 // ownFields are the places that have a name of ours.
-func ownFields() []place {
+func ownFields() []crd.Place {
 	fields := slices.Concat(places("spec"), places("status"))
-	return slices.DeleteFunc(fields, func(p place) bool {
-		element := strings.HasSuffix(p.path, "[0]") || strings.HasSuffix(p.path, ".k") || resourceName.MatchString(p.path)
-		return element || kubernetesTypes.MatchString(p.path)
+	return slices.DeleteFunc(fields, func(p crd.Place) bool {
+		element := strings.HasSuffix(p.Path, "[0]") || strings.HasSuffix(p.Path, ".k") || resourceName.MatchString(p.Path)
+		return element || kubernetesTypes.MatchString(p.Path)
 	})
 }
 
@@ -45,13 +46,13 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		t.Fatalf("only %d fields were found", len(fields))
 	}
 	for _, field := range fields {
-		name := field.path[strings.LastIndex(field.path, ".")+1:]
-		text := field.schema.Description
+		name := field.Path[strings.LastIndex(field.Path, ".")+1:]
+		text := field.Schema.Description
 		if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
-			t.Errorf("%s: the description must start with %s: %q", field.path, name, text)
+			t.Errorf("%s: the description must start with %s: %q", field.Path, name, text)
 		}
 		if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
-			t.Errorf("%s: the description must be sentences for users: %q", field.path, text)
+			t.Errorf("%s: the description must be sentences for users: %q", field.Path, text)
 		}
 	}
 	if text := crdSchema().Description; !strings.HasPrefix(text, "Memcached is ") {
@@ -61,10 +62,10 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user, and one with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints)|networkPolicy\.from)\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))\b`)
 	check := func(path string, rules apiextensionsv1.ValidationRules) {
 		for _, rule := range rules {
-			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|term)\b`).MatchString(rule.Message)
+			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|term|ipBlock|metricsFrom)\b`).MatchString(rule.Message)
 			if !inSharedType && !strings.Contains(rule.Message, path) {
 				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
 			}
@@ -78,7 +79,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	}
 	check("metadata.name", crdSchema().XValidations)
 	for _, place := range slices.Concat(places("spec"), places("status")) {
-		check(strings.ReplaceAll(place.path, "[0]", "[]"), place.schema.XValidations)
+		check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
 	}
 }
 
@@ -123,16 +124,18 @@ func TestNoTemplateIsLeft(t *testing.T) {
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
 	for _, field := range ownFields() {
-		excluded := field.path == "spec.podDisruptionBudget.minAvailable" || kubernetesShapes.MatchString(field.path)
-		if excluded || !strings.HasPrefix(field.path, "spec.") {
+		excluded := field.Path == "spec.podDisruptionBudget.minAvailable" || // or maxUnavailable
+			field.Path == "spec.updateStrategy.maxSurge" || // of a Deployment only
+			kubernetesShapes.MatchString(field.Path)
+		if excluded || !strings.HasPrefix(field.Path, "spec.") {
 			continue
 		}
-		value := valueAt(sample, field.path)
+		value := valueAt(sample, field.Path)
 		if value == "" {
-			t.Errorf("%s has no value", field.path)
+			t.Errorf("%s has no value", field.Path)
 		}
-		if field.schema.Default != nil && value == string(field.schema.Default.Raw) {
-			t.Errorf("%s has its default, %s", field.path, value)
+		if field.Schema.Default != nil && value == string(field.Schema.Default.Raw) {
+			t.Errorf("%s has its default, %s", field.Path, value)
 		}
 	}
 }

@@ -26,6 +26,7 @@ size: 3
 imagePullPolicy: IfNotPresent
 config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, verbosity: 0, flushAll: true, dump: false}
 podDisruptionBudget: {enabled: true}
+workload: Deployment
 updateStrategy: {minReadySeconds: 0}
 gracefulShutdown: {preStopDelaySeconds: 5}
 `))
@@ -71,6 +72,11 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1188Mi}}}`),
+		// TLS takes 5Mi and 42Ki for each connection: 211.7Mi.
+		Entry(nil, `{size: 1, tls: {secretName: a}, resources: {limits: {memory: 212Mi}}}`),
+		Entry(nil, `{size: 1, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
+		Entry(nil, `{size: 1, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),
+		Entry(nil, `{size: 1, tls: null, auth: null}`),
 		// Threads take 7.09Mi each, of which a CPU limit may mean one only.
 		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 144Mi, cpu: 1}}}`),
@@ -85,6 +91,9 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 0%}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 100%}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0}}`),
+		Entry(nil, `{size: 3, workload: StatefulSet}`),
+		Entry(nil, `{size: 3, workload: StatefulSet, updateStrategy: {maxUnavailable: 50%}}`),
+		Entry(nil, `{size: 3, workload: Deployment, updateStrategy: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxUnavailable: 0%}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 1%}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 1000, maxUnavailable: 0}}`),

@@ -9,11 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// answer is how an object differed from what had just been applied: a webhook changes it, or the API server rounds a value. To
+// answer is how an object differed from what had just been written: a webhook changes it, or the API server rounds a value. To
 // write it again would change nothing.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
+	// partial reports that the write left the separable fields as they were.
+	partial bool
 }
 
 // answers remembers how the API server answered writes.
@@ -23,18 +25,18 @@ type answers struct {
 	differ differ
 }
 
-// futile reports whether an apply was once answered with the difference that is there now.
-func (a *answers) futile(live client.Object, rendered *unstructured.Unstructured, found difference) bool {
+// futile reports whether a write of all that was rendered, or of a part, was once answered with the difference that is there now.
+func (a *answers) futile(live client.Object, rendered *unstructured.Unstructured, partial bool, found difference) bool {
 	known, ok := a.get(live)
-	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint}
+	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, partial}
 }
 
-// record remembers what the answer to a write of all that was rendered lacks of it.
-func (a *answers) record(live client.Object, rendered *unstructured.Unstructured) {
-	found, err := a.differ.compare(live, rendered)
+// record remembers what the answer to a write lacks of what was rendered, or of the part that was written.
+func (a *answers) record(live client.Object, rendered *unstructured.Unstructured, partial bool) {
+	found, err := a.differ.compare(live, a.differ.wanted(rendered, partial))
 	if err != nil || found.none() {
 		a.forget(live)
 		return
 	}
-	a.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint})
+	a.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, partial})
 }

@@ -21,10 +21,12 @@ import (
 type Result struct {
 	// Objects are the live objects that belong to the owner and are desired.
 	Objects []client.Object
-	// Created reports that at least one object was created, Written that at least one was created, changed or deleted.
-	Created, Written bool
-	// Corrected are the kinds of the objects in which a change of somebody else was undone, one for each.
-	Corrected []string
+	// Created are kind and name of each object that was created, such as "Service cache".
+	Created []string
+	// Written reports that at least one object was created, changed or deleted.
+	Written bool
+	// Corrected are the changes of somebody else that were undone, one for each object.
+	Corrected []Correction
 }
 
 // Apply carries out a plan. Every object is tried, and none waits for another but guarded ones. The errors are joined: they are
@@ -94,10 +96,12 @@ func (r *Result) add(s step, o outcome) {
 	if o.live != nil {
 		r.Objects = append(r.Objects, o.live)
 	}
-	r.Created = r.Created || o.created
+	if o.created {
+		r.Created = append(r.Created, s.desired.GetObjectKind().GroupVersionKind().Kind+" "+s.desired.GetName())
+	}
 	r.Written = r.Written || o.written
-	if o.corrected {
-		r.Corrected = append(r.Corrected, s.desired.GetObjectKind().GroupVersionKind().Kind)
+	if o.correction != nil {
+		r.Corrected = append(r.Corrected, *o.correction)
 	}
 }
 

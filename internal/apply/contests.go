@@ -4,8 +4,8 @@
 package apply
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,13 +14,33 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// A field is contested when it has been corrected so often within the window. From then on it is corrected at most once an
-// interval, until it was left alone for as long as the window.
-const (
-	contestedCorrections = 3
-	contestWindow        = 2 * time.Minute
-	contestInterval      = 30 * time.Second
-)
+// contestedCorrections is how often a field is corrected within the window of a pace before it is contested.
+const contestedCorrections = 3
+
+// pace is how fast somebody else keeps writing a field.
+type pace struct {
+	// window is that of the corrections. The field is contested until it was left alone for as long.
+	window time.Duration
+	// interval is how long the field is left as it is between two corrections.
+	interval time.Duration
+}
+
+// paces are those that are reported, the fastest first. Corrections of a slow writer cost little, and are not put off.
+var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
+
+// paceOf returns the pace of the last corrections of a field, nil if it is not contested.
+func paceOf(corrections []time.Time) *pace {
+	if len(corrections) < contestedCorrections {
+		return nil
+	}
+	took := corrections[len(corrections)-1].Sub(corrections[0])
+	for i := range paces {
+		if took < paces[i].window {
+			return &paces[i]
+		}
+	}
+	return nil
+}
 
 // contest is what this process knows of those who change an object that it has written.
 type contest struct {
@@ -29,10 +49,13 @@ type contest struct {
 	hash string
 	// corrections are when each field was corrected, the last few of each.
 	corrections map[string][]time.Time
-	// contested is the field that somebody else keeps writing, empty if there is none; manager is who does; last is when it was
-	// last corrected.
+	// contested is the field that somebody else keeps writing, empty if there is none; manager is who does, and pace how fast; seen
+	// is when it was last corrected. A correction of another field changes none of that.
 	contested, manager string
-	last               time.Time
+	pace               pace
+	seen               time.Time
+	// last is when any field was last corrected.
+	last time.Time
 }
 
 // contests remembers who changes which objects.
@@ -57,34 +80,37 @@ func (c *contests) wrote(live client.Object, hash string) bool { return c.of(liv
 // contested reports whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
-	since := c.clock.Since(known.last)
-	if known.contested == "" || since >= contestWindow {
+	since := c.clock.Since(known.seen)
+	if known.contested == "" || since >= known.pace.window {
 		return nil, 0
 	}
 	return &ContestedError{
 		Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName(),
-		Field: known.contested, Manager: known.manager, RetryAfter: contestWindow - since,
-	}, contestInterval - since
+		Field: known.contested, Manager: known.manager, RetryAfter: known.pace.window - since,
+	}, known.pace.interval - c.clock.Since(known.last)
 }
 
-// corrects is called before a correction of some fields is written. If it makes one of them contested, managerOf must say who
-// writes it: after the write, the managed fields no longer show it.
-func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managerOf func(fieldpath.Path) string) contest {
+// corrects is called after a correction of some fields. It may make one of them contested by who managed it.
+func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
 	known, now := c.of(live), c.clock.Now()
-	corrections := map[string][]time.Time{}
-	for field, times := range known.corrections {
-		times = slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= contestWindow })
-		if len(times) > 0 {
-			corrections[field] = times
-		}
+	corrections := maps.Clone(known.corrections)
+	maps.DeleteFunc(corrections, func(_ string, times []time.Time) bool {
+		return now.Sub(times[len(times)-1]) >= paces[len(paces)-1].window
+	})
+	if corrections == nil {
+		corrections = map[string][]time.Time{}
 	}
 	known.corrections, known.last = corrections, now
-	known.contested = ""
+	again := slices.ContainsFunc(fields, func(path fieldpath.Path) bool { return nameOf(path) == known.contested })
+	if again || now.Sub(known.seen) >= known.pace.window {
+		known.contested = ""
+	}
 	for _, path := range fields {
-		field := strings.TrimPrefix(path.String(), ".")
-		corrections[field] = append(corrections[field], now)
-		if len(corrections[field]) >= contestedCorrections && known.contested == "" {
-			known.contested, known.manager = field, managerOf(path)
+		field := nameOf(path)
+		times := append(slices.Clone(corrections[field]), now)
+		corrections[field] = times[max(0, len(times)-contestedCorrections):]
+		if pace := paceOf(corrections[field]); pace != nil && (known.contested == "" || pace.window < known.pace.window) {
+			known.contested, known.manager, known.pace, known.seen = field, managed.managerOf(path), *pace, now
 		}
 	}
 	return known

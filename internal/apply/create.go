@@ -29,9 +29,10 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	}
 	s.rendered.SetResourceVersion(absent)
 	created, err := a.send(ctx, s.desired, s.rendered)
+	s.rendered.SetResourceVersion("") // it is no difference
 	if err == nil {
 		a.conflicts.forget(created)
-		a.answers.record(created, s.rendered)
+		a.answers.record(created, s.rendered, false)
 	}
 	if !apierrors.IsConflict(err) {
 		return created, err

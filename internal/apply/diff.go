@@ -131,22 +131,38 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 		return difference{}, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
 	// What else is there, comparison.Removed, belongs to others.
-	replacement := replacementFor(d.rules[rendered.GroupVersionKind()], fields, rendered)
-	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {
+	rules := d.rules[rendered.GroupVersionKind()]
+	replacement, missing := replacementFor(rules, fields, rendered), comparison.Added
+	if !missing.Empty() {
+		missing = missing.Difference(setOf(rules.Gated))
+	}
+	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {
 		return difference{}, nil
 	}
 	found := difference{replacement: replacement}
-	comparison.Added.Union(comparison.Modified).Leaves().Iterate(func(path fieldpath.Path) {
+	missing.Union(comparison.Modified).Leaves().Iterate(func(path fieldpath.Path) {
 		found.fields = append(found.fields, path.Copy())
 	})
 	found.fields = append(found.fields, removed(replacement, nil)...)
 	changed := liveValue.ExtractItems(comparison.Modified).AsValue().Unstructured()
-	text, err := json.Marshal([]any{comparison.Added.String(), comparison.Modified.String(), changed, replacement})
+	text, err := json.Marshal([]any{missing.String(), comparison.Modified.String(), changed, replacement})
 	if err != nil {
 		return difference{}, fmt.Errorf("encode the difference of %s: %w", rendered.GetName(), err)
 	}
 	found.fingerprint = hash(text)
 	return found, nil
+}
+
+func setOf(paths [][]string) *fieldpath.Set {
+	set := &fieldpath.Set{}
+	for _, names := range paths {
+		var path fieldpath.Path
+		for _, name := range names {
+			path = append(path, fieldpath.PathElement{FieldName: &name})
+		}
+		set.Insert(path)
+	}
+	return set
 }
 
 func startsWith(path fieldpath.Path, prefix []string) bool {
@@ -200,8 +216,11 @@ func (d differ) separable(object client.Object) bool {
 	return len(d.rules[object.GetObjectKind().GroupVersionKind()].Separable) > 0
 }
 
-// rest returns what was rendered without its separable fields.
-func (d differ) rest(rendered *unstructured.Unstructured) *unstructured.Unstructured {
+// wanted returns what a live object is to hold of what was rendered: all, or the part without the separable fields.
+func (d differ) wanted(rendered *unstructured.Unstructured, partial bool) *unstructured.Unstructured {
+	if !partial {
+		return rendered
+	}
 	rest := rendered.DeepCopy()
 	for _, path := range d.rules[rendered.GroupVersionKind()].Separable {
 		unstructured.RemoveNestedField(rest.Object, path...)

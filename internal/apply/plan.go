@@ -66,13 +66,9 @@ func (a *Applier) compare(owner, desired, live client.Object, partial bool) step
 // compareWith finds out how a live object differs from what was rendered in the step.
 func (a *Applier) compareWith(live client.Object, s *step) error {
 	s.drifted = a.differ.sameHash(live, s.rendered) || a.contests.wrote(live, a.differ.hashOf(s.rendered))
-	wanted := s.rendered
-	if s.partial {
-		wanted = a.differ.rest(s.rendered)
-	}
 	var err error
-	s.difference, err = a.differ.compare(live, wanted)
-	if err == nil && a.answers.futile(live, s.rendered, s.difference) {
+	s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.partial))
+	if err == nil && a.answers.futile(live, s.rendered, s.partial, s.difference) {
 		s.difference = difference{}
 	}
 	return err

@@ -35,7 +35,9 @@ func (s step) pending() bool {
 type outcome struct {
 	// live is what is there now, nil if it does not belong to the owner.
 	live client.Object
-	// created, written and corrected say what was done.
-	created, written, corrected bool
-	err                         error
+	// created and written say what was done.
+	created, written bool
+	// correction is what somebody else had changed, nil if nothing was undone.
+	correction *Correction
+	err        error
 }

@@ -34,7 +34,7 @@ var (
 	// direct is not recorded: it is everybody else.
 	direct   client.Client
 	requests testenv.Requests
-	ours     client.Client
+	ours     client.WithWatch
 	// mutations and now are those of the last Applier.
 	mutations *apply.MutationCache
 	now       *clocktesting.FakePassiveClock
@@ -47,22 +47,26 @@ func TestApply(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = testenv.New()
+	// As in every cluster before Kubernetes 1.37: the API server drops a field.
+	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MaxUnavailableStatefulSet=false")
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
 	direct, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
-	ours, err = client.New(requests.Record(config), client.Options{Scheme: testenv.Scheme()})
+	ours, err = client.NewWithWatch(requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 })
 
 var containers = []string{"spec", "template", "spec", "containers"}
 
-// newApplier has rules like those of the operator.
-func newApplier() *apply.Applier {
+func newApplier() *apply.Applier { return newApplierOf(ours) }
+
+// newApplierOf has rules like those of the operator.
+func newApplierOf(c client.Client) *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
 	mutations = apply.NewMutationCache(now)
-	return apply.New(ours, ours, mutations, now, apply.Options{
+	return apply.New(c, ours, mutations, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
 		IdentityLabels: []string{"app"},
@@ -84,6 +88,10 @@ func newApplier() *apply.Applier {
 					{Path: containers, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
 				},
 				Separable: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
+			},
+			appsv1.SchemeGroupVersion.WithKind("StatefulSet"): {
+				Separable: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
+				Gated:     [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
 			},
 		},
 	})
@@ -127,6 +135,19 @@ func deployment(owner client.Object) *appsv1.Deployment {
 			},
 		},
 	}
+}
+
+// statefulSet wants a field that the API server of the suite drops.
+func statefulSet(owner client.Object) *appsv1.StatefulSet {
+	like := deployment(owner)
+	set := &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: like.ObjectMeta}
+	set.Spec.Replicas, set.Spec.Selector, set.Spec.Template = like.Spec.Replicas, like.Spec.Selector, like.Spec.Template
+	set.Spec.ServiceName = owner.GetName()
+	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{
+		Partition: ptr.To(int32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(2)),
+	}
+	return set
 }
 
 func service(owner client.Object) *corev1.Service {

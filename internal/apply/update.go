@@ -10,20 +10,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// update writes a step whose object exists, and remembers what it needs to know somebody else's work when it sees it.
+// update writes a step whose object exists, and remembers what it needs to know somebody else's work when it sees it. A write
+// that changes nothing undoes nothing: the API server, or a webhook, makes the same of it again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
-	known := a.contests.of(s.live)
+	before, managed := s.live.GetResourceVersion(), managedFields(nil)
 	if s.drifted {
-		known = a.contests.corrects(s.live, s.difference.fields, func(path fieldpath.Path) string {
-			return a.managerOf(ctx, s, path)
-		})
+		before, managed = a.managedFieldsOf(ctx, s)
 	}
-	changed, written, err := a.change(ctx, s)
-	if !written {
+	changed, sent, err := a.change(ctx, s)
+	if !sent {
 		return outcome{live: changed, err: err}
+	}
+	known, written := a.contests.of(s.live), changed.GetResourceVersion() != before
+	var correction *Correction
+	if s.drifted && written {
+		correction = correctionOf(s, managed)
+		known = a.contests.corrects(s.live, s.difference.fields, managed)
 	}
 	if err == nil && !s.partial {
 		known.hash = a.differ.hashOf(s.rendered)
@@ -32,29 +36,32 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	if contested, _ := a.contests.contested(s.desired, changed); contested != nil {
 		err = errors.Join(err, contested)
 	}
-	return outcome{live: changed, written: true, corrected: s.drifted, err: err}
+	if correction != nil {
+		correction.Complete = err == nil
+	}
+	return outcome{live: changed, written: written, correction: correction, err: err}
 }
 
 // change makes a live object hold what was rendered. If that is refused, it makes it hold the rest. It returns what is there
-// then, and whether something was written.
-func (a *Applier) change(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
+// then, and whether a write was accepted.
+func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
 	if s.partial {
 		return a.changeRest(ctx, s)
 	}
 	changed, err := a.changeAll(ctx, s)
 	if err == nil {
-		a.answers.record(changed, s.rendered)
+		a.answers.record(changed, s.rendered, false)
 		return changed, true, nil
 	}
 	if !isRefusal(err) || !a.differ.separable(s.desired) {
 		return s.live, false, err
 	}
-	changed, written, restErr := a.changeRest(ctx, s)
+	changed, sent, restErr := a.changeRest(ctx, s)
 	if restErr != nil {
 		return s.live, false, err // the rest is refused for the same cause, or will be tried again with the whole
 	}
-	return changed, written, err
+	return changed, sent, err
 }
 
 // changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to what is ours alone,
@@ -92,32 +99,18 @@ func (a *Applier) replace(ctx context.Context, desired, live client.Object, patc
 }
 
 // changeRest makes a live object hold what was rendered but for the separable fields. It is no apply, which would drop them.
-func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, written bool, _ error) {
-	rest := a.differ.rest(s.rendered)
-	if a.differ.upToDate(s.live, rest) {
+func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
+	rest := a.differ.wanted(s.rendered, true)
+	found, err := a.differ.compare(s.live, rest)
+	if err == nil && (found.none() || a.answers.futile(s.live, s.rendered, true, found)) {
 		return s.live, false, nil
 	}
 	changed, err := a.merge(ctx, s.desired, rest.Object)
 	if err != nil {
 		return s.live, false, err
 	}
+	a.answers.record(changed, s.rendered, true)
 	return changed, true, nil
-}
-
-// managerOf returns the field manager of a field of a live object, empty if nobody knows. That is who wrote it last: whoever
-// changes a value takes it from the others.
-func (a *Applier) managerOf(ctx context.Context, s step, path fieldpath.Path) string {
-	live, err := a.empty(s.desired)
-	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil {
-		return ""
-	}
-	for _, entry := range live.GetManagedFields() {
-		fields := &fieldpath.Set{}
-		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil && fields.Has(path) {
-			return entry.Manager
-		}
-	}
-	return ""
 }
 
 // isRefusal reports whether the API server has decided against a write, rather than failed or found another object.

@@ -6,6 +6,7 @@ package memcached
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,9 @@ import (
 type Child struct {
 	// Kind with its group and version.
 	Kind schema.GroupVersionKind
+	// Suffix follows the name of the Memcached in that of the object, empty if the names are the same. Rows of one Kind must not
+	// differ by it: the objects of two Memcacheds could then have the same name.
+	Suffix string
 	// New returns an empty object.
 	New func() client.Object
 	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
@@ -41,8 +45,8 @@ type Child struct {
 	Maps func(client.Object) []*map[string]string
 }
 
-// Children are the Kinds of objects that the operator keeps, in the order in which desired.For returns them. To add a Kind, add
-// a row here, a file with its constructor in package desired, the RBAC marker in the controllers, and a golden file.
+// Children are the Kinds of objects that the operator keeps. To add a Kind, add a row here, a file with its constructor in package
+// desired, the RBAC marker in the controllers, and a golden file.
 var Children = []Child{
 	child(Child{
 		Kind: corev1.SchemeGroupVersion.WithKind("Service"),
@@ -71,6 +75,18 @@ var Children = []Child{
 		return &p.Spec, append(matchLabels(&p.Spec.PodSelector), &p.Labels)
 	}),
 	child(Child{
+		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Suffix: ServersSuffix,
+		// Applications read all of it into their environment.
+		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"data", "binaryData"}}}},
+		// The last status says that there was one, and the spec wants none.
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
+		},
+	}, func(c *corev1.ConfigMap) (any, []*map[string]string) {
+		return []any{c.Data, c.BinaryData}, []*map[string]string{&c.Labels}
+	}),
+	child(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
 		Fields: field.Rules{
@@ -83,9 +99,33 @@ var Children = []Child{
 			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
 			Guarded:    true,
 		},
-		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" },
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			// A cache that moves to a StatefulSet has no servers yet.
+			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
+			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
+		},
 	}, func(d *appsv1.Deployment) (any, []*map[string]string) {
 		return &d.Spec, append(matchLabels(d.Spec.Selector), append(templateMaps(&d.Spec.Template), &d.Labels)...)
+	}),
+	child(Child{
+		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		Workload: true,
+		Fields: field.Rules{
+			Zeros: []field.Zero{{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)}},
+			// The numbers of the nodes begin with 0.
+			Exclusives: append([]field.Exclusive{{Path: []string{"spec"}, Fields: []string{"ordinals"}}}, podExclusives...),
+			NamedLists: podNamedLists,
+			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
+			Gated:      [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
+			Guarded:    true,
+		},
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			// A cache that moves to a Deployment has no servers any more, but nodes of both.
+			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
+			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
+		},
+	}, func(s *appsv1.StatefulSet) (any, []*map[string]string) {
+		return &s.Spec, append(matchLabels(s.Spec.Selector), append(templateMaps(&s.Spec.Template), &s.Labels)...)
 	}),
 }
 
@@ -98,17 +138,26 @@ var PodTemplatePath = []string{"spec", "template"}
 var (
 	podSpecPath    = append(slices.Clone(PodTemplatePath), "spec")
 	containersPath = append(slices.Clone(podSpecPath), "containers")
+	agentsPath     = append(slices.Clone(podSpecPath), "initContainers")
 
 	podExclusives = []field.Exclusive{
 		{Path: podSpecPath, Fields: []string{"securityContext", "hostNetwork", "hostPID", "hostIPC"}},
-		{Path: containersPath, Fields: []string{
-			"resources", "securityContext", "lifecycle", "readinessProbe", "livenessProbe", "startupProbe",
+		{Path: containersPath, Fields: containerExclusives},
+		{Path: agentsPath, Fields: containerExclusives},
+		// A volume of two kinds is refused.
+		{Path: append(slices.Clone(podSpecPath), "volumes"), Fields: []string{
+			"emptyDir", "projected", "secret", "configMap", "downwardAPI", "hostPath", "persistentVolumeClaim", "ephemeral", "csi", "image",
 		}},
 	}
-	podNamedLists = []field.NamedList{{
-		Path: containersPath, Field: "ports", Key: "containerPort", Others: []string{"protocol"}, Unset: []string{"hostPort", "hostIP"},
-	}}
+	containerExclusives = []string{"resources", "securityContext", "lifecycle", "readinessProbe", "livenessProbe", "startupProbe"}
+	podNamedLists       = []field.NamedList{containerPorts(containersPath), containerPorts(agentsPath)}
 )
+
+func containerPorts(containers []string) field.NamedList {
+	return field.NamedList{
+		Path: containers, Field: "ports", Key: "containerPort", Others: []string{"protocol"}, Unset: []string{"hostPort", "hostIP"},
+	}
+}
 
 // child completes a row with what depends on the Go type of the objects: parts returns the spec and the label maps.
 func child[T any, P interface {
@@ -127,12 +176,21 @@ func child[T any, P interface {
 	return row
 }
 
-// Named returns the object of this Kind that a Memcached may have, empty but for its name, which is that of the Memcached.
+// Named returns the object of this Kind that a Memcached may have, empty but for its name.
 func (c Child) Named(memcached types.NamespacedName) client.Object {
 	object := c.New()
 	object.SetNamespace(memcached.Namespace)
-	object.SetName(memcached.Name)
+	object.SetName(memcached.Name + c.Suffix)
 	return object
+}
+
+// MemcachedOf returns the name of the Memcached that may have the object of this Kind and name. It is empty if none may.
+func (c Child) MemcachedOf(object types.NamespacedName) types.NamespacedName {
+	name, found := strings.CutSuffix(object.Name, c.Suffix)
+	if !found {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
 // ChildOf returns the row of an object; false if its Kind is not in the table.
@@ -148,7 +206,15 @@ func ChildOf(object client.Object) (Child, bool) {
 // wants none.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
-	return observed != 0 && observed != mc.Generation && !WantsBudget(mc)
+	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)
+}
+
+// hasNumberedNode reports whether the last status names a node of a StatefulSet.
+func hasNumberedNode(mc *cachev1alpha1.Memcached) bool {
+	return slices.ContainsFunc(mc.Status.Nodes, func(node string) bool {
+		number, found := strings.CutPrefix(node, mc.Name+"-")
+		return found && number != "" && strings.Trim(number, "0123456789") == ""
+	})
 }
 
 // WantsBudget reports whether there is to be a PodDisruptionBudget.

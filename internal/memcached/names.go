@@ -25,6 +25,18 @@ const TemplateHashAnnotation = "cache.example.com/template-hash"
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
 
+// AgentContainerName is the name of the container that observes memcached, and that hands it certificates and users.
+const AgentContainerName = "memcached-agent"
+
+// MetricsPort is the port on which agents serve metrics, and the one of the Prometheus exporter for memcached.
+const MetricsPort = 9150
+
+// Port is the registered port of memcached, on which the nodes serve without TLS.
+const Port = 11211
+
+// TLSPort is the port on which the nodes serve TLS.
+const TLSPort = 11212
+
 // SelectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{

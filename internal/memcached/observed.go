@@ -46,10 +46,19 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// Workload returns the workload that belongs to the Memcached, or nil. A workload that was made for a Memcached of the name and
-// that has no owner any more belongs to it: its pods hold the cache.
+// Workload returns the workload of the Kind that the spec asks for, nil if there is none that belongs to the Memcached.
 func (o Observed) Workload(mc *cachev1alpha1.Memcached) *Workload {
-	workload := findWorkload(o.Children)
+	return belonging(mc, findWorkload(o.Children, func(w *Workload) bool { return w.Kind == WorkloadKind(mc) }))
+}
+
+// Former returns the workload of another Kind, which the nodes leave, nil if there is none that belongs to the Memcached.
+func (o Observed) Former(mc *cachev1alpha1.Memcached) *Workload {
+	return belonging(mc, findWorkload(o.Children, func(w *Workload) bool { return w.Kind != WorkloadKind(mc) }))
+}
+
+// belonging returns a workload if it belongs to the Memcached, or nil. One that was made for a Memcached of the name and that has
+// no owner any more belongs to it: its pods hold the cache.
+func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
 	}
@@ -61,8 +70,11 @@ func (o Observed) Workload(mc *cachev1alpha1.Memcached) *Workload {
 	return workload
 }
 
-// Unwritten returns the workload as it was observed before With, whomever it belongs to; nil if nothing is known of that.
-func (o Observed) Unwritten() *Workload { return findWorkload(o.before) }
+// Unwritten returns the workload of the Kind that the spec asks for as it was observed before With, whomever it belongs to; nil if
+// nothing is known of that.
+func (o Observed) Unwritten(mc *cachev1alpha1.Memcached) *Workload {
+	return findWorkload(o.before, func(w *Workload) bool { return w.Kind == WorkloadKind(mc) })
+}
 
 // ServiceName is the name of the Service that belongs to the Memcached, empty if there is none.
 func (o Observed) ServiceName(mc *cachev1alpha1.Memcached) string {

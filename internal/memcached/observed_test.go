@@ -12,10 +12,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 func TestObservedWith(t *testing.T) {
-	cache := metav1.ObjectMeta{Name: "cache"}
+	cache, mc := metav1.ObjectMeta{Name: "cache"}, &cachev1alpha1.Memcached{}
 	service, observed := &corev1.Service{ObjectMeta: cache}, &appsv1.Deployment{ObjectMeta: cache}
 	before := Observed{Children: []client.Object{service, observed}, Pods: make([]corev1.Pod, 3)}
 	deployment, budget := &appsv1.Deployment{ObjectMeta: cache}, &policyv1.PodDisruptionBudget{ObjectMeta: cache}
@@ -25,14 +27,14 @@ func TestObservedWith(t *testing.T) {
 		got, want []client.Object
 	}{
 		{"what was written is in the place of what was observed", after.Children, []client.Object{service, deployment, budget}},
-		{"what was observed before", []client.Object{after.Unwritten().Object}, []client.Object{observed}},
+		{"what was observed before", []client.Object{after.Unwritten(mc).Object}, []client.Object{observed}},
 		{"the observation itself", before.Children, []client.Object{service, observed}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v", c.name, c.got)
 		}
 	}
-	if before.Unwritten() != nil {
+	if before.Unwritten(mc) != nil {
 		t.Error("something is unwritten before anything was written")
 	}
 	if len(after.Pods) != 3 {

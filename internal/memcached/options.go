@@ -7,9 +7,14 @@ package memcached
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
 	DefaultImage string
+	// AgentImage is the image of the agents: that of this operator.
+	AgentImage string
 	// OmitRunAsUser leaves the user of the pods to the cluster. OpenShift's restricted-v2 gives each namespace a range of
 	// users and refuses any other.
 	OmitRunAsUser bool
 	// AllowSystemPriorityClasses lets Memcacheds have the PriorityClasses of Kubernetes, for which other pods are evicted.
 	AllowSystemPriorityClasses bool
 }
+
+// AgentImageVariable is the environment variable of the operator that holds AgentImage.
+const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_OPERATOR"

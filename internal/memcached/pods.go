@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -39,6 +41,13 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 		}
 	}
 	return append(statuses, pod.Status.ContainerStatuses...)
+}
+
+// HasAgent reports whether an agent observes memcached in a pod.
+func HasAgent(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(container corev1.ContainerStatus) bool {
+		return container.Name == AgentContainerName
+	})
 }
 
 // FailedAt is when a pod failed, as far as the pod shows: when the last of its conditions changed or the last of its containers

@@ -4,10 +4,13 @@
 package memcached
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +21,8 @@ import (
 type Workload struct {
 	client.Object
 
+	// Kind of the object.
+	Kind cachev1alpha1.WorkloadKind
 	// Size is how many nodes it asks for, Selector selects them, and Template is what they are made from.
 	Size     int32
 	Selector map[string]string
@@ -28,29 +33,40 @@ type Workload struct {
 
 	// ObservedGeneration is the generation that its controller has seen, 0 if it has seen none.
 	ObservedGeneration int64
-	// Replicas, Updated and Ready are how many nodes its controller has counted.
-	Replicas, Updated, Ready int32
-	// Complete reports that its last rollout is complete, First that it has begun no second one.
+	// Replicas, Updated, Ready and Available are how many nodes its controller has counted.
+	Replicas, Updated, Ready, Available int32
+	// Complete reports that its last rollout is complete, First that it has begun no second one. Nobody tells the latter about
+	// a StatefulSet.
 	Complete, First bool
+	// UpdateRevision is what a StatefulSet's pods made from the template bear as a label, empty for other workloads.
+	UpdateRevision string
 	// Overdue is its own message that a rollout has exceeded its deadline, Refused the error with which the API server refuses
 	// its pods. Both are empty if there is no such thing.
 	Overdue, Refused string
 	// Owns reports whether a pod is one of its pods.
 	Owns func(*corev1.Pod) bool
+	// Resized returns an object with the same spec but for the size, and with other metadata.
+	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 
 // asWorkload returns the object as a workload, nil if it is none.
 func asWorkload(object client.Object) *Workload {
-	return deploymentWorkload(object)
+	return cmp.Or(deploymentWorkload(object), statefulSetWorkload(object))
 }
 
-func findWorkload(objects []client.Object) *Workload {
+// findWorkload returns the first workload that fits, or nil.
+func findWorkload(objects []client.Object, fits func(*Workload) bool) *Workload {
 	for _, object := range objects {
-		if workload := asWorkload(object); workload != nil {
+		if workload := asWorkload(object); workload != nil && fits(workload) {
 			return workload
 		}
 	}
 	return nil
+}
+
+// WorkloadKind is the Kind of the workload that a Memcached asks for.
+func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
+	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
 // TemplateHash is the hash of the template that the operator recorded, empty if there is none.
@@ -69,7 +85,21 @@ func (w *Workload) Image() string {
 	return ""
 }
 
-// Nodes are the pods of the workload that are not terminating and have not failed, sorted by name.
+// Outdated is how many nodes are not made from the template.
+func (w *Workload) Outdated(nodes []*corev1.Pod) int {
+	if w.UpdateRevision == "" {
+		return int(w.Replicas - w.Updated)
+	}
+	outdated := 0
+	for _, node := range nodes {
+		if node.Labels[appsv1.ControllerRevisionHashLabelKey] != w.UpdateRevision {
+			outdated++
+		}
+	}
+	return outdated
+}
+
+// Nodes are the pods of the workload that are not terminating and have not failed, sorted by name, those of a StatefulSet by number.
 func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	if w == nil {
 		return nil
@@ -81,7 +111,12 @@ func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 			nodes = append(nodes, pod)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(nodes, func(a, b *corev1.Pod) int {
+		if w.Kind == cachev1alpha1.WorkloadStatefulSet && len(a.Name) != len(b.Name) {
+			return len(a.Name) - len(b.Name) // 10 comes after 9
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
 	return nodes
 }
 

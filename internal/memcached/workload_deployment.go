@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // The Deployment controller's annotation and reasons (k8s.io/kubernetes/pkg/controller/deployment/util).
@@ -31,6 +33,7 @@ func deploymentWorkload(object client.Object) *Workload {
 	status := deployment.Status
 	w := &Workload{
 		Object:             deployment,
+		Kind:               cachev1alpha1.WorkloadDeployment,
 		Size:               ptr.Deref(deployment.Spec.Replicas, 1),
 		Selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
 		Template:           &deployment.Spec.Template,
@@ -39,8 +42,15 @@ func deploymentWorkload(object client.Object) *Workload {
 		Replicas:           status.Replicas,
 		Updated:            status.UpdatedReplicas,
 		Ready:              status.ReadyReplicas,
+		Available:          status.AvailableReplicas,
 		First:              deployment.Annotations[revisionAnnotation] == "1",
 		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
+		Resized: func(metadata metav1.ObjectMeta, size int32) client.Object {
+			resized := &appsv1.Deployment{ObjectMeta: metadata, Spec: *deployment.Spec.DeepCopy()}
+			resized.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+			resized.Spec.Replicas = &size
+			return resized
+		},
 	}
 	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
 		w.MaxSurge = ptr.Deref(rolling.MaxSurge, intstr.IntOrString{})

@@ -16,7 +16,12 @@ type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	Conditions     []Condition
+	// ItemMemory is the item memory of each node, in bytes, and MaxConnections how many clients may be connected to each.
+	ItemMemory     int64
+	MaxConnections int32
+	// Stuck says that a change cannot go on.
+	Stuck      bool
+	Conditions []Condition
 }
 
 // Condition is one of the conditions of a Memcached; the status is True, False or Unknown.
@@ -29,6 +34,7 @@ type Condition struct {
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec
+	lostPods    prometheus.Counter
 	instances   sync.Map // of Instance by name
 }
 
@@ -43,6 +49,16 @@ var (
 		"Nodes that each Memcached should have.", instanceLabels, nil)
 	readySeries = prometheus.NewDesc("memcached_operator_memcached_ready_nodes",
 		"Nodes of each Memcached that are ready.", instanceLabels, nil)
+	itemMemorySeries = prometheus.NewDesc("memcached_operator_memcached_item_memory_bytes",
+		"Memory for items that the spec of each Memcached gives each of its nodes.", instanceLabels, nil)
+	maxConnectionsSeries = prometheus.NewDesc("memcached_operator_memcached_max_connections",
+		"Clients that the spec of each Memcached lets connect to each of its nodes.", instanceLabels, nil)
+	stuckSeries = prometheus.NewDesc("memcached_operator_memcached_stuck",
+		"1 for each Memcached with a change that cannot go on, 0 for the others.", instanceLabels, nil)
+
+	instanceSeries = []*prometheus.Desc{
+		conditionSeries, desiredSeries, readySeries, itemMemorySeries, maxConnectionsSeries, stuckSeries,
+	}
 )
 
 // New returns the series, registered.
@@ -56,6 +72,10 @@ func New(registry prometheus.Registerer) *Metrics {
 			Name: "memcached_operator_corrections_total",
 			Help: "Changes by others to objects of a Memcached that were undone, by the kind of the object.",
 		}, []string{"kind"}),
+		lostPods: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "memcached_operator_lost_pods_deleted_total",
+			Help: "Pods that did not stop after their eviction from a lost cluster node and were deleted, so that others get their names.",
+		}),
 	}
 	registry.MustRegister(m)
 	return m
@@ -65,7 +85,8 @@ func New(registry prometheus.Registerer) *Metrics {
 func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	m.reconciles.Describe(descriptions)
 	m.corrections.Describe(descriptions)
-	for _, description := range []*prometheus.Desc{conditionSeries, desiredSeries, readySeries} {
+	m.lostPods.Describe(descriptions)
+	for _, description := range instanceSeries {
 		descriptions <- description
 	}
 }
@@ -74,18 +95,31 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 func (m *Metrics) Collect(series chan<- prometheus.Metric) {
 	m.reconciles.Collect(series)
 	m.corrections.Collect(series)
-	gauge := func(description *prometheus.Desc, value int32, labels ...string) {
-		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(value), labels...)
-	}
+	m.lostPods.Collect(series)
 	m.instances.Range(func(_, value any) bool {
 		instance, _ := value.(Instance)
-		gauge(desiredSeries, instance.Desired, instance.Namespace, instance.Name)
-		gauge(readySeries, instance.Ready, instance.Namespace, instance.Name)
-		for _, condition := range instance.Conditions {
-			gauge(conditionSeries, 1, instance.Namespace, instance.Name, condition.Type, condition.Status)
-		}
+		instance.collect(series)
 		return true
 	})
+}
+
+func (i Instance) collect(series chan<- prometheus.Metric) {
+	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
+		labels = append([]string{i.Namespace, i.Name}, labels...)
+		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(desiredSeries, float64(i.Desired))
+	gauge(readySeries, float64(i.Ready))
+	gauge(itemMemorySeries, float64(i.ItemMemory))
+	gauge(maxConnectionsSeries, float64(i.MaxConnections))
+	stuck := 0.0
+	if i.Stuck {
+		stuck = 1
+	}
+	gauge(stuckSeries, stuck)
+	for _, condition := range i.Conditions {
+		gauge(conditionSeries, 1, condition.Type, condition.Status)
+	}
 }
 
 // Reconciled counts a reconciliation.
@@ -96,6 +130,11 @@ func (m *Metrics) Reconciled(reason string) {
 // Corrected counts a change to an object of that kind that was undone.
 func (m *Metrics) Corrected(kind string) {
 	m.corrections.WithLabelValues(kind).Inc()
+}
+
+// LostPodDeleted counts a pod of a lost cluster node that was deleted.
+func (m *Metrics) LostPodDeleted() {
+	m.lostPods.Inc()
 }
 
 // Observe sets the series of a Memcached.

@@ -18,12 +18,14 @@ func TestSeries(t *testing.T) {
 	m := metrics.New(registry)
 	m.Reconciled("Applied")
 	m.Reconciled("Applied")
+	m.LostPodDeleted()
 	m.Observe(metrics.Instance{
 		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 1, Conditions: []metrics.Condition{{Type: "Ready", Status: "False"}},
 	})
 	m.Observe(metrics.Instance{Namespace: "shop", Name: "other", Desired: 1, Ready: 1})
 	m.Observe(metrics.Instance{
-		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 3, Conditions: []metrics.Condition{{Type: "Ready", Status: "True"}},
+		Namespace: "shop", Name: "sessions", Desired: 3, Ready: 3, ItemMemory: 64 << 20, MaxConnections: 1024, Stuck: true,
+		Conditions: []metrics.Condition{{Type: "Ready", Status: "True"}},
 	})
 	expect := func(want string, names ...string) {
 		t.Helper()
@@ -35,6 +37,9 @@ func TestSeries(t *testing.T) {
 # HELP memcached_operator_reconciles_total Reconciliations by outcome: Unchanged, Applied, Retried, or the reason why something was refused.
 # TYPE memcached_operator_reconciles_total counter
 memcached_operator_reconciles_total{reason="Applied"} 2
+# HELP memcached_operator_lost_pods_deleted_total Pods that did not stop after their eviction from a lost cluster node and were deleted, so that others get their names.
+# TYPE memcached_operator_lost_pods_deleted_total counter
+memcached_operator_lost_pods_deleted_total 1
 # HELP memcached_operator_memcached_condition 1 for the status that each condition of each Memcached has.
 # TYPE memcached_operator_memcached_condition gauge
 memcached_operator_memcached_condition{condition="Ready",name="sessions",namespace="shop",status="True"} 1
@@ -46,6 +51,18 @@ memcached_operator_memcached_desired_nodes{name="sessions",namespace="shop"} 3
 # TYPE memcached_operator_memcached_ready_nodes gauge
 memcached_operator_memcached_ready_nodes{name="other",namespace="shop"} 1
 memcached_operator_memcached_ready_nodes{name="sessions",namespace="shop"} 3
+# HELP memcached_operator_memcached_item_memory_bytes Memory for items that the spec of each Memcached gives each of its nodes.
+# TYPE memcached_operator_memcached_item_memory_bytes gauge
+memcached_operator_memcached_item_memory_bytes{name="other",namespace="shop"} 0
+memcached_operator_memcached_item_memory_bytes{name="sessions",namespace="shop"} 6.7108864e+07
+# HELP memcached_operator_memcached_max_connections Clients that the spec of each Memcached lets connect to each of its nodes.
+# TYPE memcached_operator_memcached_max_connections gauge
+memcached_operator_memcached_max_connections{name="other",namespace="shop"} 0
+memcached_operator_memcached_max_connections{name="sessions",namespace="shop"} 1024
+# HELP memcached_operator_memcached_stuck 1 for each Memcached with a change that cannot go on, 0 for the others.
+# TYPE memcached_operator_memcached_stuck gauge
+memcached_operator_memcached_stuck{name="other",namespace="shop"} 0
+memcached_operator_memcached_stuck{name="sessions",namespace="shop"} 1
 `)
 	m.Forget("shop", "sessions")
 	expect(`

@@ -16,6 +16,9 @@ type Rules struct {
 	// Separable are the paths of the fields that the API server may refuse, and without which the rest of the object is written
 	// nevertheless.
 	Separable [][]string
+	// Gated are the paths of the fields that an API server drops while a feature of the cluster is off, and fills while it is on.
+	// So one that is missing is no difference: to write it again would not help.
+	Gated [][]string
 	// Guard says that objects of this Kind protect those of the guarded Kinds, which are not created before them.
 	Guard, Guarded bool
 }

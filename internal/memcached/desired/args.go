@@ -37,12 +37,13 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	if config.Verbosity > 0 {
 		args = append(args, "-v")
 	}
+	args = append(args, credentialArgs(mc)...)
 	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if config.IdleTimeout != nil {
 		options += idleTimeoutOption + strconv.FormatInt(int64(config.IdleTimeout.Seconds()), 10)
 	}
-	return append(args, "-o", options)
+	return append(args, "-o", options+tlsOptions(mc))
 }
 
 // itemSize is memcached's -I, which knows the suffixes k and m only.
@@ -73,8 +74,15 @@ func optionsOf(args []string) map[string]string {
 	return options
 }
 
+// tlsPart is what the options say about TLS, empty for nothing.
+func tlsPart(options map[string]string) string {
+	_, part, _ := strings.Cut(options["-o"], ",ssl_")
+	return part
+}
+
 // idleTimeout is the idle timeout among the options, empty for none.
 func idleTimeout(options map[string]string) string {
 	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
+	timeout, _, _ = strings.Cut(timeout, ",")
 	return timeout
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
+const certificate = "ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key,ssl_min_version="
+
 func TestArgs(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -54,6 +56,32 @@ func TestArgs(t *testing.T) {
 		{
 			"flush_all and dump", func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll, s.Config.Dump = ptr.To(true), ptr.To(true) },
 			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -o read_buf_mem_limit=44",
+		},
+		{
+			"TLS", func(s *cachev1alpha1.MemcachedSpec) { s.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"} },
+			"-p 11211 -U 0 -m 64 -c 1069 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44," + certificate + "2",
+		},
+		{
+			"TLS and plaintext", func(s *cachev1alpha1.MemcachedSpec) {
+				s.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a", Plaintext: cachev1alpha1.PlaintextEnabled}
+			},
+			"-p 11211 -U 0 -m 64 -c 1070 -t 4 -I 1m -W -X -Z -l notls:*:11211,*:11212 -o read_buf_mem_limit=44," + certificate + "2",
+		},
+		{
+			"mutual TLS 1.3", func(s *cachev1alpha1.MemcachedSpec) {
+				s.TLS = &cachev1alpha1.MemcachedTLS{
+					SecretName: "a", ClientAuth: cachev1alpha1.ClientAuthRequire, MinVersion: cachev1alpha1.TLSVersion13,
+				}
+			},
+			"-p 11211 -U 0 -m 64 -c 1069 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44," + certificate +
+				"3,ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
+		},
+		{
+			"users, an idle timeout and errors", func(s *cachev1alpha1.MemcachedSpec) {
+				s.Config.Verbosity, s.Config.IdleTimeout = 1, &metav1.Duration{Duration: time.Minute}
+				s.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "a"}
+			},
+			"-p 11211 -U 0 -m 64 -c 1068 -t 4 -I 1m -W -X -v -Y /run/memcached/current/users -o read_buf_mem_limit=44,idle_timeout=60",
 		},
 	} {
 		mc := memcachedtest.Cache(3)

@@ -5,7 +5,9 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,8 +16,19 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changesOf names what would change about a live workload, by the fields of the Memcached. What they do not explain is not named.
-func changesOf(mc *cachev1alpha1.Memcached, live *memcached.Workload, wanted *corev1.PodTemplateSpec) []string {
+// changesOf names what would change about the live workload, by the fields of the Memcached. What they do not explain is not named.
+func changesOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, wanted *corev1.PodTemplateSpec) []string {
+	live, former := observed.Workload(mc), observed.Former(mc)
+	if former != nil {
+		changes := []string{fmt.Sprintf("workload %s to %s", former.Kind, memcached.WorkloadKind(mc))}
+		if live != nil {
+			return append(changes, templateChanges(mc, live.Template, wanted)...)
+		}
+		// The default constraints of each Kind are others.
+		return append(changes, slices.DeleteFunc(templateChanges(mc, former.Template, wanted), func(change string) bool {
+			return change == spreadConstraintsField
+		})...)
+	}
 	if live == nil {
 		return nil
 	}
@@ -30,6 +43,8 @@ func changesOf(mc *cachev1alpha1.Memcached, live *memcached.Workload, wanted *co
 	return changes
 }
 
+const spreadConstraintsField = "scheduling.topologySpreadConstraints"
+
 // strategyDiffers reports whether nodes would be replaced in another way, and not only because defaults depend on the size.
 func strategyDiffers(mc *cachev1alpha1.Memcached, live *memcached.Workload) bool {
 	mc = mc.DeepCopy()
@@ -41,7 +56,7 @@ func strategyDiffers(mc *cachev1alpha1.Memcached, live *memcached.Workload) bool
 
 func templateChanges(mc *cachev1alpha1.Memcached, live, wanted *corev1.PodTemplateSpec) []string {
 	was, is := memcachedOf(live), memcachedOf(wanted)
-	config := configChanges(mc, was, is)
+	config := append(configChanges(mc, was, is, hasAgent(live)), credentialChanges(live, wanted)...)
 	var changes []string
 	for _, field := range []struct {
 		name      string
@@ -54,10 +69,11 @@ func templateChanges(mc *cachev1alpha1.Memcached, live, wanted *corev1.PodTempla
 		{"scheduling.nodeSelector", equal(live.Spec.NodeSelector, wanted.Spec.NodeSelector)},
 		{"scheduling.tolerations", equal(live.Spec.Tolerations, wanted.Spec.Tolerations)},
 		{"scheduling.affinity", equal(live.Spec.Affinity, wanted.Spec.Affinity)},
-		{"scheduling.topologySpreadConstraints", equal(live.Spec.TopologySpreadConstraints, wanted.Spec.TopologySpreadConstraints)},
+		{spreadConstraintsField, equal(live.Spec.TopologySpreadConstraints, wanted.Spec.TopologySpreadConstraints)},
 		{"scheduling.priorityClassName", live.Spec.PriorityClassName == wanted.Spec.PriorityClassName},
 		{"podMetadata", containsAll(live.Labels, wanted.Labels) && containsAll(live.Annotations, annotationsOf(mc.Spec.PodMetadata))},
 		{"gracefulShutdown", equal(was.Lifecycle, is.Lifecycle)},
+		{"monitoring", !monitoringChange(mc, live, wanted)},
 		{"restartedAt", live.Annotations[restartedAtAnnotation] == wanted.Annotations[restartedAtAnnotation]},
 	} {
 		if !field.unchanged {
@@ -77,6 +93,13 @@ func memcachedOf(template *corev1.PodTemplateSpec) corev1.Container {
 	return corev1.Container{}
 }
 
+// hasAgent reports whether an agent observes memcached.
+func hasAgent(template *corev1.PodTemplateSpec) bool {
+	return slices.ContainsFunc(template.Spec.InitContainers, func(container corev1.Container) bool {
+		return container.Name == memcached.AgentContainerName
+	})
+}
+
 // resourcesChange reports whether the resources change. A memory limit that is computed follows from the configuration, which has
 // been named then.
 func resourcesChange(mc *cachev1alpha1.Memcached, was, is corev1.ResourceRequirements, config []string) bool {
@@ -89,11 +112,57 @@ func resourcesChange(mc *cachev1alpha1.Memcached, was, is corev1.ResourceRequire
 	return !equal(was, is)
 }
 
-// configChanges names the fields of the configuration that differ between the arguments of memcached.
-func configChanges(mc *cachev1alpha1.Memcached, was, is corev1.Container) []string {
+// monitoringChange reports whether an agent comes or goes with spec.monitoring, as far as that can be known: one that has handed over
+// credentials may have been wanted for that alone.
+func monitoringChange(mc *cachev1alpha1.Memcached, live, wanted *corev1.PodTemplateSpec) bool {
+	switch {
+	case hasAgent(live) == hasAgent(wanted):
+		return false
+	case hasAgent(wanted):
+		return mc.Spec.Monitoring.Enabled
+	default:
+		was := optionsOf(memcachedOf(live).Args)
+		return was["-Z"] == "" && was["-Y"] == ""
+	}
+}
+
+// credentialChanges names the fields about certificates and users of which memcached or the agent would see something.
+func credentialChanges(live, wanted *corev1.PodTemplateSpec) []string {
+	before, after := optionsOf(memcachedOf(live).Args), optionsOf(memcachedOf(wanted).Args)
+	var changes []string
+	if before["-Z"] != after["-Z"] || before["-l"] != after["-l"] || tlsPart(before) != tlsPart(after) ||
+		secretOf(live, tlsSecretVolume) != secretOf(wanted, tlsSecretVolume) {
+		changes = append(changes, "tls")
+	}
+	if before["-Y"] != after["-Y"] || secretOf(live, usersSecretVolume) != secretOf(wanted, usersSecretVolume) {
+		changes = append(changes, "auth")
+	}
+	return changes
+}
+
+// secretOf is the name of the Secret in a volume, empty if there is none.
+func secretOf(template *corev1.PodTemplateSpec, volume string) string {
+	for _, found := range template.Spec.Volumes {
+		if found.Name != volume || found.Projected == nil {
+			continue
+		}
+		for _, source := range found.Projected.Sources {
+			if source.Secret != nil {
+				return source.Secret.Name
+			}
+		}
+	}
+	return ""
+}
+
+// configChanges names the fields of the configuration that differ between the arguments of memcached, which had an agent or not.
+func configChanges(mc *cachev1alpha1.Memcached, was, is corev1.Container, agent bool) []string {
 	before, after := optionsOf(was.Args), optionsOf(is.Args)
 	threads, _ := strconv.Atoi(before["-t"])
 	asBefore := sizingOf(mc)
+	asBefore.agent = agent
+	asBefore.tls, asBefore.plaintext = before["-Z"] != "", strings.Contains(before["-l"], "*:"+strconv.Itoa(port))
+	asBefore.credentials = asBefore.tls || before["-Y"] != ""
 	asBefore.threads = int32(threads) //nolint:gosec // at most 64
 	cpuLimit := mc.Spec.Config.Threads == 0 && !was.Resources.Limits.Cpu().Equal(*is.Resources.Limits.Cpu())
 	var changes []string

@@ -28,6 +28,24 @@ func config(change func(*cachev1alpha1.MemcachedConfig)) edit {
 	return func(mc *cachev1alpha1.Memcached) { change(&mc.Spec.Config) }
 }
 
+// encryptedBy asks for TLS with the certificate in a Secret.
+func encryptedBy(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
+}
+
+// mutual asks for certificates of clients.
+func mutual(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.ClientAuth = cachev1alpha1.ClientAuthRequire }
+
+// withPlaintext lets in clients without TLS.
+func withPlaintext(mc *cachev1alpha1.Memcached) {
+	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
+}
+
+// usersOf asks for users that log in, those of a Secret.
+func usersOf(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
+}
+
 // scheduling changes the scheduling.
 func scheduling(change func(*cachev1alpha1.MemcachedScheduling)) edit {
 	return func(mc *cachev1alpha1.Memcached) { change(&mc.Spec.Scheduling) }
@@ -49,9 +67,38 @@ func TestChanges(t *testing.T) {
 		"pull secrets": {change: func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "a"}}
 		}, want: "imagePullSecrets"},
-		"memory":               {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.Memory = ptr.To(resource.MustParse("1Gi")) }), want: "config.memory"},
-		"connections":          {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.MaxConnections = 5000 }), want: "config.maxConnections"},
-		"threads":              {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.Threads = 8 }), want: "config.threads"},
+		"memory":        {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.Memory = ptr.To(resource.MustParse("1Gi")) }), want: "config.memory"},
+		"connections":   {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.MaxConnections = 5000 }), want: "config.maxConnections"},
+		"threads":       {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.Threads = 8 }), want: "config.threads"},
+		"monitoring":    {change: monitored, want: "monitoring"},
+		"no monitoring": {before: []edit{monitored}, change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = false }, want: "monitoring"},
+		"connections of a monitored cache": {
+			before: []edit{monitored}, change: config(func(c *cachev1alpha1.MemcachedConfig) { c.MaxConnections = 5000 }), want: "config.maxConnections",
+		},
+		"TLS":                              {change: encryptedBy("a"), want: "tls"},
+		"no TLS any more":                  {before: []edit{encryptedBy("a")}, change: func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = nil }, want: "tls"},
+		"another certificate":              {before: []edit{encryptedBy("a")}, change: encryptedBy("b"), want: "tls"},
+		"certificates of clients":          {before: []edit{encryptedBy("a")}, change: mutual, want: "tls"},
+		"plaintext":                        {before: []edit{encryptedBy("a")}, change: withPlaintext, want: "tls"},
+		"no plaintext":                     {before: []edit{encryptedBy("a"), withPlaintext}, change: encryptedBy("a"), want: "tls"},
+		"users":                            {change: usersOf("a"), want: "auth"},
+		"no users any more":                {before: []edit{usersOf("a")}, change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = nil }, want: "auth"},
+		"other users":                      {before: []edit{usersOf("a")}, change: usersOf("b"), want: "auth"},
+		"TLS of a monitored cache":         {before: []edit{monitored}, change: encryptedBy("a"), want: "tls"},
+		"monitoring of a cache with users": {before: []edit{usersOf("a")}, change: monitored},
+		"everything with an agent": {change: func(mc *cachev1alpha1.Memcached) {
+			monitored(mc)
+			encryptedBy("a")(mc)
+			usersOf("b")(mc)
+		}, want: "monitoring, tls, auth"},
+		"connections of a cache with TLS": {
+			before: []edit{encryptedBy("a"), usersOf("b")},
+			change: config(func(c *cachev1alpha1.MemcachedConfig) { c.MaxConnections = 5000 }), want: "config.maxConnections",
+		},
+		"an idle timeout with TLS": {
+			before: []edit{encryptedBy("a")},
+			change: config(func(c *cachev1alpha1.MemcachedConfig) { c.IdleTimeout = &metav1.Duration{Duration: time.Minute} }), want: "config.idleTimeout",
+		},
 		"threads, connections": {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.Threads, c.MaxConnections = 8, 99 }), want: "config.maxConnections, config.threads"},
 		"maxItemSize":          {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.MaxItemSize = ptr.To(resource.MustParse("2Mi")) }), want: "config.maxItemSize"},
 		"idle timeout":         {change: config(func(c *cachev1alpha1.MemcachedConfig) { c.IdleTimeout = &metav1.Duration{Duration: time.Minute} }), want: "config.idleTimeout"},

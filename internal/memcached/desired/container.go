@@ -31,26 +31,44 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		ImagePullPolicy: pullPolicy,
 		Command:         []string{"memcached"},
 		Args:            args(mc),
-		Ports:           []corev1.ContainerPort{{Name: portName, ContainerPort: port, Protocol: corev1.ProtocolTCP}},
+		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
+		VolumeMounts:    memcachedMounts(mc),
 		// A TCP connect is the only check that works whatever a later version puts in front of the commands, and that a busy
 		// memcached passes. A restart loses a share of the cache, so it takes a minute of refused connections.
-		ReadinessProbe: tcpProbe(5, 3),
+		ReadinessProbe: tcpProbe(mc, 5, 3),
 		// The first probe often comes before memcached listens. Without this one the node would serve 5 s later than it could.
-		StartupProbe:  tcpProbe(1, 60),
-		LivenessProbe: tcpProbe(10, 6),
-		Lifecycle:     lifecycle(mc),
-		SecurityContext: &corev1.SecurityContext{
-			AllowPrivilegeEscalation: ptr.To(false),
-			ReadOnlyRootFilesystem:   ptr.To(true),
-			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-		},
+		StartupProbe:    tcpProbe(mc, 1, 60),
+		LivenessProbe:   tcpProbe(mc, 10, 6),
+		Lifecycle:       lifecycle(mc),
+		SecurityContext: restricted(),
 	}
 }
 
-func tcpProbe(period, failures int32) *corev1.Probe {
+// restricted is what each container must not do. The security context of the pod says the rest.
+func restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// clientPorts are the ports of the container that clients can reach.
+func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
+	var ports []corev1.ContainerPort
+	for _, port := range memcached.ClientPorts(mc) {
+		ports = append(ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
+	}
+	return ports
+}
+
+// tcpProbe connects to the first port for clients. memcached counts what does not speak TLS there as a failed handshake, so that the
+// port without TLS is the first one.
+func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
+	port := memcached.ClientPorts(mc)[0]
 	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(portName)}},
+		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(port.Name)}},
 		PeriodSeconds:    period,
 		TimeoutSeconds:   5,
 		SuccessThreshold: 1,

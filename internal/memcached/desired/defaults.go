@@ -29,8 +29,15 @@ type podDefaults struct {
 
 // presentDefaults are those of this version of the operator.
 func presentDefaults(mc *cachev1alpha1.Memcached, opts memcached.Options) podDefaults {
+	images := map[string]string{}
+	if mc.Spec.Image == "" {
+		images[memcached.ContainerName] = opts.DefaultImage
+	}
+	if wantsAgent(mc) {
+		images[memcached.AgentContainerName] = opts.AgentImage
+	}
 	return podDefaults{
-		Images:      map[string]string{memcached.ContainerName: opts.DefaultImage},
+		Images:      images,
 		MemoryLimit: resource.NewQuantity(sizingOf(mc).limit(), resource.BinarySI).String(),
 	}
 }
@@ -56,8 +63,8 @@ func decideDefaults(
 		return defaults, true
 	}
 	recorded := recordedDefaults(live)
-	for container, image := range recorded.Images {
-		if image != "" {
+	for container := range defaults.Images {
+		if image := recorded.Images[container]; image != "" {
 			defaults.Images[container] = image
 		}
 	}
@@ -68,7 +75,8 @@ func decideDefaults(
 }
 
 // staleDefaults says in words which recorded defaults a rollout would replace for the better: the image if it is not the present
-// default, and the memory limit if it is less than memcached needs. Empty if there are none.
+// default, and the memory limit if it is less than memcached needs. Empty if there are none. Agents have a new image with each
+// version of the operator, which is no reason to empty a cache.
 func staleDefaults(mc *cachev1alpha1.Memcached, recorded podDefaults, opts memcached.Options) string {
 	var stale []string
 	if image := recorded.Images[memcached.ContainerName]; image != "" && image != opts.DefaultImage {
@@ -83,9 +91,6 @@ func staleDefaults(mc *cachev1alpha1.Memcached, recorded podDefaults, opts memca
 
 // annotations record the template hash, and the defaults where the spec does not decide.
 func (d podDefaults) annotations(mc *cachev1alpha1.Memcached, templateHash string) map[string]string {
-	if mc.Spec.Image != "" {
-		d.Images = nil
-	}
 	if _, given := givenMemoryLimit(mc); given {
 		d.MemoryLimit = ""
 	}

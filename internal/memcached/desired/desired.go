@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"cmp"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -14,8 +16,7 @@ import (
 // those that run stay as they are. All else is as it should be.
 func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) (memcached.Desired, error) {
 	mc = mc.DeepCopy() // the objects share nothing with what may come from a cache
-	live := observed.Workload(mc)
-	keepRestart(mc, live)
+	keepRestart(mc, cmp.Or(observed.Workload(mc), observed.Former(mc)))
 	objects := []client.Object{Service(mc)}
 	if memcached.WantsBudget(mc) {
 		objects = append(objects, PodDisruptionBudget(mc))
@@ -23,15 +24,22 @@ func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcache
 	if wantsNetworkPolicy(mc) {
 		objects = append(objects, NetworkPolicy(mc))
 	}
-	workload, err := Deployment(mc, observed, opts)
+	if observed.Servers(mc) != nil {
+		objects = append(objects, ConfigMap(mc, observed))
+	}
+	workload, err := Workload(mc, observed, opts)
+	objects = append(objects, workload)
+	if former := formerWorkload(mc, observed); former != nil {
+		objects = append(objects, former)
+	}
 	surge, unavailable := updateLimits(mc)
 	var changes []string
 	if mc.Spec.Paused {
-		changes = changesOf(mc, live, &workload.Spec.Template)
+		changes = changesOf(mc, observed, memcached.PodTemplate(workload))
 	}
 	return memcached.Desired{
-		Objects:        append(objects, workload),
-		TemplateHash:   workload.Annotations[memcached.TemplateHashAnnotation],
+		Objects:        objects,
+		TemplateHash:   workload.GetAnnotations()[memcached.TemplateHashAnnotation],
 		StaleDefaults:  staleDefaults(mc, recordedDefaults(workload), opts),
 		MaxSurge:       surge,
 		MaxUnavailable: unavailable,

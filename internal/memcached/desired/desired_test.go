@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -38,14 +37,14 @@ func TestDesiredIsByteStable(t *testing.T) {
 func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			observed := memcached.Observed{Children: memcachedtest.Children(live(t, c.mc, c.opts))}
-			mc, deployment := c.mc.DeepCopy(), observed.Children[0].DeepCopyObject()
+			observed := memcached.Observed{Children: []client.Object{liveWorkload(t, c.mc, c.opts).Object}}
+			mc, workload := c.mc.DeepCopy(), observed.Children[0].DeepCopyObject()
 			objectsOf(t, c.mc, observed, c.opts)
 			if diff := cmp.Diff(mc, c.mc); diff != "" {
 				t.Errorf("the Memcached was changed (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(deployment, any(observed.Children[0])); diff != "" {
-				t.Errorf("the live Deployment was changed (-before +after):\n%s", diff)
+			if diff := cmp.Diff(workload, any(observed.Children[0])); diff != "" {
+				t.Errorf("the live workload was changed (-before +after):\n%s", diff)
 			}
 		})
 	}
@@ -56,7 +55,7 @@ func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 func TestDesiredSharesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			observed := memcached.Observed{Children: memcachedtest.Children(live(t, c.mc, c.opts))}
+			observed := memcached.Observed{Children: []client.Object{liveWorkload(t, c.mc, c.opts).Object}}
 			inputs := pointers(append(observed.Children, c.mc)...)
 			for _, object := range objectsOf(t, c.mc, observed, c.opts) {
 				for pointer, path := range pointers(object) {
@@ -115,9 +114,10 @@ func encoded(t testing.TB, objects []client.Object) []byte {
 	return text
 }
 
-func encodedSpec(t testing.TB, deployment *appsv1.Deployment) []byte {
+func encodedSpec(t testing.TB, workload client.Object) []byte {
 	t.Helper()
-	text, err := json.MarshalIndent(deployment.Spec, "", " ")
+	child, _ := memcached.ChildOf(workload)
+	text, err := json.MarshalIndent(child.Spec(workload), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,12 +85,13 @@ func randomChoices(count int) [][]byte {
 func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	t.Helper()
 	before := encodedText(t, mc)
-	opts := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
+	opts := memcachedtest.Options
 	desired, err := For(mc, memcached.Observed{}, opts)
 	if after := encodedText(t, mc); before != after {
 		t.Errorf("For changed the Memcached from %s to %s", before, after)
 	}
-	openShift := memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: true}
+	openShift := opts
+	openShift.OmitRunAsUser = true
 	unspecific, openShiftErr := For(mc, memcached.Observed{}, openShift)
 	if (err == nil) != (openShiftErr == nil) {
 		t.Errorf("%v, and on OpenShift %v", err, openShiftErr)

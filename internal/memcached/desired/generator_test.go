@@ -30,7 +30,7 @@ func (g *generator) text() []byte {
 		"apiVersion": "cache.example.com/v1alpha1",
 		"kind":       "Memcached",
 		"metadata": map[string]any{
-			"name":      one(g, "cache", "c", "cache-two", strings.Repeat("c", 63), strings.Repeat("c", 64), "7up"),
+			"name":      one(g, "cache", "c", "cache-two", "cache-3", "d", strings.Repeat("c", 63), strings.Repeat("c", 64), "7up"),
 			"namespace": one(g, "shop", "kube-system", "n-1"),
 			"uid":       "cache-uid",
 		},
@@ -55,15 +55,21 @@ func (g *generator) spec() map[string]any {
 		"service":             g.service,
 		"podDisruptionBudget": g.budget,
 		"networkPolicy":       g.networkPolicy,
-		"updateStrategy":      g.strategy,
+		"monitoring":          func() any { return g.some(map[string]func() any{"enabled": g.boolean}) },
+		"tls":                 g.tls,
+		"auth": func() any {
+			return map[string]any{"secretName": one(g, "users", "users", "a.b", "c.d", "users", "sessions", "No")}
+		},
+		"workload":       func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
+		"updateStrategy": g.strategy,
 		"gracefulShutdown": func() any {
 			return map[string]any{"preStopDelaySeconds": one(g, 0, 1, 5, 300, 301)}
 		},
 		"paused": g.boolean,
 		"restartedAt": func() any {
-			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "0001-01-01T00:00:00Z", "2026-01-01", "")
+			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "2027-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2026-01-01", "")
 		},
-	}, "size")
+	}, "size", "workload")
 }
 
 func (g *generator) image() any {
@@ -136,8 +142,9 @@ func (g *generator) networkPolicy() any {
 		},
 	)
 	return g.some(map[string]func() any{
-		"enabled": g.boolean,
-		"from":    func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
+		"enabled":     g.boolean,
+		"from":        func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
+		"metricsFrom": func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
 	})
 }
 
@@ -161,6 +168,15 @@ func (g *generator) service() any {
 
 func (g *generator) budget() any {
 	return g.some(map[string]func() any{"enabled": g.boolean, "maxUnavailable": g.share, "minAvailable": g.share})
+}
+
+func (g *generator) tls() any {
+	return g.some(map[string]func() any{
+		"secretName": func() any { return one(g, "sessions", "sessions", "e.f", "sessions", strings.Repeat("s", 253), "") },
+		"clientAuth": func() any { return one(g, "Require", "None", "Require", "None", "Optional") },
+		"minVersion": func() any { return one[any](g, "1.2", "1.3", "1.2", "1.3", 1.3) },
+		"plaintext":  func() any { return one(g, "Disabled", "Enabled", "Disabled", "Enabled", "") },
+	}, "secretName")
 }
 
 func (g *generator) strategy() any {

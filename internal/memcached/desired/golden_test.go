@@ -62,7 +62,9 @@ func goldenCases(t testing.TB) []goldenCase {
 		cases = append(cases, goldenCase{
 			name: name,
 			mc:   stored(t, text),
-			opts: memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: name == "openshift"},
+			opts: memcached.Options{
+				DefaultImage: memcachedtest.DefaultImage, AgentImage: memcachedtest.AgentImage, OmitRunAsUser: name == "openshift",
+			},
 		})
 	}
 	return cases
@@ -115,11 +117,35 @@ func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Obs
 // live is the Deployment that an operator with the given options has left in the cluster.
 func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
-	rendered, err := Deployment(mc, memcached.Observed{}, opts)
+	return memcachedtest.Live(t, mc, deploymentOf(t, mc, memcached.Observed{}, opts))
+}
+
+// liveWorkload is the workload that an operator with the given options has left in the cluster.
+func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
+	t.Helper()
+	rendered, err := Workload(mc, memcached.Observed{}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memcachedtest.Live(t, mc, rendered)
+	return memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}.Workload(mc)
+}
+
+// inEachWorkload runs a test for each Kind of workload, with a change that makes a Memcached ask for it.
+func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1.Memcached))) {
+	t.Helper()
+	for _, kind := range []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind} {
+		t.Run(string(kind), func(t *testing.T) { test(t, workloadKind(kind)) })
+	}
+}
+
+// deploymentOf is the desired Deployment of a valid spec.
+func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
+	t.Helper()
+	workload, err := Workload(mc, observed, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload.(*appsv1.Deployment)
 }
 
 // documents are objects as YAML, without the status, which is not applied.

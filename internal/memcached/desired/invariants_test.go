@@ -4,8 +4,10 @@
 package desired
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	psaapi "k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -37,7 +38,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	for _, object := range objects {
 		gvk := object.GetObjectKind().GroupVersionKind()
 		kinds = append(kinds, gvk.GroupVersion().String()+" "+gvk.Kind)
-		if object.GetName() != mc.Name || object.GetNamespace() != mc.Namespace {
+		if child, ok := memcached.ChildOf(object); !ok || child.MemcachedOf(client.ObjectKeyFromObject(object)) != client.ObjectKeyFromObject(mc) {
 			t.Errorf("%s is %s/%s", gvk.Kind, object.GetNamespace(), object.GetName())
 		}
 		if !contains(object.GetLabels(), selector) {
@@ -52,12 +53,20 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 		case *networkingv1.NetworkPolicy:
 			selected = object.Spec.PodSelector.MatchLabels
 			checkNetworkPolicy(t, object)
+		case *corev1.ConfigMap:
+			selected = selector // it has none
+			checkConfigMap(t, mc, object)
 		case *appsv1.Deployment:
 			selected = object.Spec.Selector.MatchLabels
 			checkDeployment(t, mc, object)
-			checkPods(t, opts, object.Spec.Template)
-			if !contains(object.Spec.Template.Labels, selector) {
-				t.Errorf("the pods have the labels %v", object.Spec.Template.Labels)
+		case *appsv1.StatefulSet:
+			selected = object.Spec.Selector.MatchLabels
+			checkStatefulSet(t, mc, object)
+		}
+		if template := memcached.PodTemplate(object); template != nil {
+			checkPods(t, opts, *template)
+			if !contains(template.Labels, selector) {
+				t.Errorf("the pods have the labels %v", template.Labels)
 			}
 		}
 		if !reflect.DeepEqual(selected, selector) {
@@ -71,16 +80,50 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	if wantsNetworkPolicy(mc) {
 		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
 	}
-	if want = append(want, "apps/v1 Deployment"); !slices.Equal(kinds, want) {
+	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
+		want = append(want, "v1 ConfigMap")
+	}
+	if want = append(want, "apps/v1 "+string(memcached.WorkloadKind(mc))); !slices.Equal(kinds, want) {
 		t.Errorf("the objects are %v", kinds)
+	}
+}
+
+// checkConfigMap has what applications read into their environment.
+func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap) {
+	t.Helper()
+	lists := map[string]string{"servers": "11211"}
+	if mc.Spec.TLS != nil {
+		lists["tlsServers"] = "11212"
+		if mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
+			lists["servers"] = "11212"
+		}
+	}
+	if len(object.Data) != 1+2*len(lists) || len(object.BinaryData) != 0 || object.Data["port"] != lists["servers"] ||
+		object.Data["tlsPort"] != lists["tlsServers"] {
+		t.Errorf("the ConfigMap has %v", object.Data)
+	}
+	for key, port := range lists {
+		servers := strings.FieldsFunc(object.Data[key], func(r rune) bool { return r == ',' })
+		if len(servers) != int(mc.Spec.Size) {
+			t.Errorf("%s has %d nodes", key, len(servers))
+		}
+		for i, server := range servers {
+			if server != fmt.Sprintf("%s-%d.%s:%s", mc.Name, i, object.Data["host"], port) {
+				t.Errorf("the server %d of %s is %s", i, key, server)
+			}
+		}
 	}
 }
 
 // checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
 func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
-	for _, rule := range policy.Spec.Ingress {
-		if len(rule.From) == 0 || len(rule.Ports) != 1 || rule.Ports[0].Port.IntValue() != 11211 {
+	known := [][]int{{11211, 11212}, {9150}} // of clients, and of readers of metrics
+	for i, rule := range policy.Spec.Ingress {
+		strange := func(port networkingv1.NetworkPolicyPort) bool {
+			return !slices.Contains(known[i], port.Port.IntValue())
+		}
+		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
 	}
@@ -115,6 +158,22 @@ func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *apps
 	}
 }
 
+// checkStatefulSet has what the API server asks of a StatefulSet, and what keeps its nodes independent of each other.
+func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
+	t.Helper()
+	spec := set.Spec
+	if *spec.Replicas != mc.Spec.Size || spec.ServiceName != mc.Name || spec.Ordinals != nil {
+		t.Errorf("%d replicas of the Service %q from %v", *spec.Replicas, spec.ServiceName, spec.Ordinals)
+	}
+	if spec.PodManagementPolicy != appsv1.ParallelPodManagement || len(spec.VolumeClaimTemplates) != 0 {
+		t.Errorf("the nodes wait for each other or have volumes: %+v", spec)
+	}
+	rolling := spec.UpdateStrategy.RollingUpdate
+	if *rolling.Partition != 0 || isZero(*rolling.MaxUnavailable) {
+		t.Errorf("the rollout cannot be completed: %+v", rolling)
+	}
+}
+
 // checkPods has what no spec may change: who may create a Memcached gains no more than pods of memcached.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
@@ -123,24 +182,29 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 	}
 	spec := template.Spec
 	switch {
-	case len(spec.Containers) != 1, len(spec.InitContainers) != 0, len(spec.EphemeralContainers) != 0, len(spec.Volumes) != 0:
-		t.Errorf("more than one container: %+v", spec)
+	case len(spec.Containers) != 1, len(spec.InitContainers) > 1, len(spec.EphemeralContainers) != 0:
+		t.Errorf("more than memcached and an agent: %+v", spec)
 	case spec.ServiceAccountName != "", spec.DeprecatedServiceAccount != "", *spec.AutomountServiceAccountToken:
 		t.Errorf("a service account: %+v", spec)
 	case spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.HostUsers != nil, len(spec.HostAliases) != 0, spec.Hostname != "":
 		t.Errorf("something of the host: %+v", spec)
-	case spec.NodeName != "", spec.RuntimeClassName != nil, spec.SchedulerName != "", spec.ShareProcessNamespace != nil:
+	case spec.NodeName != "", spec.RuntimeClassName != nil, spec.SchedulerName != "",
+		(spec.ShareProcessNamespace != nil) != (len(spec.Volumes) > 0):
 		t.Errorf("something that the spec does not offer: %+v", spec)
 	case (spec.SecurityContext.RunAsUser == nil) != opts.OmitRunAsUser:
 		t.Errorf("the user is %v", spec.SecurityContext.RunAsUser)
 	}
+	for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
+		if len(container.Env) != 0 || len(container.EnvFrom) != 0 || container.TTY || container.Stdin {
+			t.Errorf("the container has more than it needs: %+v", container)
+		}
+		command := map[string]string{memcached.ContainerName: "memcached", memcached.AgentContainerName: "/agent"}[container.Name]
+		if container.Image == "" || !slices.Equal(container.Command, []string{command}) {
+			t.Errorf("image %q runs %v", container.Image, container.Command)
+		}
+	}
+	checkVolumes(t, spec)
 	container := spec.Containers[0]
-	if len(container.Env) != 0 || len(container.EnvFrom) != 0 || len(container.VolumeMounts) != 0 || container.TTY || container.Stdin {
-		t.Errorf("the container has more than memcached needs: %+v", container)
-	}
-	if container.Image == "" || !slices.Equal(container.Command, []string{"memcached"}) {
-		t.Errorf("image %q runs %v", container.Image, container.Command)
-	}
 	if slices.Contains(container.Args, "-A") || !slices.Contains(container.Args, "-W") || slices.Index(container.Args, "-U") < 0 {
 		t.Errorf("args %v", container.Args)
 	}
@@ -176,18 +240,49 @@ func TestPodSecurityIsEvaluated(t *testing.T) {
 	}
 }
 
-// checkSettles renders again, with the Deployment in the cluster and by a later operator.
+// checkSettles renders again, with the workload in the cluster and by a later operator.
 func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Object) {
 	t.Helper()
 	before := encodedText(t, objects)
-	deployment, ok := objects[len(objects)-1].(*appsv1.Deployment)
-	if !ok {
-		t.Fatalf("the last object is a %T", objects[len(objects)-1])
+	i := slices.IndexFunc(objects, func(object client.Object) bool { return memcached.PodTemplate(object) != nil })
+	if i < 0 {
+		t.Fatalf("there is no workload in %v", objects)
 	}
-	deployment = deployment.DeepCopy()
-	deployment.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)}
-	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0"}
-	if after := encodedText(t, objectsOf(t, mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, later)); before != after {
+	observed := memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, objects[i])}}
+	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator:v2.0.0"}
+	if after := encodedText(t, objectsOf(t, mc, observed, later)); before != after {
 		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)
+	}
+	checkMove(t, mc, observed, later)
+}
+
+// checkMove asks for the other workload, where the present one has its nodes: it keeps them, as they are, until others are ready.
+func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
+	t.Helper()
+	mc = mc.DeepCopy()
+	present := observed.Workload(mc)
+	mc.Spec.Workload = deploymentKind
+	if present.Kind == deploymentKind {
+		mc.Spec.Workload = statefulSetKind
+	}
+	desired, err := For(mc, observed, opts)
+	if err != nil {
+		t.Fatalf("the other workload: %v", err)
+	}
+	added, left := int32(0), int32(0)
+	for _, object := range desired.Objects {
+		switch {
+		case memcached.PodTemplate(object) == nil:
+		case object.GetObjectKind().GroupVersionKind().Kind == string(mc.Spec.Workload):
+			added = *sizeOf(object)
+		default:
+			left = *sizeOf(object)
+			if before, after := encodedText(t, present.Template), encodedText(t, memcached.PodTemplate(object)); before != after {
+				t.Errorf("nodes that are about to leave are replaced, before %s and after %s", before, after)
+			}
+		}
+	}
+	if left != mc.Spec.Size || added > 1 || added > mc.Spec.Size {
+		t.Errorf("a move of %d nodes begins with %d, and %d are left", mc.Spec.Size, added, left)
 	}
 }

@@ -10,11 +10,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-const (
-	// port is memcached's registered port; portName is what the Service and the probes call it.
-	port     = 11211
-	portName = "memcached"
-)
+const port = memcached.Port
 
 // Labels that only describe an object. A user may set them on the pods and the Service: to say, for instance, which
 // application the cache is part of.

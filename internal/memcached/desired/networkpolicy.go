@@ -14,11 +14,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// NetworkPolicy lets clients reach exactly the port that the pods open: those that the spec lists, or the pods of the namespace.
+// NetworkPolicy lets clients reach exactly the ports that the pods open: for each, those that the spec lists, or the pods of the
+// namespace. An agent that nobody asked for metrics shows them only to those whom the spec lists.
 func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
-	from := each(mc.Spec.NetworkPolicy.From, networkPolicyPeer)
-	if len(from) == 0 {
-		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	var clients []int32
+	for _, port := range memcached.ClientPorts(mc) {
+		clients = append(clients, port.Number)
+	}
+	rules := []networkingv1.NetworkPolicyIngressRule{ingressRule(mc.Spec.NetworkPolicy.From, clients...)}
+	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
+		rules = append(rules, ingressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -30,14 +35,23 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{{
-				From: from,
-				Ports: []networkingv1.NetworkPolicyPort{{
-					Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(port)),
-				}},
-			}},
+			Ingress:     rules,
 		},
 	}
+}
+
+func ingressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
+	from := each(wanted, networkPolicyPeer)
+	if len(from) == 0 {
+		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	}
+	rule := networkingv1.NetworkPolicyIngressRule{From: from}
+	for _, number := range numbers {
+		rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{
+			Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number)),
+		})
+	}
+	return rule
 }
 
 func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {
@@ -50,7 +64,8 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 	}
 }
 
-// wantsNetworkPolicy reports whether there is to be a NetworkPolicy. Who lists clients wants one.
+// wantsNetworkPolicy reports whether there is to be a NetworkPolicy. Who lists clients or readers of metrics wants one.
 func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
-	return ptr.Deref(mc.Spec.NetworkPolicy.Enabled, len(mc.Spec.NetworkPolicy.From) > 0)
+	wanted := mc.Spec.NetworkPolicy
+	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)
 }

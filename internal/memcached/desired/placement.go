@@ -6,6 +6,7 @@ package desired
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,13 +35,17 @@ func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstrai
 	if len(constraints) > 0 {
 		return constraints
 	}
+	rollout := appsv1.DefaultDeploymentUniqueLabelKey
+	if isStatefulSet(mc) {
+		rollout = appsv1.ControllerRevisionHashLabelKey
+	}
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 		constraints = append(constraints, corev1.TopologySpreadConstraint{
 			MaxSkew:           1,
 			TopologyKey:       key,
 			WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector:     &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
-			MatchLabelKeys:    []string{"pod-template-hash"},
+			MatchLabelKeys:    []string{rollout},
 		})
 	}
 	return constraints

@@ -35,6 +35,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
+			ShareProcessNamespace:         shareProcesses(mc),
 			SecurityContext:               podSecurityContext(opts),
 			ImagePullSecrets:              imagePullSecrets(mc),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
@@ -43,7 +44,9 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 			Affinity:                      affinity(scheduling.Affinity),
 			TopologySpreadConstraints:     topologySpread(mc),
 			PriorityClassName:             scheduling.PriorityClassName,
+			InitContainers:                agents(mc, defaults),
 			Containers:                    []corev1.Container{container(mc, defaults)},
+			Volumes:                       volumes(mc),
 		},
 	}
 }

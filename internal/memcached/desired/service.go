@@ -31,12 +31,20 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			ClusterIP:      corev1.ClusterIPNone,
 			IPFamilyPolicy: &families,
 			Selector:       memcached.SelectorLabels(mc),
-			Ports: []corev1.ServicePort{{
-				Name:       portName,
-				Protocol:   corev1.ProtocolTCP,
-				Port:       port,
-				TargetPort: intstr.FromString(portName),
-			}},
+			Ports:          servicePorts(mc),
 		},
 	}
+}
+
+func servicePorts(mc *cachev1alpha1.Memcached) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for _, port := range memcached.ClientPorts(mc) {
+		ports = append(ports, corev1.ServicePort{
+			Name:       port.Name,
+			Protocol:   corev1.ProtocolTCP,
+			Port:       port.Number,
+			TargetPort: intstr.FromString(port.Name),
+		})
+	}
+	return ports
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 const (
@@ -34,6 +35,10 @@ type sizing struct {
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
+	// agent says whether an agent asks memcached how it is, and credentials whether it proves certificates and users as well.
+	agent, credentials bool
+	// tls says whether clients may use TLS, and plaintext whether others may then connect as well.
+	tls, plaintext bool
 }
 
 // minimum is the memory, in bytes, below which memcached can be killed although it respects its options. It was measured
@@ -45,13 +50,24 @@ type sizing struct {
 //   - the hash table, old and new, during its expansion;
 //   - 11 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
 //   - 1 KiB for each connection (measured: 0.7);
-//   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards.
+//   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards;
+//   - with TLS, 5 MiB for the process and 42 KiB for each connection (measured: 22 if it is idle, 30 with a part of a command, 39 to
+//     42 with responses that the client does not read: OpenSSL has a buffer for each direction then).
 //
 // A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
 func (s sizing) minimum() int64 {
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
-		int64(s.connections)*perConnection + s.buffers()
+		int64(s.connections)*perConnection + s.buffers() + s.encryption()
+}
+
+// encryption is what TLS needs in bytes.
+func (s sizing) encryption() int64 {
+	const process, perConnection = 5 * mebibyte, 42 * kibibyte
+	if !s.tls {
+		return 0
+	}
+	return process + int64(s.connections)*perConnection
 }
 
 // buffers is memcached's read_buf_mem_limit in bytes, a whole number of MiB. Without it one request of 400 KiB, a get of
@@ -94,22 +110,57 @@ func (s sizing) check(limit resource.Quantity) error {
 	if limit.Value() >= s.minimum() {
 		return nil
 	}
-	return fmt.Errorf("the memory limit is %s, but memcached with %dMi of item memory, %d connections and %d threads "+
+	connections := "connections"
+	if s.tls {
+		connections = "TLS connections"
+	}
+	return fmt.Errorf("the memory limit is %s, but memcached with %dMi of item memory, %d %s and %d threads "+
 		"needs at least %dMi: raise spec.resources.limits.memory, or lower spec.config.memory, maxConnections or threads",
-		limit.String(), s.memory/mebibyte, s.connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
+		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
 // connectionLimit is memcached's -c for so many client connections. memcached takes 8 file descriptors for itself and 5
-// for each thread from that number, and one for its second listener (IPv4 and IPv6); it does not start with less than
-// about 5 for each thread and 32. The kubelet's two probes need a connection each, which must not be a client's.
+// for each thread from that number, and one for each listener but the first; it does not start with less than about 5 for each
+// thread and 32. The kubelet's two probes need a connection each, which must not be a client's, and so do the readings of an agent:
+// one for metrics, one for readiness, and as many that memcached has not closed yet. With credentials there are also its proofs: a
+// handshake, and a login of each of 8 users.
 func (s sizing) connectionLimit() int32 {
-	const process, perThread, secondListener, probes, least = 8, 5, 1, 2, 32
-	return perThread*s.threads + max(s.connections+process+secondListener+probes, least)
+	const process, perThread, probes, readings, proofs, least = 8, 5, 2, 4, 9, 32
+	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)
+	if s.agent {
+		limit += readings
+	}
+	if s.credentials {
+		limit += proofs
+	}
+	return limit
+}
+
+// listeners is on how many sockets memcached listens: one for IPv4 and one for IPv6 of each port for clients, and one for the agent
+// if there is no port without TLS.
+func (s sizing) listeners() int32 {
+	const each, agent = 2, 1
+	switch {
+	case !s.tls:
+		return each
+	case s.plaintext:
+		return each + each
+	default:
+		return each + agent
+	}
 }
 
 // sizingOf takes the sizing from the spec.
 func sizingOf(mc *cachev1alpha1.Memcached) sizing {
-	s := sizing{memory: defaultMemory, connections: mc.Spec.Config.MaxConnections, threads: threads(mc)}
+	s := sizing{
+		memory:      defaultMemory,
+		connections: mc.Spec.Config.MaxConnections,
+		threads:     threads(mc),
+		agent:       wantsAgent(mc),
+		credentials: hasCredentials(mc),
+		tls:         mc.Spec.TLS != nil,
+		plaintext:   memcached.HasPlaintext(mc),
+	}
 	if mc.Spec.Config.Memory != nil {
 		s.memory = mc.Spec.Config.Memory.Value()
 	}

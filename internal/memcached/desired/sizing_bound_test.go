@@ -17,7 +17,11 @@ import (
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {
-		return float64(s.memory/mebibyte)*b.perMemory + b.fixed + float64(s.connections)*b.perConnection + float64(s.threads)*b.perThread
+		fixed, perConnection := b.fixed, b.perConnection
+		if s.tls {
+			fixed, perConnection = b.fixedTLS, b.perConnectionTLS
+		}
+		return float64(s.memory/mebibyte)*b.perMemory + fixed + float64(s.connections)*perConnection + float64(s.threads)*b.perThread
 	}
 	check := func(s sizing) {
 		floor := float64(s.minimum()) / float64(mebibyte)
@@ -47,6 +51,7 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 			memory:      (smallest + random.Int64N(largest-smallest+1)) * mebibyte,
 			connections: 1 + random.Int32N(65536),
 			threads:     1 + random.Int32N(64),
+			tls:         random.IntN(2) == 0,
 		})
 	}
 }
@@ -54,25 +59,27 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 // admissible is the lower bound of the API server, in MiB.
 type admissible struct {
 	perMemory, fixed, perConnection, perThread float64
+	// The same with TLS, where they differ.
+	fixedTLS, perConnectionTLS float64
 }
 
-// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. The
-// threads are those of the spec. Without, a CPU limit may mean one thread; without that as well they are the default.
+// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. With TLS, b and c
+// are others. The threads are those of the spec. Without, a CPU limit may mean one thread; without that as well they are the default.
 func admissionBound(t *testing.T) admissible {
 	t.Helper()
 	rules, err := os.ReadFile("../../../api/v1alpha1/rules.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	formula := regexp.MustCompile(`self\.config\.memory"}} \* ([0-9.]+) \+ ([0-9.]+) \+ ` +
-		`double\(self\.config\.maxConnections\) \* ([0-9.]+) / ([0-9.]+) \+ ` +
+	formula := regexp.MustCompile(`self\.config\.memory"}} \* ([0-9.]+) \+ \(has\(self\.tls\) \? ([0-9.]+) : ([0-9.]+)\) \+ ` +
+		`double\(self\.config\.maxConnections\) \* \(has\(self\.tls\) \? ([0-9.]+) : ([0-9.]+)\) / ([0-9.]+) \+ ` +
 		`\(has\(self\.config\.threads\) \? double\(self\.config\.threads\) : ` +
 		`has\(self\.resources\.limits\) && 'cpu' in self\.resources\.limits \? 1\.0 : ([0-9.]+)\) \* ([0-9.]+)`)
 	found := formula.FindStringSubmatch(strings.Join(strings.Fields(string(rules)), " "))
 	if found == nil {
 		t.Fatal("the rules have no bound")
 	}
-	numbers := make([]float64, 0, 6)
+	numbers := make([]float64, 0, 8)
 	for _, text := range found[1:] {
 		number, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -80,8 +87,11 @@ func admissionBound(t *testing.T) admissible {
 		}
 		numbers = append(numbers, number)
 	}
-	if numbers[4] != defaultThreads {
-		t.Errorf("the bound has %g threads as the default, not %d", numbers[4], defaultThreads)
+	if numbers[6] != defaultThreads {
+		t.Errorf("the bound has %g threads as the default, not %d", numbers[6], defaultThreads)
 	}
-	return admissible{perMemory: numbers[0], fixed: numbers[1], perConnection: numbers[2] / numbers[3], perThread: numbers[5]}
+	return admissible{
+		perMemory: numbers[0], fixed: numbers[2], perConnection: numbers[4] / numbers[5], perThread: numbers[7],
+		fixedTLS: numbers[1], perConnectionTLS: numbers[3] / numbers[5],
+	}
 }

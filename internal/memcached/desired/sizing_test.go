@@ -5,6 +5,7 @@ package desired
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,6 +20,12 @@ const usable = 1024 - 8 - 5*4 - 1
 
 func sized(memory int64, threads, connections int32) sizing {
 	return sizing{memory: memory * mebibyte, threads: threads, connections: connections}
+}
+
+// encrypted is the same with TLS.
+func encrypted(s sizing) sizing {
+	s.tls = true
+	return s
 }
 
 func TestFloorExceedsWhatWasMeasured(t *testing.T) {
@@ -45,7 +52,12 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 		{"the same fill, then 1000 clients whose gets fill all buffers, 16 threads", sized(256, 16, 1024), 446.3},
 		{"items of 1 to 8 MB with -I 8m", sized(256, 4, usable), 277.1},
 		{"items of 1 to 8 MB with -I 8m", sized(1024, 4, usable), 1042.1},
+		{"TLS, small until full, then every size, then 987 clients with a pending request, then mixed", encrypted(sized(64, 4, 987)), 150.2},
+		{"the same, just past a doubling of the hash table", encrypted(sized(73, 4, 987)), 163.1},
+		{"the same, 16 threads and 927 clients", encrypted(sized(256, 16, 927)), 353.9},
+		{"the same, 987 clients", encrypted(sized(512, 4, 987)), 642.6},
 		{"idle, 1 thread, nothing stored", sized(0, 1, 1), 6.1},
+		{"idle with TLS, after the first requests", encrypted(sized(0, 4, 1)), 13.3},
 		{"idle, 32 threads, nothing stored", sized(0, 32, 1), 8.1},
 	} {
 		floor := float64(c.sizing.minimum()) / float64(mebibyte)
@@ -71,6 +83,8 @@ func TestFloorIsTheFormula(t *testing.T) {
 		{"10 threads", sized(64, 14, 1024), 71 * 1024},
 		{"a MiB", sized(65, 4, 1024), 1024},
 		{"9 MiB, past a doubling of the hash table", sized(73, 4, 1024), 9*1024 + 6*1024},
+		{"TLS", encrypted(base), 5*1024 + 1024*42},
+		{"TLS and 1024 connections", encrypted(sized(64, 4, 2048)), 5*1024 + 1024*42 + 1024*59},
 	} {
 		if got := (c.more.minimum() - base.minimum() + kibibyte/2) / kibibyte; got != c.kibibytes {
 			t.Errorf("%s costs %d KiB, not %d", c.name, got, c.kibibytes)
@@ -204,6 +218,10 @@ func TestCheckLimit(t *testing.T) {
 			t.Errorf("%s: %q, not %q", limit, got, want)
 		}
 	}
+	want := "with 64Mi of item memory, 1024 TLS connections and 4 threads needs at least 213Mi"
+	if err := encrypted(s).check(resource.MustParse("212Mi")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("with TLS: %v", err)
+	}
 	exact := *resource.NewQuantity(s.minimum(), resource.BinarySI)
 	if err := s.check(exact); err != nil {
 		t.Errorf("exactly the floor: %v", err)
@@ -235,6 +253,18 @@ func TestConnectionLimit(t *testing.T) {
 		got := s.connectionLimit()
 		if got != c.want {
 			t.Errorf("%d connections, %d threads: -c %d, not %d", c.connections, c.threads, got, c.want)
+		}
+		s.agent = true
+		if beside := s.connectionLimit(); beside != got+4 {
+			t.Errorf("%d connections, %d threads: -c %d beside an agent, not %d", c.connections, c.threads, beside, got+4)
+		}
+		s.credentials, s.tls = true, true // a login of each of 8 users and a handshake, and a listener for the agent
+		if encrypted := s.connectionLimit(); encrypted < got+4+9 || encrypted > got+4+9+1 {
+			t.Errorf("%d connections, %d threads: -c %d with TLS, and %d without", c.connections, c.threads, encrypted, got)
+		}
+		s.plaintext = true
+		if both := s.connectionLimit(); both < got+4+9 || both > got+4+9+2 {
+			t.Errorf("%d connections, %d threads: -c %d with TLS and without, and %d without alone", c.connections, c.threads, both, got)
 		}
 		if left := got - 8 - 5*c.threads - 1 - 2; left < c.connections {
 			t.Errorf("%d connections, %d threads: -c %d lets %d in", c.connections, c.threads, got, left)

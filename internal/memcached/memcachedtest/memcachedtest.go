@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedtest makes Memcacheds, and Deployments as the API server keeps them, for the tests of desired and status.
+// Package memcachedtest makes Memcacheds, and workloads as the API server keeps them, for the tests of desired and status.
 package memcachedtest
 
 import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -25,8 +25,11 @@ import (
 // DefaultImage is the default image of the operator in the tests.
 const DefaultImage = "docker.io/library/memcached:1.6.45"
 
+// AgentImage is the image of the operator in the tests.
+const AgentImage = "example.com/memcached-operator:v1.0.0"
+
 // Options are those of the operator in the tests.
-var Options = memcached.Options{DefaultImage: DefaultImage}
+var Options = memcached.Options{DefaultImage: DefaultImage, AgentImage: AgentImage}
 
 // Generation is that of every Memcached of Cache.
 const Generation = 7
@@ -68,20 +71,21 @@ func RestartedAt(year int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// Live is the Deployment of a Memcached as the API server keeps it.
-func Live(t testing.TB, mc *cachev1alpha1.Memcached, rendered *appsv1.Deployment) *appsv1.Deployment {
+// Live is the workload of a Memcached as the API server keeps it.
+func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T) T {
 	t.Helper()
 	text, err := json.Marshal(rendered)
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment := &appsv1.Deployment{}
-	if err := json.Unmarshal(text, deployment); err != nil {
+	live := reflect.New(reflect.TypeOf(rendered).Elem()).Interface().(T) //nolint:forcetypeassert // it is of the type of rendered
+	if err := json.Unmarshal(text, live); err != nil {
 		t.Fatal(err)
 	}
-	deployment.UID, deployment.Generation = "deployment-uid", 1
-	deployment.OwnerReferences = []metav1.OwnerReference{Controller("Memcached", mc.Name, mc.UID)}
-	return deployment
+	live.SetUID(types.UID(strings.ToLower(rendered.GetObjectKind().GroupVersionKind().Kind) + "-uid"))
+	live.SetGeneration(1)
+	live.SetOwnerReferences([]metav1.OwnerReference{Controller("Memcached", mc.Name, mc.UID)})
+	return live
 }
 
 // Controller is the reference to a controlling owner.

@@ -5,13 +5,14 @@ package status
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -20,15 +21,46 @@ import (
 // (k8s.io/kubernetes/pkg/controller/deployment: sync.go, rolling.go, progress.go), the ReplicaSet controller and the
 // kubelet. Each acts on what the others have written down, one step at a time, in any order.
 type cluster struct {
-	random     *rand.Rand
+	kubelet
+
 	deployment *appsv1.Deployment
 	// template is the text of the Deployment's pod template.
 	template    string
 	replicaSets []*replicaSet
-	pods        []corev1.Pod
 	names       int
-	// look is called whenever something that the operator can see has changed.
+	// look is called when something that the operator can see has changed within a step.
 	look func()
+}
+
+func (c *cluster) live() client.Object {
+	if c.deployment == nil {
+		return nil
+	}
+	return c.deployment
+}
+
+// write does what the API server does with the Deployment that is desired.
+func (c *cluster) write(object client.Object) {
+	wanted := object.(*appsv1.Deployment)
+	c.template = textOf(wanted.Spec.Template)
+	if c.deployment == nil {
+		c.deployment = wanted
+		return
+	}
+	if !equality.Semantic.DeepEqual(c.deployment.Spec, wanted.Spec) {
+		c.deployment.Spec = wanted.Spec
+		c.deployment.Generation++
+	}
+	maps.Copy(c.deployment.Annotations, wanted.Annotations)
+}
+
+func (c *cluster) remove() { *c = cluster{kubelet: kubelet{random: c.random}, look: c.look} }
+
+func (c *cluster) templateSeen() bool { return c.newest() != nil }
+
+func (c *cluster) updated(pod *corev1.Pod) bool {
+	newest := c.newest()
+	return newest != nil && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == newest.hash
 }
 
 // replicaSet is a ReplicaSet; the last three fields are its status.
@@ -41,19 +73,17 @@ type replicaSet struct {
 	actual, ready int32
 }
 
-// run takes random steps, at most so many, until none changes anything.
-func (c *cluster) run(most int) {
-	for range most {
-		steps := []func() bool{c.syncDeployment, c.startPod, c.removePod}
-		for _, rs := range c.replicaSets {
-			steps = append(steps, func() bool { return c.syncReplicaSet(rs) })
-		}
-		c.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
-		if !slices.ContainsFunc(steps, func(step func() bool) bool { return step() }) {
-			return
-		}
-		c.look()
+// step takes the first of its steps that changes something, in any order, and reports whether there is one.
+func (c *cluster) step() bool {
+	if c.deployment == nil {
+		return false
 	}
+	steps := []func() bool{c.syncDeployment, c.startPod, c.removePod}
+	for _, rs := range c.replicaSets {
+		steps = append(steps, func() bool { return c.syncReplicaSet(rs) })
+	}
+	c.random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+	return slices.ContainsFunc(steps, func(step func() bool) bool { return step() })
 }
 
 func (c *cluster) size() int32 { return *c.deployment.Spec.Replicas }
@@ -191,6 +221,7 @@ func (c *cluster) count() appsv1.DeploymentStatus {
 	for _, rs := range c.replicaSets {
 		status.Replicas += rs.actual
 		status.ReadyReplicas += rs.ready
+		status.AvailableReplicas += rs.ready
 	}
 	if newest := c.newest(); newest != nil {
 		status.UpdatedReplicas = newest.actual
@@ -248,25 +279,4 @@ func (c *cluster) syncReplicaSet(rs *replicaSet) bool {
 		return false
 	}
 	return true
-}
-
-func (c *cluster) startPod() bool {
-	for _, i := range c.random.Perm(len(c.pods)) {
-		if c.pods[i].DeletionTimestamp == nil && !memcached.PodReady(&c.pods[i]) {
-			c.pods[i] = *c.pods[i].DeepCopy()
-			readiness(corev1.ConditionTrue)(&c.pods[i])
-			return true
-		}
-	}
-	return false
-}
-
-func (c *cluster) removePod() bool {
-	for _, i := range c.random.Perm(len(c.pods)) {
-		if c.pods[i].DeletionTimestamp != nil {
-			c.pods = slices.Delete(slices.Clone(c.pods), i, i+1)
-			return true
-		}
-	}
-	return false
 }

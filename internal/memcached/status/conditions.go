@@ -14,18 +14,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// conditions are the four conditions, each computed from the facts by its own function.
+// conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
 func conditions(mc *cachev1alpha1.Memcached, f facts, now time.Time) []metav1.Condition {
-	degraded := degradedCondition(f)
+	degraded, progressing := degradedCondition(f), progressingCondition(mc, f)
+	ready := readyCondition(mc, f, progressing, degraded)
+	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
 	var conditions []metav1.Condition
-	for _, condition := range []metav1.Condition{
-		readyCondition(mc, f, degraded),
-		availableCondition(f),
-		progressingCondition(mc, f),
-		degraded,
-	} {
+	for _, condition := range append(all, kstatusConditions(ready, progressing, degraded)...) {
 		condition.ObservedGeneration = mc.Generation
-		condition.Message = sanitizeMessage(condition.Message)
+		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		if old := meta.FindStatusCondition(mc.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
@@ -89,13 +86,18 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 		return condition
 	case stuck != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonStuck, stuck
+		if problem := f.primaryProblem(); problem != nil && problem.Message == stuck {
+			condition.Message = "The change cannot continue: see the condition Degraded"
+		}
 	case f.rollout.reason != "":
 		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
 		return condition
+	case f.unsupported(mc) != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonUnsupportedVersion, f.unsupported(mc)
 	case f.staleDefaults != "":
 		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
 		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s",
-			f.staleDefaults, patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`))
+			f.staleDefaults, restartCommand(mc))
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
@@ -122,9 +124,8 @@ func (f facts) stuck() string {
 }
 
 // readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
-func readyCondition(mc *cachev1alpha1.Memcached, f facts, degraded metav1.Condition) metav1.Condition {
+func readyCondition(mc *cachev1alpha1.Memcached, f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
-	progressing := progressingCondition(mc, f)
 	switch {
 	case degraded.Status == metav1.ConditionTrue:
 		condition.Reason, condition.Message = degraded.Reason, degraded.Message

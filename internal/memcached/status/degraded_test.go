@@ -13,8 +13,7 @@ import (
 )
 
 // refusalRows have an object that was refused, for each reason, while all nodes run.
-func refusalRows(t *testing.T) []statusCase {
-	mc := memcachedtest.Cache(3)
+func refusalRows() []statusCase {
 	var rows []statusCase
 	for _, reason := range []string{
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
@@ -22,15 +21,10 @@ func refusalRows(t *testing.T) []statusCase {
 		cachev1alpha1.ReasonFieldContested,
 	} {
 		rows = append(rows, statusCase{
-			name:        "refused: " + reason,
-			mc:          mc,
-			deployment:  makeDeployment(t, mc, settled),
-			pods:        makePods(3),
-			outcome:     Outcome{Problem: &Problem{reason, "because"}},
-			ready:       "False " + reason + ": because",
-			available:   available3,
-			progressing: "False Stuck: because",
-			degraded:    "True " + reason + ": because",
+			name:    "refused: " + reason,
+			pods:    makePods(3),
+			outcome: Outcome{Problem: &Problem{reason, "because"}},
+			stuck:   reason + ": because",
 		})
 	}
 	return rows
@@ -83,6 +77,20 @@ func podRows(t *testing.T) []statusCase {
 		{
 			"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
 			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"`,
+		},
+		{
+			"memcached does not answer any more", silent(-60, -60, -10),
+			"NodesUnresponsive: The agent of pod cache-5d4f-02 gets no answer from memcached. The node serves again when memcached " +
+				"answers; to replace it by an empty one: kubectl delete pod cache-5d4f-02 -n shop",
+		},
+		{
+			"memcached has never answered", silent(-60, -61, -61),
+			"NodesUnresponsive: The agent of pod cache-5d4f-02 gets no answer from memcached. The node serves again when memcached " +
+				"answers; to replace it by an empty one: kubectl delete pod cache-5d4f-02 -n shop",
+		},
+		{
+			"the agent exited, and runs again", then(silent(-60, -1, -3), agentExited(2, "Error")),
+			"NodesCrashing: memcached-agent in pod cache-5d4f-02 exited with code 2 (Error)",
 		},
 		{"there is no room", noRoomFor, "Unschedulable: " + unschedulable02},
 		{
@@ -149,14 +157,10 @@ func podRows(t *testing.T) []statusCase {
 		},
 	} {
 		rows = append(rows, statusCase{
-			name:        row.name,
-			mc:          mc,
-			deployment:  makeDeployment(t, mc, settled),
-			pods:        append(makePods(2), makePod("cache-5d4f-02", row.change)),
-			ready:       "False " + row.degraded,
-			available:   available2,
-			progressing: complete,
-			degraded:    "True " + row.degraded,
+			name:      row.name,
+			pods:      append(makePods(2), makePod("cache-5d4f-02", row.change)),
+			trouble:   row.degraded,
+			available: available2,
 		})
 	}
 	for _, row := range []struct {
@@ -168,36 +172,21 @@ func podRows(t *testing.T) []statusCase {
 		{"a gate of the scheduler is no trouble", then(notReady, scheduled(corev1.ConditionFalse, "SchedulingGated", ""))},
 	} {
 		rows = append(rows, statusCase{
-			name:        row.name,
-			mc:          mc,
-			deployment:  makeDeployment(t, mc, settled),
-			pods:        append(makePods(2), makePod("cache-5d4f-02", row.change)),
-			ready:       "False NodesUnavailable: 2 of 3 nodes are ready",
-			available:   available2,
-			progressing: complete,
-			degraded:    asExpected,
+			name:      row.name,
+			pods:      append(makePods(2), makePod("cache-5d4f-02", row.change)),
+			ready:     "False NodesUnavailable: 2 of 3 nodes are ready",
+			available: available2,
 		})
 	}
 	past := makeDeployment(t, mc, settled, refused("exceeded quota"))
 	past.Status.Conditions[len(past.Status.Conditions)-1].Status = corev1.ConditionFalse
 	return append(rows, statusCase{
-		name:        "a refusal that is over is no trouble",
-		mc:          mc,
-		deployment:  past,
-		pods:        makePods(3),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: complete,
-		degraded:    asExpected,
+		name:       "a refusal that is over is no trouble",
+		deployment: past,
+		pods:       makePods(3),
 	}, statusCase{
-		name:        "a node that was killed once and is ready again is no trouble",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        append(makePods(2), makePod("cache-5d4f-02", exited(137, "OOMKilled", ""))),
-		ready:       allThreeReady,
-		available:   available3,
-		progressing: complete,
-		degraded:    asExpected,
+		name: "a node that was killed once and is ready again is no trouble",
+		pods: append(makePods(2), makePod("cache-5d4f-02", exited(137, "OOMKilled", ""))),
 	})
 }
 
@@ -207,47 +196,35 @@ func priorityRows(t *testing.T) []statusCase {
 	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)
 	const pull = "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone"
 	return []statusCase{{
-		name:        "what was refused comes before what is wrong with the pods",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled),
-		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
-		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
-		ready:       "False Conflict: not ours",
-		available:   available2,
-		progressing: "False Stuck: not ours",
-		degraded:    "True Conflict: not ours",
+		name:      "what was refused comes before what is wrong with the pods",
+		pods:      append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
+		outcome:   Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
+		stuck:     "Conflict: not ours",
+		available: available2,
 	}, {
-		name:        "pods that are refused come before pods in trouble",
-		mc:          mc,
-		deployment:  makeDeployment(t, mc, settled, quota),
-		pods:        append(makePods(1), makePod("cache-5d4f-02", noRoomFor)),
-		ready:       "False QuotaExceeded: pods is forbidden: exceeded quota: pods",
-		available:   unavailable1,
-		progressing: complete,
-		degraded:    "True QuotaExceeded: pods is forbidden: exceeded quota: pods",
+		name:       "pods that are refused come before pods in trouble",
+		deployment: makeDeployment(t, mc, settled, quota),
+		pods:       append(makePods(1), makePod("cache-5d4f-02", noRoomFor)),
+		trouble:    "QuotaExceeded: pods is forbidden: exceeded quota: pods",
+		available:  unavailable1,
 	}, {
-		name:       "an image comes before a crash, and that before no room, whatever the names",
-		mc:         mc,
-		deployment: makeDeployment(t, mc, settled),
+		name: "an image comes before a crash, and that before no room, whatever the names",
 		pods: []corev1.Pod{
 			makePod("cache-5d4f-00", noRoomFor),
 			makePod("cache-5d4f-01", waiting("CrashLoopBackOff", "")),
 			makePod("cache-5d4f-02", waiting("ErrImagePull", "gone")),
 		},
-		ready:       "False " + pull,
-		available:   unavailable0,
-		progressing: complete,
-		degraded:    "True " + pull,
+		trouble:   pull,
+		available: unavailable0,
 	}, {
 		name:        "degraded comes before paused",
 		mc:          memcachedtest.Cache(3, memcachedtest.Paused),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
 		outcome:     Outcome{Pending: []string{"Service"}},
-		ready:       "False Unschedulable: " + unschedulable02,
+		trouble:     "Unschedulable: " + unschedulable02,
 		available:   available2,
 		progressing: "False Paused: spec.paused holds back: the Service" + resume,
-		degraded:    "True Unschedulable: " + unschedulable02,
 	}}
 }
 

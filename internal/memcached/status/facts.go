@@ -4,6 +4,9 @@
 package status
 
 import (
+	"cmp"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -25,8 +28,8 @@ type facts struct {
 	// nodes are sorted by name; ready is how many of them are ready.
 	nodes []*corev1.Pod
 	ready int32
-	// workload belongs to the Memcached; nil if there is none.
-	workload *memcached.Workload
+	// workload belongs to the Memcached; nil if there is none. Former is the one that the nodes leave for it, nil if they do not move.
+	workload, former *memcached.Workload
 	// podProblem is what is wrong with the pods, or what prevents their creation.
 	podProblem *Problem
 	// rollout is what the cluster is doing.
@@ -37,31 +40,57 @@ type facts struct {
 	held []string
 }
 
-func factsOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome) facts {
-	w := observed.Workload(mc)
-	f := facts{Outcome: outcome, size: mc.Spec.Size, accepted: mc.Spec.Size, workload: w, nodes: w.Nodes(observed.Pods)}
-	for _, pod := range f.nodes {
-		if memcached.PodReady(pod) {
-			f.ready++
-		}
-	}
+func factsOf(
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome, now time.Time,
+) facts {
+	w, former := observed.Workload(mc), observed.Former(mc)
+	f := facts{Outcome: outcome, size: mc.Spec.Size, workload: w, former: former}
+	f.nodes = append(w.Nodes(observed.Pods), former.Nodes(observed.Pods)...)
+	f.ready = readyNodes(f.nodes)
+	f.accepted = askedFor(f.size, w, former)
 	if w != nil {
-		f.accepted = w.Size
 		f.TemplatePending = outcome.TemplatePending ||
 			outcome.heldBack(mc) && w.TemplateHash() != desired.TemplateHash
 	}
 	f.required = required(mc, desired, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(mc, f.ready)
-	f.podProblem = podProblemOf(w, f.nodes)
-	if w != nil && f.podProblem == nil && f.ready < f.accepted {
-		f.podProblem = podFailed(w, observed.Pods, f.accepted-int32(len(f.nodes))) //nolint:gosec // see For
+	f.podProblem = cmp.Or(podProblemOf(w, observed.Pods, now), podProblemOf(former, observed.Pods, now))
+	if latest := cmp.Or(w, former); latest != nil && f.podProblem == nil && f.ready < f.accepted {
+		f.podProblem = podFailed(latest, observed.Pods, f.accepted-int32(len(f.nodes))) //nolint:gosec // see For
 	}
-	f.rollout = rolloutStateOf(w, f.size, templateObserved(mc, observed.Unwritten(), w))
+	f.rollout = rolloutOf(mc, observed, w, former)
+	if w != nil && f.rollout.reason != "" && unwatched(w, former) {
+		f.rollout.deadlineMessage = overdue(mc, w, observed.Pods, now)
+	}
 	f.staleDefaults = desired.StaleDefaults
 	if mc.Spec.Paused {
 		f.held = heldBack(outcome, desired)
 	}
 	return f
+}
+
+// askedFor is how many nodes the cluster was asked for. During a move there may be one more than are wanted.
+func askedFor(size int32, w, former *memcached.Workload) int32 {
+	switch {
+	case w == nil && former == nil:
+		return size
+	case former == nil:
+		return w.Size
+	case w == nil:
+		return former.Size
+	default:
+		return min(size, w.Size+former.Size)
+	}
+}
+
+func readyNodes(nodes []*corev1.Pod) int32 {
+	ready := int32(0)
+	for _, node := range nodes {
+		if memcached.PodReady(node) {
+			ready++
+		}
+	}
+	return ready
 }
 
 // unwritten reports whether the workload is not the one that the spec asks for: its pods are others, or another number.

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"testing"
@@ -42,11 +43,11 @@ func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
 	t.Helper()
-	rendered, err := desired.Deployment(mc, memcached.Observed{}, memcachedtest.Options)
+	rendered, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment := memcachedtest.Live(t, mc, rendered)
+	deployment := memcachedtest.Live(t, mc, rendered.(*appsv1.Deployment))
 	for _, change := range changes {
 		change(deployment)
 	}
@@ -167,6 +168,28 @@ func exited(code int32, reason, message string) func(*corev1.Pod) {
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, Message: message},
 		}
 	}
+}
+
+// complete returns the row with what it leaves out.
+func (c statusCase) complete(t *testing.T) statusCase {
+	t.Helper()
+	if c.mc == nil {
+		c.mc = memcachedtest.Cache(3)
+	}
+	if c.deployment == nil && c.others == nil && c.pods != nil {
+		c.deployment = makeDeployment(t, c.mc, settled)
+	}
+	switch {
+	case c.changing != "":
+		c.ready, c.progressing = "False "+c.changing, "True "+c.changing
+	case c.trouble != "":
+		c.ready, c.degraded = "False "+c.trouble, "True "+c.trouble
+	case c.stuck != "":
+		c.ready, c.progressing, c.degraded = "False "+c.stuck, seeDegraded, "True "+c.stuck
+	}
+	c.ready, c.available = cmp.Or(c.ready, allThreeReady), cmp.Or(c.available, available3)
+	c.progressing, c.degraded = cmp.Or(c.progressing, complete), cmp.Or(c.degraded, asExpected)
+	return c
 }
 
 // statusOf is the status of a Memcached by an operator that decides, and writes nothing.

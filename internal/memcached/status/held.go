@@ -50,3 +50,8 @@ func pausedMessage(mc *cachev1alpha1.Memcached, held []string) string {
 func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
 }
+
+// restartCommand is the command that restarts the nodes, and with it adopts the operator's defaults.
+func restartCommand(mc *cachev1alpha1.Memcached) string {
+	return patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`)
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,14 +17,15 @@ import (
 
 // podProblemOf says why the nodes are not there or not ready: the first check that finds something. The words are those of the
 // cluster, without the parts that change at every retry, since a message that changes is a status that is written.
-func podProblemOf(w *memcached.Workload, nodes []*corev1.Pod) *Problem {
+func podProblemOf(w *memcached.Workload, pods []corev1.Pod, now time.Time) *Problem {
 	if w == nil {
 		return nil
 	}
+	nodes := w.Nodes(pods)
 	if w.Refused != "" {
-		return &Problem{Reason: RefusalReason(w.Refused), Message: w.Refused}
+		return &Problem{Reason: RefusalReason(w.Refused), Message: w.Refused + refusalRemedy(w.Refused)}
 	}
-	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, crashing, unschedulable} {
+	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, secretRefused, crashing, unschedulable, unresponsive(now)} {
 		for _, pod := range nodes {
 			if problem := check(pod); problem != nil {
 				return problem
@@ -72,6 +74,9 @@ func crashing(pod *corev1.Pod) *Problem {
 }
 
 func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
+	if reason, _ := refusalOf(container); reason != "" { // it was of the past
+		return nil
+	}
 	waiting, exit := container.State.Waiting, exitOf(pod, container)
 	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {

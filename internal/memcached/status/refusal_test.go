@@ -86,7 +86,7 @@ func TestMessagesStayTheSame(t *testing.T) {
 				messages[condition.Type+condition.Message] = true
 			}
 		}
-		if len(messages) != 4 {
+		if len(messages) != 5 {
 			t.Errorf("the messages depend on the generated name: %v", messages)
 		}
 	}

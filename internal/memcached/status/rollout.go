@@ -6,6 +6,7 @@ package status
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -46,13 +47,39 @@ func templateObserved(mc *cachev1alpha1.Memcached, before, present *memcached.Wo
 	return counted && mc.Status.ObservedGeneration == mc.Generation
 }
 
-func rolloutStateOf(w *memcached.Workload, size int32, templateObserved bool) rolloutState {
+// rolloutOf is what the controllers of the workloads are doing.
+func rolloutOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, w, former *memcached.Workload) rolloutState {
+	nodes := w.Nodes(observed.Pods)
+	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(mc, observed.Unwritten(mc), w), starting(mc, w, nodes))
+	if former != nil {
+		state.reason = cachev1alpha1.ReasonRollingOut
+		state.message = fmt.Sprintf("Moving from a %s to a %s: %d of %d nodes have moved",
+			former.Kind, memcached.WorkloadKind(mc), readyNodes(nodes), mc.Spec.Size)
+	}
+	return state
+}
+
+// starting reports whether the nodes are started for the first time. Only the last status says that of a StatefulSet.
+func starting(mc *cachev1alpha1.Memcached, w *memcached.Workload, nodes []*corev1.Pod) bool {
+	switch {
+	case w == nil:
+		return true
+	case w.Kind == cachev1alpha1.WorkloadDeployment:
+		return w.First && !w.Complete
+	}
+	last := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
+	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating ||
+		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // it began, and nothing else did since
+	return first && min(readyNodes(nodes), w.Ready) < w.Size
+}
+
+func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, templateObserved, starting bool) rolloutState {
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
-	// A Deployment keeps the reason of its last rollout while it scales, and also while it begins another one that creates no
-	// ReplicaSet: then not all of its nodes are updated.
-	settled := !templateObserved || w.Complete && w.Updated == w.Replicas
+	// A workload that scales has completed its last rollout, and so has one that begins another with pods that it once made: then
+	// not all of its nodes are updated.
+	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
 	switch {
 	case settled && w.Replicas != size:
 		return rolloutState{
@@ -66,7 +93,7 @@ func rolloutStateOf(w *memcached.Workload, size int32, templateObserved bool) ro
 		}
 	case settled:
 		return rolloutState{}
-	case w.First && !w.Complete:
+	case starting:
 		return rolloutState{
 			reason:          cachev1alpha1.ReasonCreating,
 			message:         fmt.Sprintf("%d of %d nodes are started", w.Ready, size),

@@ -5,20 +5,12 @@ package status
 
 import (
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -50,14 +42,43 @@ var chapters = []chapter{
 	},
 }
 
+// moves are changes of the workload. The cache must stay available and have at most one member more than its size.
+var moves = []chapter{
+	{"create", func(*cachev1alpha1.Memcached) {}, "Creating Complete"},
+	{"move to a StatefulSet", inStatefulSet, "RollingOut Complete"},
+	{"scale up", memcachedtest.Size(5), "Scaling Complete"},
+	{"move back", inDeployment, "RollingOut Complete"},
+	{"move with another image", func(mc *cachev1alpha1.Memcached) { inStatefulSet(mc); memcachedtest.Image("memcached:1")(mc) }, "RollingOut Complete"},
+	{"scale to one", memcachedtest.Size(1), "Scaling Complete"},
+	{"move the only node", inDeployment, "RollingOut Complete"},
+	{"scale to none", memcachedtest.Size(0), "Scaling Complete"},
+	{"move nothing", inStatefulSet, "RollingOut Complete"},
+	{"scale from none", memcachedtest.Size(3), "Scaling Complete"},
+}
+
+func inDeployment(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
+
 // Progressing goes through the right reasons, Ready is never early, and a rollout costs no availability.
 func TestStatusThroughRollouts(t *testing.T) {
+	for name, in := range map[string]func(*cachev1alpha1.Memcached){"Deployment": inDeployment, "StatefulSet": inStatefulSet} {
+		for seed := range uint64(25) {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				story := newStory(t, seed, 0, in)
+				for _, chapter := range chapters {
+					story.tell(chapter)
+				}
+			})
+		}
+	}
+}
+
+// TestStatusThroughMoves is the same for moves from one workload to the other.
+func TestStatusThroughMoves(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0))
-			story := &story{t: t, mc: memcachedtest.Cache(3), cluster: &cluster{random: random}}
-			story.cluster.look = story.reconcile
-			for _, chapter := range chapters {
+			story := newStory(t, seed, 2, inDeployment)
+			for _, chapter := range moves {
+				story.members = int(story.mc.Spec.Size) + 1
 				story.tell(chapter)
 			}
 		})
@@ -66,131 +87,22 @@ func TestStatusThroughRollouts(t *testing.T) {
 
 // TestStatusThroughInterruptions has users who change their mind in the middle of it.
 func TestStatusThroughInterruptions(t *testing.T) {
-	for seed := range uint64(25) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 1))
-			story := &story{t: t, mc: memcachedtest.Cache(3), cluster: &cluster{random: random}}
-			story.cluster.look = story.reconcile
-			for range 20 {
-				story.begin(chapters[random.IntN(len(chapters))])
-				story.cluster.run(random.IntN(20))
-			}
-			story.end()
-		})
-	}
-}
-
-// story is a cluster with an operator that looks at it at every change.
-type story struct {
-	t       *testing.T
-	mc      *cachev1alpha1.Memcached
-	cluster *cluster
-	// seen are the pods of a cache that may lag behind.
-	seen    []corev1.Pod
-	chapter string
-	reasons []string
-	// serving says that there were nodes: the cache must stay available, whatever changes.
-	serving bool
-	// quiet says that no node is replaced, added or removed: the cache must stay Ready.
-	quiet bool
-}
-
-// toTheEnd is more steps than any chapter has.
-const toTheEnd = 10000
-
-func (s *story) tell(chapter chapter) {
-	before := s.mc.Spec.Size
-	s.begin(chapter)
-	s.serving = before > 0 && chapter.name != "create"
-	s.quiet = chapter.reasons == "Complete"
-	s.check()
-	s.end()
-	if got := strings.Join(s.reasons, " "); got != chapter.reasons {
-		s.t.Errorf("%s: Progressing went through %s, not %s", chapter.name, got, chapter.reasons)
-	}
-}
-
-// begin has the change of a chapter reach the cluster.
-func (s *story) begin(chapter chapter) {
-	chapter.change(s.mc)
-	s.mc.Generation++
-	s.chapter, s.reasons, s.serving, s.quiet = chapter.name, nil, false, false
-	before := s.cluster.deployment.DeepCopy()
-	s.apply()
-	s.look(memcached.Observed{Children: memcachedtest.Children(before)})
-}
-
-func (s *story) end() {
-	s.cluster.run(toTheEnd)
-	s.seen = s.cluster.pods
-	s.reconcile()
-	if !isTrue(s.mc.Status, cachev1alpha1.ConditionReady) {
-		s.t.Errorf("%s: not Ready at the end: %+v", s.chapter, s.mc.Status.Conditions)
-	}
-}
-
-func (s *story) reconcile() {
-	s.look(memcached.Observed{Children: memcachedtest.Children(s.cluster.deployment)})
-}
-
-// look computes the status from what was observed and what is there now.
-func (s *story) look(observed memcached.Observed) {
-	if s.cluster.random.IntN(3) > 0 {
-		s.seen = slices.Clone(s.cluster.pods)
-	}
-	observed.Pods = s.seen
-	s.mc.Status = statusAfter(s.mc, observed, []client.Object{s.cluster.deployment}, Outcome{}, noon)
-	s.check()
-}
-
-// apply does what the API server does with the Deployment that is desired.
-func (s *story) apply() {
-	wanted := makeDeployment(s.t, s.mc)
-	s.cluster.template = wanted.Spec.Template.String()
-	deployment := s.cluster.deployment
-	if deployment == nil {
-		s.cluster.deployment = wanted
-		return
-	}
-	if !equality.Semantic.DeepEqual(deployment.Spec, wanted.Spec) {
-		deployment.Spec = wanted.Spec
-		deployment.Generation++
-	}
-	maps.Copy(deployment.Annotations, wanted.Annotations)
-}
-
-func (s *story) check() {
-	progressing := conditionOf(s.mc.Status, cachev1alpha1.ConditionProgressing)
-	if len(s.reasons) == 0 || s.reasons[len(s.reasons)-1] != progressing.Reason {
-		s.reasons = append(s.reasons, progressing.Reason)
-	}
-	if isTrue(s.mc.Status, cachev1alpha1.ConditionReady) && !s.finished() {
-		s.t.Errorf("%s: Ready too early: %+v", s.chapter, s.cluster.deployment.Status)
-	}
-	if s.serving && !isTrue(s.mc.Status, cachev1alpha1.ConditionAvailable) {
-		s.t.Errorf("%s: it cost availability: %s", s.chapter, conditionOf(s.mc.Status, cachev1alpha1.ConditionAvailable).Message)
-	}
-	if s.quiet && !isTrue(s.mc.Status, cachev1alpha1.ConditionReady) {
-		s.t.Errorf("%s: not Ready: %+v", s.chapter, s.mc.Status.Conditions)
-	}
-	if s.mc.Status.UpdatedReplicas > 0 && s.cluster.newest() == nil {
-		s.t.Errorf("%s: %d updated nodes before the template is seen", s.chapter, s.mc.Status.UpdatedReplicas)
-	}
-}
-
-// finished looks at the cluster itself: are there size nodes of the present template, all ready, and no others?
-func (s *story) finished() bool {
-	newest := s.cluster.newest()
-	count := int32(0)
-	for i := range s.cluster.pods {
-		pod := &s.cluster.pods[i]
-		if pod.DeletionTimestamp != nil {
-			continue
+	for name, c := range map[string]struct {
+		in       func(*cachev1alpha1.Memcached)
+		chapters []chapter
+	}{
+		"Deployment": {inDeployment, chapters}, "StatefulSet": {inStatefulSet, chapters},
+		"both": {inDeployment, slices.Concat(chapters, moves, moves)},
+	} {
+		for seed := range uint64(25) {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				story := newStory(t, seed, 1, c.in)
+				for range 20 {
+					story.begin(c.chapters[story.random.IntN(len(c.chapters))])
+					story.run(story.random.IntN(20))
+				}
+				story.end()
+			})
 		}
-		if newest == nil || pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != newest.hash || !memcached.PodReady(pod) {
-			return false
-		}
-		count++
 	}
-	return count == s.mc.Spec.Size
 }

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,19 +13,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from facts. Of the old status three are used: the transition times of conditions that stay; how
-// many nodes were ready when it was Available, which says whether one was lost (stillAvailable); and whether nodes counted as
-// updated, which says that the controller of the workload had seen the template (templateObserved).
+// For computes the status from facts. Of the old status five are used: the transition times of conditions that stay; how
+// many nodes were ready when it was Available, which says whether one was lost (stillAvailable); whether nodes counted as
+// updated, which says that the controller of the workload had seen the template (templateObserved); what progressed since
+// when, where no controller says it (starting, overdue); and how many servers it has (Observed.Servers).
 func For(
 	mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
-	facts := factsOf(mc, observed, desired, outcome)
+	facts := factsOf(mc, observed, desired, outcome, now)
 	status := cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: mc.Generation,
 		Replicas:           int32(len(facts.nodes)), //nolint:gosec // a thousand at most, and a few more in a rollout
 		ReadyReplicas:      facts.ready,
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
 		ServiceName:        observed.ServiceName(mc),
+		Servers:            observed.Servers(mc),
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
@@ -33,7 +36,12 @@ func For(
 		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
 			status.UpdatedReplicas = facts.workload.Updated
 		}
-		status.Image = plain(facts.workload.Image()) // somebody else may have changed it
+	}
+	if latest := cmp.Or(facts.workload, facts.former); latest != nil {
+		status.Image = plain(latest.Image()) // somebody else may have changed it
+	}
+	if status.Image != "" {
+		status.Version, _ = versionOf(status.Image)
 	}
 	status.Conditions = conditions(mc, facts, now)
 	return status

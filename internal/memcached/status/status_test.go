@@ -24,17 +24,23 @@ import (
 // noon is the present of the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// statusCase is a row of the truth table: facts, and the four conditions that they make, each as "Status Reason: message".
+// statusCase is a row of the truth table: facts, and the four conditions that they make, each as "Status Reason: message". What a
+// row leaves out is that of three nodes that are ready. Pods without a Deployment are those of one that is settled.
 type statusCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
 	// before is the Deployment that was observed, if it was then written: the answer is the other one.
 	before     *appsv1.Deployment
 	deployment *appsv1.Deployment
-	pods       []corev1.Pod
-	outcome    Outcome
+	// others are workloads beside it, or in its place.
+	others  []client.Object
+	pods    []corev1.Pod
+	outcome Outcome
 
 	ready, available, progressing, degraded string
+	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
+	// Degraded, and stuck for all three.
+	changing, trouble, stuck string
 }
 
 // Conditions that many rows have.
@@ -47,6 +53,7 @@ const (
 	unreported    = "Unknown Creating: The cluster has not reported on the nodes yet"
 	complete      = "False Complete: No change is under way"
 	asExpected    = "False AsExpected: Nothing prevents the desired state"
+	seeDegraded   = "False Stuck: The change cannot continue: see the condition Degraded"
 )
 
 // rows are all rows of the truth table.
@@ -54,9 +61,12 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(t), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
+		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(),
 	} {
-		all = append(all, rows...)
+		for _, row := range rows {
+			all = append(all, row.complete(t))
+		}
 	}
 	return all
 }
@@ -69,6 +79,8 @@ func TestStatusTruthTable(t *testing.T) {
 			for _, condition := range status.Conditions {
 				got[condition.Type] = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
 			}
+			delete(got, cachev1alpha1.ConditionReconciling) // TestKstatus has these
+			delete(got, cachev1alpha1.ConditionStalled)
 			want := map[string]string{
 				cachev1alpha1.ConditionReady:       c.ready,
 				cachev1alpha1.ConditionAvailable:   c.available,
@@ -101,14 +113,27 @@ func TestStatusOfEveryRow(t *testing.T) {
 			if isTrue(status, cachev1alpha1.ConditionReady) && isTrue(status, cachev1alpha1.ConditionDegraded) {
 				t.Error("Ready and Degraded")
 			}
+			checkRepetitions(t, status)
 			c.checkQuiet(t, status)
 			c.checkOrder(t, status)
 		})
 	}
 }
 
-// checkQuiet computes the status again an hour later from the same facts, as another process that has written nothing, after
-// a round trip through the API server: a difference is a write.
+// checkRepetitions finds a sentence that the user reads more than twice.
+func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
+	t.Helper()
+	sentences := map[string][]string{}
+	for _, condition := range status.Conditions {
+		sentences[condition.Message] = append(sentences[condition.Message], condition.Type)
+		if len(sentences[condition.Message]) > 2 {
+			t.Errorf("%v say the same: %s", sentences[condition.Message], condition.Message)
+		}
+	}
+}
+
+// checkQuiet computes the status again later from the same facts, as another process that has written nothing, after a round trip
+// through the API server: a difference is a write. What no controller has a deadline for is stuck after some minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)
@@ -120,7 +145,11 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 	if err := json.Unmarshal(text, &again.mc.Status); err != nil {
 		t.Fatal(err)
 	}
-	if later := again.status(noon.Add(time.Hour)); !equality.Semantic.DeepEqual(again.mc.Status, later) {
+	wait := time.Hour
+	if c.others != nil {
+		wait = time.Minute
+	}
+	if later := again.status(noon.Add(wait)); !equality.Semantic.DeepEqual(again.mc.Status, later) {
 		t.Errorf("nothing happened, and the status is another (-first +again):\n%s", cmp.Diff(again.mc.Status, later))
 	}
 }
@@ -142,7 +171,7 @@ func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatu
 }
 
 func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
-	observed := memcached.Observed{Children: memcachedtest.Children(c.deployment), Pods: c.pods}
+	observed := memcached.Observed{Children: append(memcachedtest.Children(c.deployment), c.others...), Pods: c.pods}
 	if c.before != nil {
 		observed.Children = memcachedtest.Children(c.before)
 	}

@@ -13,9 +13,9 @@ import (
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// sanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated pod
-// names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
-func sanitizeMessage(message string) string {
+// SanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated
+// pod names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
+func SanitizeMessage(message string) string {
 	const longest, more = 1024, "…"
 	message = plain(generatedName.ReplaceAllString(message, "$1"))
 	if len(message) <= longest {

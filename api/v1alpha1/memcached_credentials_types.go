@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// MemcachedTLS says how the nodes serve TLS. The operator has no access to Secrets: the kubelet mounts them into the agent of each pod,
+// which checks them and hands them to memcached.
+type MemcachedTLS struct {
+	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain of
+	// the nodes (tls.crt), its private key (tls.key) and, with clientAuth Require, the certificates of the authorities that sign
+	// those of clients (ca.crt). New content is in service without a restart, after the agent has checked it. Another name
+	// replaces the nodes one after the other.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.tls.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret with the certificate",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:io.kubernetes:Secret"}
+	SecretName string `json:"secretName"`
+
+	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts
+	// clients with a certificate that an authority in ca.crt has signed, and no others. A change replaces the nodes one after the
+	// other.
+	// +optional
+	// +kubebuilder:default=None
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
+	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
+
+	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", in quotation marks. The default is 1.2. A change
+	// replaces the nodes one after the other.
+	// +optional
+	// +kubebuilder:default="1.2"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	MinVersion TLSVersion `json:"minVersion,omitempty"`
+
+	// plaintext says whether clients may also connect without TLS, to port 11211: Disabled or Enabled. The default is Disabled. Enable
+	// it while clients move to TLS, one after the other. While it is enabled, status.servers names port 11211. A change replaces
+	// the nodes one after the other.
+	// +optional
+	// +kubebuilder:default=Disabled
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Connections without TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Disabled","urn:alm:descriptor:com.tectonic.ui:select:Enabled"}
+	Plaintext PlaintextMode `json:"plaintext,omitempty"`
+}
+
+// ClientAuth says whether clients need a certificate.
+// +kubebuilder:validation:Enum=None;Require
+type ClientAuth string
+
+// Values of ClientAuth.
+const (
+	// ClientAuthNone accepts clients with any certificate and with none.
+	ClientAuthNone ClientAuth = "None"
+	// ClientAuthRequire accepts only clients whose certificate an authority of the Secret has signed.
+	ClientAuthRequire ClientAuth = "Require"
+)
+
+// TLSVersion is a version of TLS.
+// +kubebuilder:validation:Enum="1.2";"1.3"
+type TLSVersion string
+
+// Versions of TLS.
+const (
+	// TLSVersion12 is TLS 1.2.
+	TLSVersion12 TLSVersion = "1.2"
+	// TLSVersion13 is TLS 1.3.
+	TLSVersion13 TLSVersion = "1.3"
+)
+
+// PlaintextMode says whether clients may connect without TLS.
+// +kubebuilder:validation:Enum=Disabled;Enabled
+type PlaintextMode string
+
+// Values of PlaintextMode.
+const (
+	// PlaintextDisabled keeps port 11211 within the pod.
+	PlaintextDisabled PlaintextMode = "Disabled"
+	// PlaintextEnabled opens port 11211 to clients as well.
+	PlaintextEnabled PlaintextMode = "Enabled"
+)
+
+// MemcachedAuth says who may use the cache.
+type MemcachedAuth struct {
+	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
+	// value is the password. Both have at most 253 bytes together, and a password has no line break. What changes is in service
+	// without a restart, after the agent has checked it; connections of users who are removed stay until memcached restarts.
+	// Another name of the Secret replaces the nodes one after the other.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.auth.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret with the users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth","urn:alm:descriptor:io.kubernetes:Secret"}
+	SecretName string `json:"secretName"`
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// deleteLostPods deletes the pods that would keep their names for ever. It adds to the result what was refused, and when to look
+// again.
+func (r *Reconciler) deleteLostPods(
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, result *applyResult,
+) {
+	lost, next := memcached.LostPods(mc, observed, r.clock.Now())
+	result.retryAfter = sooner(result.retryAfter, next)
+	if len(lost) == 0 {
+		return
+	}
+	if r.needsVerification(mc, true) {
+		if err := r.verifyFresh(ctx, mc); err != nil { // it may be paused since, or deleted
+			result.join(classify(err))
+			return
+		}
+	}
+	for _, pod := range lost {
+		switch err := r.deleteLostPod(ctx, pod); {
+		case err == nil:
+			result.written = true
+			r.metrics.LostPodDeleted()
+			r.recorder.Eventf(mc, nil, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
+				"Pod %s did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new %s can start",
+				pod.Name, pod.Spec.NodeName, pod.Name)
+			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
+		case apierrors.IsNotFound(err):
+		case apierrors.IsConflict(err):
+			// The pod has changed, or is another one of the name. An event may come, but not for what the cache does not keep.
+			result.retryAfter = sooner(result.retryAfter, recheckInterval)
+		default:
+			result.join(classify(fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
+		}
+	}
+}
+
+// deleteLostPod deletes a pod as it was observed. Another pod of the name, and one that has changed, stays.
+func (r *Reconciler) deleteLostPod(ctx context.Context, pod *corev1.Pod) error {
+	return r.client.Delete(ctx, pod, client.GracePeriodSeconds(0),
+		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// stable gives the nodes names that stay.
+func stable(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
+
+// serversOf reads the ConfigMap with the servers of a Memcached.
+func serversOf(ctx context.Context, mc *cachev1alpha1.Memcached) *corev1.ConfigMap {
+	GinkgoHelper()
+	found := &corev1.ConfigMap{}
+	Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + "-servers"}, found)).To(Succeed())
+	return found
+}
+
+var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	// listed returns a Memcached whose servers are listed.
+	listed := func(ctx context.Context, size int32) *cachev1alpha1.Memcached {
+		GinkgoHelper()
+		mc := newMemcached(ctx, size, stable)
+		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
+		o.step(ctx, mc)
+		return mc
+	}
+	setSize := func(size int32) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size }
+	}
+
+	It("follows the size, with one write for each change", func(ctx SpecContext) {
+		mc := listed(ctx, 2)
+		host := "cache." + mc.Namespace + ".svc"
+		servers := []string{"cache-0." + host + ":11211", "cache-1." + host + ":11211"}
+		Expect(status(ctx, mc).Servers).To(Equal(servers))
+		Expect(serversOf(ctx, mc).Data).To(Equal(map[string]string{
+			"host": host, "port": "11211", "servers": servers[0] + "," + servers[1],
+		}))
+		By("growing when the StatefulSet has")
+		change(ctx, mc, setSize(3))
+		o.step(ctx, mc, writeStatefulSet, writeStatus)
+		Expect(status(ctx, mc).Servers).To(HaveLen(3))
+		o.step(ctx, mc, writeConfigMap)
+		Expect(serversOf(ctx, mc).Data["servers"]).To(HaveSuffix(",cache-2." + host + ":11211"))
+		By("shrinking before the nodes have left")
+		change(ctx, mc, setSize(1))
+		o.step(ctx, mc, writeStatefulSet, writeConfigMap, writeStatus)
+		Expect(serversOf(ctx, mc).Data["servers"]).To(Equal(servers[0]))
+		By("staying, without servers, at size 0: pods that refer to it must start")
+		change(ctx, mc, setSize(0))
+		o.step(ctx, mc, writeStatefulSet, writeConfigMap, writeStatus)
+		Expect(serversOf(ctx, mc).Data).To(HaveKeyWithValue("servers", ""))
+		Expect(status(ctx, mc).Servers).To(BeEmpty())
+		o.step(ctx, mc)
+		newOperator(defaults).step(ctx, mc)
+	})
+
+	It("stays as it is when somebody else deletes or scales the StatefulSet", func(ctx SpecContext) {
+		mc := listed(ctx, 3)
+		before := serversOf(ctx, mc)
+		change(ctx, live(ctx, mc, &appsv1.StatefulSet{}), func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To(int32(1)) })
+		Expect(o.try(ctx, mc, writeStatefulSet)).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, mc, &appsv1.StatefulSet{}))).To(Succeed())
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeStatefulSet)).To(Succeed())
+		Expect(serversOf(ctx, mc)).To(Equal(before))
+		Expect(status(ctx, mc).Servers).To(HaveLen(3))
+	})
+
+	It("does not name nodes that the API server refuses", func(ctx SpecContext) {
+		mc := listed(ctx, 1)
+		before := serversOf(ctx, mc)
+		change(ctx, mc, setSize(5))
+		o.refuse = func(status bool) error {
+			if status {
+				return nil
+			}
+			return apierrors.NewForbidden(appsv1.Resource("statefulsets"), mc.Name, nil)
+		}
+		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
+		Expect(status(ctx, mc).Servers).To(HaveLen(1))
+		Expect(serversOf(ctx, mc)).To(Equal(before))
+	})
+
+	It("is corrected as a whole: others may add nothing to what applications read", func(ctx SpecContext) {
+		mc := listed(ctx, 1)
+		want := serversOf(ctx, mc).Data
+		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) {
+			c.Data["servers"], c.Data["LD_PRELOAD"], c.BinaryData = "example.org:11211", "/theirs.so", map[string][]byte{"bytes": {1}}
+		})
+		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
+		Expect(serversOf(ctx, mc).Data).To(Equal(want))
+		Expect(serversOf(ctx, mc).BinaryData).To(BeEmpty())
+		o.step(ctx, mc)
+		By("creating it again")
+		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
+		By("finding it without the label that the cache selects by")
+		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Labels = nil })
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeConfigMap+" (409)")).NotTo(Succeed())
+		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
+		Expect(serversOf(ctx, mc).Labels).NotTo(BeEmpty())
+		By("adopting it")
+		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.OwnerReferences = nil })
+		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
+		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
+	})
+
+	It("may be somebody else's, which is never touched, and recovers when that goes away", func(ctx SpecContext) {
+		var theirs *corev1.ConfigMap
+		mc := newMemcached(ctx, 1, stable, func(mc *cachev1alpha1.Memcached) {
+			theirs = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"}}
+			Expect(user.Create(ctx, theirs)).To(Succeed())
+		})
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap+" (409)", writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+		Expect(message(ctx, mc, "Degraded")).To(
+			Equal("ConfigMap cache-servers exists already and belongs to nobody: delete or rename one of the two"))
+		Expect(serversOf(ctx, mc)).To(Equal(theirs))
+		Expect(user.Delete(ctx, theirs)).To(Succeed())
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeConfigMap, writeStatus)).To(Succeed())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+
+	It("may bear the name of another Memcached, whose own has another name", func(ctx SpecContext) {
+		mc := listed(ctx, 1)
+		namesake := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet},
+		}
+		Expect(user.Create(ctx, namesake)).To(Succeed())
+		o.step(ctx, namesake, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
+		Expect(metav1.IsControlledBy(serversOf(ctx, namesake), namesake)).To(BeTrue())
+		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
+		o.step(ctx, mc)
+		Expect(user.Delete(ctx, namesake)).To(Succeed())
+		o.step(ctx, namesake)
+		o.step(ctx, mc)
+	})
+
+	It("is deleted when the nodes begin to move to a Deployment, even if it has lost its label", func(ctx SpecContext) {
+		for _, labelled := range []bool{true, false} {
+			mc := listed(ctx, 1)
+			gets := []string{"get deployments (404)"} // it could have lost its label, too
+			if !labelled {
+				change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Labels = nil })
+				o.wait(time.Minute)
+				gets = append(gets, "get configmaps")
+			}
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
+			Expect(o.try(ctx, mc, writeDeployment, writeStatefulSet, deleteConfigMap, writeStatus)).To(Succeed())
+			Expect(o.requests.Gets()).To(ConsistOf(gets))
+			Expect(status(ctx, mc).Servers).To(BeEmpty())
+		}
+	})
+
+	It("is held back by a pause like everything else", func(ctx SpecContext) {
+		mc := listed(ctx, 3)
+		before := serversOf(ctx, mc)
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Size = true, 1 })
+		o.step(ctx, mc, writeStatus)
+		Expect(status(ctx, mc).Servers).To(HaveLen(3))
+		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 1"))
+		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
+		o.wait(time.Minute)
+		o.step(ctx, mc, writeStatus)
+		Expect(message(ctx, mc, "Ready")).To(ContainSubstring("the ConfigMap"))
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Size = false, 3 })
+		Expect(o.try(ctx, mc, writeConfigMap, writeStatus)).To(Succeed())
+		Expect(serversOf(ctx, mc).Data).To(Equal(before.Data))
+	})
+
+	It("comes back at once, whatever happens to it", func(ctx SpecContext) {
+		start(ctx, "", 0)
+		mc := newMemcached(ctx, 2, stable)
+		wanted := func(g Gomega) {
+			found := &corev1.ConfigMap{}
+			g.Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + "-servers"}, found)).To(Succeed())
+			g.Expect(found.Data).To(HaveLen(3))
+			g.Expect(found.Labels).To(HaveKeyWithValue(memcached.ManagedByLabel, memcached.ManagedBy))
+		}
+		Eventually(ctx, wanted).Should(Succeed())
+		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
+		Eventually(ctx, wanted).Should(Succeed())
+		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Data["note"] = "theirs" })
+		Eventually(ctx, wanted).Should(Succeed())
+		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { delete(c.Labels, memcached.ManagedByLabel) })
+		Eventually(ctx, wanted).Should(Succeed())
+	})
+})

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"bytes"
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/memcached-operator/internal/apply"
+)
+
+// plans are the ways to plan.
+var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
+	"all": (*apply.Applier).Plan, "a part": (*apply.Applier).PlanPartial,
+}
+
+var _ = Describe("A field that the API server drops while a feature is off", func() {
+	var owner, live client.Object
+
+	BeforeEach(func(ctx SpecContext) {
+		owner = newOwner(ctx)
+		applier := newApplier()
+		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{statefulSet(owner)}, nil))
+		Expect(err).NotTo(HaveOccurred())
+		set := read(ctx, statefulSet(owner))
+		Expect(set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable).To(BeNil(), "the feature must be off, or this shows nothing")
+		live = set
+	})
+
+	It("is nothing to write, in a new process too", func(ctx SpecContext) {
+		for name, plan := range plans {
+			By(name)
+			requests.Reset()
+			applier := newApplier()
+			planned := plan(applier, owner, []client.Object{statefulSet(owner)}, []client.Object{live})
+			Expect(planned.Pending()).To(BeEmpty(), "nothing that a pause holds back")
+			result, err := applier.Apply(ctx, planned)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(result.Written).To(BeFalse())
+			Expect(requests.Writes()).To(BeEmpty())
+			Expect(requests.Gets()).To(BeEmpty())
+		}
+	})
+
+	It("is no part of the change of somebody else that is undone", func(ctx SpecContext) {
+		changed := foreign(ctx, statefulSet(owner), func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To(int32(7)) })
+		applier := newApplier()
+		result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{statefulSet(owner)}, []client.Object{changed}))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.Corrected).To(HaveLen(1))
+		Expect(result.Corrected[0].Fields).To(Equal([]string{"spec.replicas"}))
+	})
+})
+
+var _ = Describe("A field that somebody changes in each write, as a webhook does", func() {
+	It("is written once by a new process, which corrects nothing by that", func(ctx SpecContext) {
+		owner := newOwner(ctx)
+		wanted := deployment(owner)
+		wanted.Spec.RevisionHistoryLimit = ptr.To(int32(5))
+		webhook := replacing(`"revisionHistoryLimit":5`, `"revisionHistoryLimit":4`)
+		first := newApplierOf(webhook)
+		created, err := first.Apply(ctx, first.Plan(owner, []client.Object{wanted}, nil))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(first.Plan(owner, []client.Object{wanted}, created.Objects).Pending()).To(BeEmpty(), "the creation was answered so")
+
+		for name, plan := range plans {
+			By(name)
+			applier := newApplierOf(webhook)
+			for step := range 5 {
+				live := read(ctx, deployment(owner))
+				Expect(live.Spec.RevisionHistoryLimit).To(HaveValue(BeEquivalentTo(4)))
+				requests.Reset()
+				planned := plan(applier, owner, []client.Object{wanted}, []client.Object{live})
+				Expect(planned.Pending()).To(HaveLen(max(1-step, 0)))
+				result, err := applier.Apply(ctx, planned)
+				Expect(err).NotTo(HaveOccurred(), "it is not contested")
+				Expect(requests.Writes()).To(HaveLen(max(1-step, 0)))
+				Expect(result.Written).To(BeFalse())
+				Expect(result.Corrected).To(BeEmpty())
+			}
+		}
+	})
+})
+
+// replacing is a client whose patches somebody changes before they are stored.
+func replacing(old, with string) client.Client {
+	return interceptor.NewClient(ours, interceptor.Funcs{Patch: func(
+		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
+	) error {
+		body, err := patch.Data(object)
+		if err != nil {
+			return err
+		}
+		return c.Patch(ctx, object, client.RawPatch(patch.Type(), bytes.ReplaceAll(body, []byte(old), []byte(with))), opts...)
+	}})
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply"
+)
+
+var _ = Describe("A correction", func() {
+	var (
+		applier *apply.Applier
+		owner   client.Object
+	)
+	// correct has somebody else change the Deployment, and applies what is desired over it.
+	correct := func(ctx SpecContext, change func(*appsv1.Deployment)) (apply.Correction, error) {
+		GinkgoHelper()
+		live := foreign(ctx, deployment(owner), change)
+		requests.Reset()
+		result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{live}))
+		Expect(requests.Gets()).To(Equal([]string{"get deployments"}), "the managed fields are read once")
+		Expect(result.Corrected).To(HaveLen(1))
+		return result.Corrected[0], err
+	}
+
+	BeforeEach(func(ctx SpecContext) {
+		applier, owner = newApplier(), newOwner(ctx)
+		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, nil))
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("names the fields and who has changed them", func(ctx SpecContext) {
+		correction, err := correct(ctx, func(d *appsv1.Deployment) {
+			d.Spec.Replicas = ptr.To(int32(7))
+			d.Spec.Template.Spec.Containers[0].Image = "other:1"
+		})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(correction.Kind + " " + correction.Name).To(Equal("Deployment " + owner.GetName()))
+		Expect(correction.Fields).To(ConsistOf("spec.replicas", `spec.template.spec.containers[name="main"].image`))
+		Expect(correction.Managers).To(Equal([]string{"somebody-else"}))
+		Expect(correction.Complete).To(BeTrue())
+		Expect(correction.Touches("spec", "template")).To(BeTrue())
+		Expect(correction.Touches("spec", "strategy")).To(BeFalse())
+	})
+
+	It("names what was added to fields that are ours alone", func(ctx SpecContext) {
+		correction, err := correct(ctx, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(correction.Fields).To(Equal([]string{`spec.template.spec.containers[name="main"].securityContext`}))
+		Expect(correction.Managers).To(Equal([]string{"somebody-else"}))
+	})
+
+	It("names nobody for a field that was removed", func(ctx SpecContext) {
+		correction, err := correct(ctx, func(d *appsv1.Deployment) { delete(d.Annotations, "wanted") })
+		Expect(err).NotTo(HaveOccurred())
+		Expect(correction.Fields).To(Equal([]string{"metadata.annotations.wanted"}))
+		Expect(correction.Managers).To(BeEmpty())
+	})
+
+	It("leaves the words to the error when the field is contested", func(ctx SpecContext) {
+		scale := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) }
+		for range 2 {
+			correction, err := correct(ctx, scale)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(correction.Complete).To(BeTrue())
+		}
+		correction, err := correct(ctx, scale)
+		var contested *apply.ContestedError
+		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
+		Expect(contested.Manager).To(Equal("somebody-else"))
+		Expect(correction.Complete).To(BeFalse())
+
+		By("not taking the correction of another field for the end of it")
+		now.SetTime(now.Now().Add(time.Minute))
+		_, err = correct(ctx, func(d *appsv1.Deployment) { delete(d.Annotations, "wanted") })
+		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
+		Expect(contested.Field).To(Equal("spec.replicas"))
+		Expect(contested.RetryAfter).To(Equal(time.Minute))
+	})
+})

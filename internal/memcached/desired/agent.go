@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// metricsPortName is what scrapers and the probes of the agent call its port.
+const metricsPortName = "metrics"
+
+// wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
+func wantsAgent(mc *cachev1alpha1.Memcached) bool {
+	return mc.Spec.Monitoring.Enabled || hasCredentials(mc)
+}
+
+// agents are the containers that run beside memcached for as long as it does: one that observes it, if the spec wants that. They
+// start before it and stop after it (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
+func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
+	if !wantsAgent(mc) {
+		return nil
+	}
+	return []corev1.Container{{
+		Name:            memcached.AgentContainerName,
+		Image:           defaults.Images[memcached.AgentContainerName],
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
+		Command:         []string{"/agent"},
+		Args:            agentArgs(mc),
+		Ports: []corev1.ContainerPort{{
+			Name: metricsPortName, ContainerPort: memcached.MetricsPort, Protocol: corev1.ProtocolTCP,
+		}},
+		Resources:    agentResources(mc),
+		VolumeMounts: agentMounts(mc),
+		StartupProbe: agentStartupProbe(mc),
+		// A node that does not answer leaves the Service within 13 s. One that answers again returns within 5 s.
+		ReadinessProbe: httpProbe("/readyz", 5, 2),
+		// About the agent alone: whatever is wrong with memcached, a restart of the agent does not help.
+		LivenessProbe:   httpProbe("/livez", 10, 6),
+		SecurityContext: restricted(),
+	}}
+}
+
+// checkAgentImage refuses an agent without an image. The error is an *InvalidError.
+func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) error {
+	if !wantsAgent(mc) || defaults.Images[memcached.AgentContainerName] != "" {
+		return nil
+	}
+	field, remedy := "spec.monitoring.enabled", "disable monitoring"
+	switch {
+	case mc.Spec.TLS != nil:
+		field, remedy = "spec.tls", "remove spec.tls"
+	case mc.Spec.Auth != nil:
+		field, remedy = "spec.auth", "remove spec.auth"
+	}
+	return &InvalidError{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the operator, which "+
+		"the operator does not know: set its environment variable %s, or %s", field, memcached.AgentImageVariable, remedy)}
+}
+
+// agentResources hold a scrape of a node with every slab class in use twice over, and with credentials two generations of them in
+// memory, which the container that writes them pays for. A limit of CPU would only slow scrapes down, but pods that are Guaranteed
+// by what the spec says stay so.
+func agentResources(mc *cachev1alpha1.Memcached) corev1.ResourceRequirements {
+	memory := resource.MustParse("24Mi")
+	if hasCredentials(mc) {
+		memory = resource.MustParse("32Mi")
+	}
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
+	}
+	if _, limited := mc.Spec.Resources.Limits[corev1.ResourceCPU]; limited {
+		cpu := resource.MustParse("100m")
+		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
+	}
+	return resources
+}
+
+func httpProbe(path string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: path, Port: intstr.FromString(metricsPortName), Scheme: corev1.URISchemeHTTP,
+		}},
+		PeriodSeconds:    period,
+		TimeoutSeconds:   3,
+		SuccessThreshold: 1,
+		FailureThreshold: failures,
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// ConfigMap tells applications where the servers are: as environment variables, or as files that they watch. With size 0 it
+// exists as well, with no servers: pods that refer to it would not start without it.
+//
+// The servers stay the same while clients move to TLS. Those that have moved find theirs under a key of its own, which stays when
+// the others are shut out.
+func ConfigMap(mc *cachev1alpha1.Memcached, observed memcached.Observed) *corev1.ConfigMap {
+	data := map[string]string{
+		"host":    memcached.Host(mc),
+		"port":    strconv.Itoa(observed.ServerPort(mc)),
+		"servers": strings.Join(observed.Servers(mc), ","),
+	}
+	if servers := observed.TLSServers(mc); servers != nil {
+		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")
+	}
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      mc.Name + memcached.ServersSuffix,
+			Namespace: mc.Namespace,
+			Labels:    labelsOf(mc, nil),
+		},
+		Data: data,
+	}
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// A cache whose workload is to be of another Kind moves there node by node: one starts in the new workload, and when it is ready one
+// of the former workload leaves. Each step follows from what is observed alone, so that a move can be interrupted, and turned back.
+
+// moveIn is how many nodes the workload has that the spec asks for. During a move there is at most one node more than the size,
+// and what has moved stays.
+func moveIn(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
+	former := observed.Former(mc)
+	if former == nil {
+		return mc.Spec.Size
+	}
+	nodes := former.Size
+	surging := former.Kind == cachev1alpha1.WorkloadDeployment && former.Replicas != former.Updated
+	if !surging { // a rollout may never end
+		nodes = max(nodes, former.Replicas)
+	}
+	size := mc.Spec.Size + 1 - nodes
+	if present := observed.Workload(mc); present != nil {
+		size = max(size, present.Size)
+	}
+	return min(max(size, 0), mc.Spec.Size)
+}
+
+// formerWorkload is the workload that the nodes leave, with as many as have not moved, nil if it has none and can go. All else of it
+// is left as it is: a node that is about to leave is not replaced first.
+func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) client.Object {
+	former := observed.Former(mc)
+	if former == nil {
+		return nil
+	}
+	empty := former.Size == 0 && former.Replicas == 0 && !former.Unobserved()
+	if empty && metav1.IsControlledBy(former, mc) { // an orphan is adopted first, and then deleted
+		return nil
+	}
+	size := min(former.Size, max(mc.Spec.Size-moved(mc, observed), 0))
+	metadata := metav1.ObjectMeta{
+		Name:        former.GetName(),
+		Namespace:   former.GetNamespace(),
+		Labels:      labelsOf(mc, nil),
+		Annotations: map[string]string{memcached.TemplateHashAnnotation: former.TemplateHash()},
+	}
+	if defaults, recorded := former.GetAnnotations()[podDefaultsAnnotation]; recorded {
+		metadata.Annotations[podDefaultsAnnotation] = defaults
+	}
+	return former.Resized(metadata, size)
+}
+
+// moved is how many nodes of the workload that the spec asks for are available. Its controller counts those that have been ready for
+// minReadySeconds, and may not have seen that one is no longer ready.
+func moved(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
+	present := observed.Workload(mc)
+	if present == nil {
+		return 0
+	}
+	ready := int32(0)
+	for _, node := range present.Nodes(observed.Pods) {
+		if memcached.PodReady(node) {
+			ready++
+		}
+	}
+	return min(ready, present.Available)
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+const (
+	deploymentKind  = cachev1alpha1.WorkloadDeployment
+	statefulSetKind = cachev1alpha1.WorkloadStatefulSet
+)
+
+func workloadKind(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = kind }
+}
+
+// TestMove moves caches in both directions, and lets everybody act in many orders.
+func TestMove(t *testing.T) {
+	for _, size := range []int32{0, 1, 2, 3, 5} {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprintf("size %d, order %d", size, seed), func(t *testing.T) {
+				m := newMoving(t, seed, memcachedtest.Cache(size))
+				for _, kind := range []cachev1alpha1.WorkloadKind{statefulSetKind, deploymentKind} {
+					m.mc.Spec.Workload = kind
+					m.run(int(size)+1, int(size))
+					m.checkSettled()
+				}
+			})
+		}
+	}
+}
+
+// TestMoveTurnsBack changes the mind of the user in the middle of a move.
+func TestMoveTurnsBack(t *testing.T) {
+	for seed := range uint64(15) {
+		t.Run(fmt.Sprintf("order %d", seed), func(t *testing.T) {
+			m := newMoving(t, seed, memcachedtest.Cache(4))
+			m.mc.Spec.Workload = statefulSetKind
+			for range m.random.IntN(30) {
+				m.reconcile()
+				m.act(statefulSetKind)
+				m.act(deploymentKind)
+			}
+			m.mc.Spec.Workload = deploymentKind
+			m.run(5, 4)
+			m.checkSettled()
+		})
+	}
+}
+
+// TestMoveWithAnotherSize changes the size in the middle of a move.
+func TestMoveWithAnotherSize(t *testing.T) {
+	for seed := range uint64(5) {
+		for _, size := range []int32{0, 1, 2, 6} {
+			t.Run(fmt.Sprintf("size %d, order %d", size, seed), func(t *testing.T) {
+				m := newMoving(t, seed, memcachedtest.Cache(4))
+				m.mc.Spec.Workload = statefulSetKind
+				for range m.random.IntN(30) {
+					m.reconcile()
+					m.act(statefulSetKind)
+					m.act(deploymentKind)
+				}
+				m.mc.Spec.Size = size
+				m.run(int(max(size, 4))+1, int(min(size, 4)))
+				m.checkSettled()
+			})
+		}
+	}
+}
+
+// TestMoveWaitsForNodes has a new workload whose nodes do not become ready: the former one stays.
+func TestMoveWaitsForNodes(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	former := live(t, mc, memcachedtest.Options)
+	former.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
+	former.Spec.Template.Spec.HostNetwork = true // somebody else's change
+	mc.Spec.Workload, mc.Spec.Image = statefulSetKind, "memcached:broken"
+	objects := objectsOf(t, mc, memcached.Observed{Children: memcachedtest.Children(former)}, memcachedtest.Options)
+	sizes := map[string]int32{}
+	for _, object := range objects {
+		if size := sizeOf(object); size != nil {
+			sizes[object.GetObjectKind().GroupVersionKind().Kind] = *size
+		}
+		if left, ok := object.(*appsv1.Deployment); ok && !left.Spec.Template.Spec.HostNetwork {
+			t.Error("the nodes that are about to leave are replaced first")
+		}
+	}
+	if sizes["StatefulSet"] != 1 || sizes["Deployment"] != 3 || len(sizes) != 2 {
+		t.Errorf("the sizes are %v", sizes)
+	}
+}
+
+// TestMoveFromASurge has a Deployment whose rollout never ends: its surge is not waited for.
+func TestMoveFromASurge(t *testing.T) {
+	mc := memcachedtest.Cache(1, memcachedtest.Image("memcached:broken"))
+	former := live(t, mc, memcachedtest.Options)
+	former.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	mc.Spec.Workload, mc.Spec.Image = statefulSetKind, "memcached:1.6.45"
+	if sizes := sizesOf(t, mc, former); sizes["StatefulSet"] != 1 || sizes["Deployment"] != 1 {
+		t.Errorf("the sizes are %v", sizes)
+	}
+}
+
+// TestMoveFromAnEmptyOrphan adopts a Deployment without nodes before it is deleted.
+func TestMoveFromAnEmptyOrphan(t *testing.T) {
+	mc := memcachedtest.Cache(0)
+	former := live(t, mc, memcachedtest.Options)
+	former.Status.ObservedGeneration = 1
+	owners := former.OwnerReferences
+	former.OwnerReferences = nil
+	mc.Spec.Workload = statefulSetKind
+	if sizes := sizesOf(t, mc, former); len(sizes) != 2 {
+		t.Errorf("an orphan is not adopted: %v", sizes)
+	}
+	former.OwnerReferences = owners
+	if sizes := sizesOf(t, mc, former); len(sizes) != 1 {
+		t.Errorf("the Deployment without nodes is not deleted: %v", sizes)
+	}
+}
+
+// sizesOf are the sizes of the desired workloads, by their Kind.
+func sizesOf(t *testing.T, mc *cachev1alpha1.Memcached, former client.Object) map[string]int32 {
+	t.Helper()
+	sizes := map[string]int32{}
+	for _, object := range objectsOf(t, mc, memcached.Observed{Children: memcachedtest.Children(former)}, memcachedtest.Options) {
+		if size := sizeOf(object); size != nil {
+			sizes[object.GetObjectKind().GroupVersionKind().Kind] = *size
+		}
+	}
+	return sizes
+}
+
+// TestMoveOfSomebodyElse leaves a workload of the other Kind alone that does not belong to the Memcached.
+func TestMoveOfSomebodyElse(t *testing.T) {
+	mc := memcachedtest.Cache(3)
+	other := live(t, mc, memcachedtest.Options)
+	other.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Helm", "cache", "other-uid")}
+	mc.Spec.Workload = statefulSetKind
+	for _, object := range objectsOf(t, mc, memcached.Observed{Children: memcachedtest.Children(other)}, memcachedtest.Options) {
+		if size := sizeOf(object); size != nil && (object.GetObjectKind().GroupVersionKind().Kind != "StatefulSet" || *size != 3) {
+			t.Errorf("%T with %d nodes", object, *size)
+		}
+	}
+}
+
+// TestStatefulSetAlwaysReplaces has limits of a rollout with which a node that keeps its name could never be replaced.
+func TestStatefulSetAlwaysReplaces(t *testing.T) {
+	for _, wanted := range []*string{nil, ptr.To("0"), ptr.To("0%")} {
+		mc := memcachedtest.Cache(1, workloadKind(statefulSetKind))
+		if wanted != nil {
+			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.Parse(*wanted))
+		}
+		if surge, unavailable := updateLimits(mc); surge.String() != "0" || unavailable.String() != "1" {
+			t.Errorf("maxSurge %s, maxUnavailable %s", surge.String(), unavailable.String())
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// moving is a cluster in which the controllers of the workloads act at any time, or not.
+type moving struct {
+	t         *testing.T
+	mc        *cachev1alpha1.Memcached
+	random    *rand.Rand
+	workloads map[cachev1alpha1.WorkloadKind]client.Object
+	// ready are the nodes of each workload, and whether they are ready.
+	ready map[cachev1alpha1.WorkloadKind][]bool
+	log   []string
+}
+
+func newMoving(t *testing.T, seed uint64, mc *cachev1alpha1.Memcached) *moving {
+	m := &moving{
+		t: t, mc: mc, random: rand.New(rand.NewPCG(seed, 0)),
+		workloads: map[cachev1alpha1.WorkloadKind]client.Object{}, ready: map[cachev1alpha1.WorkloadKind][]bool{},
+	}
+	m.reconcile()
+	for kind := range m.workloads {
+		for !m.act(kind) {
+			continue
+		}
+	}
+	return m
+}
+
+// observed is what the operator sees.
+func (m *moving) observed() memcached.Observed {
+	var observed memcached.Observed
+	for kind, object := range m.workloads {
+		observed.Children = append(observed.Children, object)
+		for i, ready := range m.ready[kind] {
+			owner := memcachedtest.Controller("StatefulSet", m.mc.Name, "set")
+			labels := map[string]string{}
+			if kind == deploymentKind {
+				labels[appsv1.DefaultDeploymentUniqueLabelKey] = "5d4f"
+				owner = memcachedtest.Controller("ReplicaSet", m.mc.Name+"-5d4f", "set")
+			}
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprintf("%s-%s-%d", m.mc.Name, kind, i), Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
+			}}
+			if ready {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+			observed.Pods = append(observed.Pods, pod)
+		}
+	}
+	return observed
+}
+
+// reconcile writes what is desired.
+func (m *moving) reconcile() {
+	m.t.Helper()
+	wanted, err := For(m.mc, m.observed(), memcachedtest.Options)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	left := map[cachev1alpha1.WorkloadKind]client.Object{}
+	for _, object := range wanted.Objects {
+		kind := cachev1alpha1.WorkloadKind(object.GetObjectKind().GroupVersionKind().Kind)
+		size, present := sizeOf(object), m.workloads[kind]
+		switch {
+		case size == nil:
+			continue
+		case present == nil:
+			object.SetUID(m.mc.UID)
+			object.SetGeneration(1)
+			object.SetOwnerReferences([]metav1.OwnerReference{memcachedtest.Controller("Memcached", m.mc.Name, m.mc.UID)})
+			present = object
+		case *sizeOf(present) != *size:
+			*sizeOf(present) = *size
+			present.SetGeneration(present.GetGeneration() + 1)
+		}
+		m.log = append(m.log, fmt.Sprintf("%s is to have %d", kind, *size))
+		left[kind] = present
+	}
+	for kind := range m.workloads {
+		if left[kind] == nil && len(m.ready[kind]) > 0 {
+			m.fail("the %s is deleted with %d nodes", kind, len(m.ready[kind]))
+		}
+	}
+	m.workloads = left
+}
+
+func sizeOf(object client.Object) *int32 {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		return object.Spec.Replicas
+	case *appsv1.StatefulSet:
+		return object.Spec.Replicas
+	default:
+		return nil
+	}
+}
+
+// act lets the controller of a workload take a step, and reports whether there was none to take.
+func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
+	object := m.workloads[kind]
+	if object == nil {
+		return true
+	}
+	nodes, size := m.ready[kind], int(*sizeOf(object))
+	starting := slices.Index(nodes, false)
+	switch {
+	case len(nodes) > size:
+		m.ready[kind] = nodes[:size]
+	case len(nodes) < size:
+		m.ready[kind] = append(nodes, make([]bool, size-len(nodes))...)
+	case starting >= 0:
+		nodes[starting] = true
+	default:
+		done = true
+	}
+	nodes = m.ready[kind]
+	ready := int32(0)
+	for _, is := range nodes {
+		if is {
+			ready++
+		}
+	}
+	m.log = append(m.log, fmt.Sprintf("%s has %v", kind, nodes))
+	replicas, generation := int32(len(nodes)), object.GetGeneration()
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		object.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: ready, AvailableReplicas: ready,
+		}
+	case *appsv1.StatefulSet:
+		object.Status = appsv1.StatefulSetStatus{
+			ObservedGeneration: generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: ready, AvailableReplicas: ready,
+		}
+	}
+	return done
+}
+
+func (m *moving) fail(format string, args ...any) {
+	m.t.Helper()
+	m.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(m.log, "\n"))
+}
+
+// run lets everybody act in any order until nothing is left to do, and checks what holds at every moment.
+func (m *moving) run(most, fewest int) {
+	m.t.Helper()
+	for range 300 {
+		kinds := []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind}
+		if choice := m.random.IntN(3); choice < 2 {
+			m.act(kinds[choice])
+		} else {
+			m.reconcile()
+		}
+		nodes, ready := m.nodes()
+		if nodes > most {
+			m.fail("%d nodes, at most %d", nodes, most)
+		}
+		if ready < fewest {
+			m.fail("%d nodes are ready, at least %d", ready, fewest)
+		}
+	}
+}
+
+func (m *moving) nodes() (nodes, ready int) {
+	for _, of := range m.ready {
+		nodes += len(of)
+		for _, is := range of {
+			if is {
+				ready++
+			}
+		}
+	}
+	return nodes, ready
+}
+
+// checkSettled has one workload that is left, with all of its nodes.
+func (m *moving) checkSettled() {
+	m.t.Helper()
+	kind := memcached.WorkloadKind(m.mc)
+	_, ready := m.nodes()
+	if len(m.workloads) != 1 || m.workloads[kind] == nil || ready != int(m.mc.Spec.Size) {
+		m.fail("in the end there are %d workloads with %d ready nodes", len(m.workloads), ready)
+	}
+}

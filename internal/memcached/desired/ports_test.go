@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// portsSeen are the ports of a cache wherever they are said.
+type portsSeen struct {
+	// Service, Container, Policy and Listeners are all ports for clients, as name:number or number.
+	Service, Container, Policy, Listeners []string
+	// Probes are the ports that the kubelet connects to.
+	Probes []string
+	// Servers and ConfigMap are what clients are told.
+	Servers   []string
+	ConfigMap map[string]string
+	// Budget is the selector of the PodDisruptionBudget, which has no ports.
+	Budget policyv1.PodDisruptionBudgetSpec
+}
+
+// TestPortsAgree walks through all places that say a port.
+func TestPortsAgree(t *testing.T) {
+	const plain, tls = "memcached:11211", "memcached-tls:11212"
+	budget := PodDisruptionBudget(memcachedtest.Cache(1)).Spec
+	for name, test := range map[string]struct {
+		change []edit
+		want   portsSeen
+	}{
+		"without TLS": {nil, portsSeen{
+			Service: []string{plain}, Container: []string{plain}, Policy: []string{"11211"}, Listeners: []string{"11211"},
+			Probes:    []string{"memcached"},
+			Servers:   []string{"cache-0.cache.shop.svc:11211"},
+			ConfigMap: map[string]string{"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211"},
+		}},
+		"with users": {[]edit{usersOf("a")}, portsSeen{
+			Service: []string{plain}, Container: []string{plain}, Policy: []string{"11211"}, Listeners: []string{"11211"},
+			Probes:    []string{"memcached"},
+			Servers:   []string{"cache-0.cache.shop.svc:11211"},
+			ConfigMap: map[string]string{"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211"},
+		}},
+		"with TLS": {[]edit{encryptedBy("a")}, portsSeen{
+			Service: []string{tls}, Container: []string{tls}, Policy: []string{"11212"}, Listeners: []string{"11212"},
+			Probes:  []string{"memcached-tls"},
+			Servers: []string{"cache-0.cache.shop.svc:11212"},
+			ConfigMap: map[string]string{
+				"host": "cache.shop.svc", "port": "11212", "servers": "cache-0.cache.shop.svc:11212",
+				"tlsPort": "11212", "tlsServers": "cache-0.cache.shop.svc:11212",
+			},
+		}},
+		"with TLS and plaintext": {[]edit{encryptedBy("a"), withPlaintext}, portsSeen{
+			Service: []string{plain, tls}, Container: []string{plain, tls}, Policy: []string{"11211", "11212"},
+			Listeners: []string{"11211", "11212"},
+			Probes:    []string{"memcached"},
+			Servers:   []string{"cache-0.cache.shop.svc:11211"},
+			ConfigMap: map[string]string{
+				"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211",
+				"tlsPort": "11212", "tlsServers": "cache-0.cache.shop.svc:11212",
+			},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := memcachedtest.Cache(1, append(test.change, workloadKind(statefulSetKind))...)
+			mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
+			test.want.Budget = budget
+			if diff := cmp.Diff(test.want, portsOf(t, mc)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// portsOf collects the ports of a cache.
+func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
+	t.Helper()
+	seen := portsSeen{Servers: memcached.Observed{}.Servers(mc)}
+	for _, object := range objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options) {
+		switch object := object.(type) {
+		case *corev1.Service:
+			for _, port := range object.Spec.Ports {
+				if port.TargetPort.String() != port.Name {
+					t.Errorf("the port %s of the Service leads to %s", port.Name, port.TargetPort.String())
+				}
+				seen.Service = append(seen.Service, fmt.Sprintf("%s:%d", port.Name, port.Port))
+			}
+		case *networkingv1.NetworkPolicy:
+			for _, port := range object.Spec.Ingress[0].Ports {
+				seen.Policy = append(seen.Policy, port.Port.String())
+			}
+		case *policyv1.PodDisruptionBudget:
+			seen.Budget = object.Spec
+		case *corev1.ConfigMap:
+			seen.ConfigMap = object.Data
+		}
+		if template := memcached.PodTemplate(object); template != nil {
+			container := template.Spec.Containers[0]
+			seen.Listeners = listenersOf(t, container.Args)
+			for _, port := range container.Ports {
+				seen.Container = append(seen.Container, fmt.Sprintf("%s:%d", port.Name, port.ContainerPort))
+			}
+			for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
+				seen.Probes = append(seen.Probes, probe.TCPSocket.Port.String())
+			}
+			seen.Probes = slices.Compact(seen.Probes)
+		}
+	}
+	return seen
+}
+
+// listenersOf are the ports of all addresses on which memcached listens with these arguments. Port 11211 must always answer within the
+// pod, without TLS: the agent asks there.
+func listenersOf(t *testing.T, args []string) []string {
+	t.Helper()
+	options := optionsOf(args)
+	if options["-l"] == "" {
+		return []string{options["-p"]}
+	}
+	var open []string
+	within := false
+	for listener := range strings.SplitSeq(options["-l"], ",") {
+		listener, plain := strings.CutPrefix(listener, "notls:")
+		address, port, _ := strings.Cut(listener, ":")
+		if plain != (port == "11211") || options["-Z"] == "" {
+			t.Errorf("port %s is without TLS: %v", port, args)
+		}
+		within = within || port == "11211"
+		if address == "*" {
+			open = append(open, port)
+		}
+	}
+	if !within {
+		t.Errorf("the agent cannot ask memcached: %v", args)
+	}
+	return open
+}

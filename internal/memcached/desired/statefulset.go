@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// statefulSet runs nodes that keep their names when they are replaced. They start and stop independently of each other: none needs
+// another one to be ready. Where the feature MaxUnavailableStatefulSet is off, as before Kubernetes 1.37, the cluster drops
+// maxUnavailable and replaces one node at a time.
+func statefulSet(
+	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, template corev1.PodTemplateSpec,
+) *appsv1.StatefulSet {
+	_, unavailable := updateLimits(mc)
+	return &appsv1.StatefulSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+		ObjectMeta: metadata,
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:            &size,
+			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
+			ServiceName:         mc.Name,
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
+			// A memcached node has no state to go back to: one old revision is enough to see what changed.
+			RevisionHistoryLimit: ptr.To(int32(1)),
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+				Type: appsv1.RollingUpdateStatefulSetStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{
+					Partition:      ptr.To(int32(0)),
+					MaxUnavailable: &unavailable,
+				},
+			},
+			Template: template,
+		},
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// evictedByTaint is the reason with which Kubernetes evicts the pods of a cluster node that has a NoExecute taint, such as one
+// that no longer reports (k8s.io/kubernetes/pkg/controller/tainteviction).
+const evictedByTaint = "DeletionByTaintManager"
+
+// lostPodMargin is how long a pod may exceed its grace period before it counts as lost. A kubelet that works needs some seconds
+// to kill the containers and to report that, and the clocks of the cluster differ.
+const lostPodMargin = 10 * time.Second
+
+// LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next
+// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends.
+//
+// Kubernetes promises that at most one pod of a StatefulSet has a name, so it waits until the kubelet confirms that the pod has
+// stopped, which that of a lost cluster node never does. A cache has nothing that two pods of one name could corrupt. The pods of
+// a Deployment are never lost: their replacements have other names and do not wait. Neither are those of a paused Memcached, for
+// which the operator writes nothing, and of one that is being deleted, which get no replacements.
+func LostPods(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) (lost []*corev1.Pod, next time.Duration) {
+	if mc.Spec.Paused || mc.DeletionTimestamp != nil {
+		return nil, 0
+	}
+	for i := range observed.Pods {
+		pod := &observed.Pods[i]
+		if !evictedByTaints(pod) || !inStatefulSet(pod, observed.Workload(mc), observed.Former(mc)) {
+			continue
+		}
+		wait := pod.DeletionTimestamp.Add(lostPodMargin).Sub(now)
+		if wait <= 0 {
+			lost = append(lost, pod)
+		} else if next == 0 || wait < next {
+			next = wait
+		}
+	}
+	return lost, next
+}
+
+// inStatefulSet reports whether a pod belongs to one of the workloads, and that is a StatefulSet.
+func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
+	return slices.ContainsFunc(workloads, func(w *Workload) bool {
+		return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
+	})
+}
+
+// evictedByTaints reports whether a pod is being evicted because of a taint, with a grace period. One without has been deleted
+// for good: only finalizers keep it.
+func evictedByTaints(pod *corev1.Pod) bool {
+	condition := PodCondition(pod, corev1.DisruptionTarget)
+	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) > 0 &&
+		condition != nil && condition.Status == corev1.ConditionTrue && condition.Reason == evictedByTaint
+}

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// ClientPort is a port of the nodes that clients can reach.
+type ClientPort struct {
+	// Name is what the Service and the pods call it.
+	Name string
+	// Number is the port.
+	Number int32
+}
+
+// All ports for clients.
+var (
+	plaintext = ClientPort{Name: "memcached", Number: Port}
+	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}
+)
+
+// ClientPorts are the ports of the nodes that clients can reach. Clients without TLS come first, if there are any: while a cache
+// moves to TLS, what is announced stays as it was.
+func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort {
+	var ports []ClientPort
+	if HasPlaintext(mc) {
+		ports = append(ports, plaintext)
+	}
+	if mc.Spec.TLS != nil {
+		ports = append(ports, tls)
+	}
+	return ports
+}
+
+// openPorts are the ports for clients of the pods of a template.
+func openPorts(template *corev1.PodTemplateSpec) []ClientPort {
+	var open []ClientPort
+	for _, container := range template.Spec.Containers {
+		for _, port := range container.Ports {
+			switch {
+			case container.Name != ContainerName:
+			case port.Name == plaintext.Name:
+				open = append(open, plaintext)
+			case port.Name == tls.Name:
+				open = append(open, tls)
+			}
+		}
+	}
+	return open
+}
+
+// HasPlaintext reports whether clients can connect without TLS.
+func HasPlaintext(mc *cachev1alpha1.Memcached) bool {
+	return mc.Spec.TLS == nil || mc.Spec.TLS.Plaintext == cachev1alpha1.PlaintextEnabled
+}

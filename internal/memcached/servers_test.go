@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+const (
+	deployments  = cachev1alpha1.WorkloadDeployment
+	statefulSets = cachev1alpha1.WorkloadStatefulSet
+)
+
+// workloadOf returns a workload of the cache that asks for so many nodes. An owner of another UID is another Memcached's.
+func workloadOf(kind cachev1alpha1.WorkloadKind, owner types.UID, size int32) client.Object {
+	metadata := metav1.ObjectMeta{
+		Name: "cache", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}},
+	}
+	if kind == deployments {
+		return &appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{Replicas: &size}}
+	}
+	return &appsv1.StatefulSet{ObjectMeta: metadata, Spec: appsv1.StatefulSetSpec{Replicas: &size}}
+}
+
+func TestServers(t *testing.T) {
+	const none = -1 // there is no list, which is not the same as an empty one
+	set := func(size int32) client.Object { return workloadOf(statefulSets, "ours", size) }
+	deployment := func(size int32) client.Object { return workloadOf(deployments, "ours", size) }
+	for name, test := range map[string]struct {
+		workload cachev1alpha1.WorkloadKind
+		size     int32
+		paused   bool
+		// reported is how many servers the last status has.
+		reported int
+		children []client.Object
+		want     int
+	}{
+		"a Deployment":                          {deployments, 3, false, 0, []client.Object{deployment(3)}, none},
+		"by default a Deployment":               {"", 3, false, 0, []client.Object{deployment(3)}, none},
+		"a StatefulSet":                         {statefulSets, 3, false, 3, []client.Object{set(3)}, 3},
+		"one node":                              {statefulSets, 1, false, 1, []client.Object{set(1)}, 1},
+		"more than ten":                         {statefulSets, 12, false, 12, []client.Object{set(12)}, 12},
+		"the status was lost":                   {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"nothing exists yet":                    {statefulSets, 3, false, 0, nil, 3},
+		"the StatefulSet has just been created": {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"another's is in the way":               {statefulSets, 3, false, 0, []client.Object{workloadOf(statefulSets, "theirs", 3)}, 3},
+
+		"scale up, before the write":              {statefulSets, 5, false, 3, []client.Object{set(3)}, 3},
+		"scale up, after it":                      {statefulSets, 5, false, 3, []client.Object{set(5)}, 5},
+		"scale up, refused":                       {statefulSets, 5, false, 3, []client.Object{set(3)}, 3},
+		"scale down, before the write":            {statefulSets, 3, false, 5, []client.Object{set(5)}, 3},
+		"scale down, after it":                    {statefulSets, 3, false, 5, []client.Object{set(3)}, 3},
+		"scale down, refused":                     {statefulSets, 3, false, 3, []client.Object{set(5)}, 3},
+		"nothing exists, size 0":                  {statefulSets, 0, false, 0, nil, 0},
+		"scale to zero":                           {statefulSets, 0, false, 3, []client.Object{set(3)}, 0},
+		"size 0":                                  {statefulSets, 0, false, 0, []client.Object{set(0)}, 0},
+		"scale from zero, before the write":       {statefulSets, 3, false, 0, []client.Object{set(0)}, 0},
+		"scale from zero, after it":               {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"somebody else scales the StatefulSet up": {statefulSets, 3, false, 3, []client.Object{set(9)}, 3},
+		"somebody else scales it down":            {statefulSets, 3, false, 3, []client.Object{set(1)}, 3},
+		"somebody else deletes it":                {statefulSets, 3, false, 3, nil, 3},
+		"it was deleted, and the size is smaller": {statefulSets, 2, false, 3, nil, 2},
+
+		"a pause":                                     {statefulSets, 3, true, 3, []client.Object{set(3)}, 3},
+		"a pause holds back a larger size":            {statefulSets, 5, true, 3, []client.Object{set(3)}, 3},
+		"a pause holds back a smaller size":           {statefulSets, 3, true, 5, []client.Object{set(5)}, 5},
+		"a pause holds back the first nodes":          {statefulSets, 3, true, 0, nil, 3},
+		"a pause holds back the move to a Deployment": {deployments, 3, true, 3, []client.Object{set(3)}, 3},
+		"a pause holds back the move from one":        {statefulSets, 3, true, 0, []client.Object{deployment(3)}, none},
+		"a pause, and somebody deletes it":            {statefulSets, 3, true, 3, nil, 3},
+		"a pause, and a Deployment that is not there": {deployments, 3, true, 0, nil, none},
+		"a pause in the middle of a move":             {statefulSets, 3, true, 0, []client.Object{deployment(2), set(2)}, none},
+		"a pause in the middle of a move back":        {deployments, 3, true, 0, []client.Object{deployment(2), set(2)}, none},
+
+		"a move to a StatefulSet begins":        {statefulSets, 3, false, 0, []client.Object{deployment(3)}, none},
+		"it goes on":                            {statefulSets, 3, false, 0, []client.Object{deployment(1), set(3)}, none},
+		"the Deployment has no nodes":           {statefulSets, 3, false, 0, []client.Object{deployment(0), set(3)}, none},
+		"it is complete":                        {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"another Memcached's Deployment":        {statefulSets, 3, false, 3, []client.Object{workloadOf(deployments, "theirs", 3), set(3)}, 3},
+		"a move to a Deployment begins":         {deployments, 3, false, 3, []client.Object{set(3)}, none},
+		"the move to a Deployment goes on":      {deployments, 3, false, 0, []client.Object{deployment(2), set(2)}, none},
+		"the user changes their mind":           {statefulSets, 3, false, 0, []client.Object{deployment(2), set(2)}, none},
+		"the move to a Deployment is complete":  {deployments, 3, false, 0, []client.Object{deployment(3)}, none},
+		"a Deployment that somebody deleted":    {deployments, 3, false, 0, nil, none},
+		"what the status says is never trusted": {deployments, 3, false, 3, []client.Object{deployment(3)}, none},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
+			mc.Spec = cachev1alpha1.MemcachedSpec{Size: test.size, Workload: test.workload, Paused: test.paused}
+			mc.Status.Servers = make([]string, test.reported)
+			got := Observed{Children: test.children}.Servers(mc)
+			if (got == nil) != (test.want == none) {
+				t.Fatalf("the servers are %#v", got)
+			}
+			var want []string
+			for i := range max(test.want, 0) {
+				want = append(want, fmt.Sprintf("cache-%d.cache.shop.svc:11211", i))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the servers are %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestServersAfterAMove has a Deployment that a cache which lags behind still shows.
+func TestServersAfterAMove(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours", Generation: 2}}
+	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
+	mc.Status.Servers = make([]string, 3)
+	for observed, want := range map[int64]int{1: 0, 2: 3} {
+		mc.Status.ObservedGeneration = observed
+		both := []client.Object{workloadOf(deployments, "ours", 1), workloadOf(statefulSets, "ours", 3)}
+		if servers := (Observed{Children: both}).Servers(mc); len(servers) != want {
+			t.Errorf("reported for generation %d, the servers are %v", observed, servers)
+		}
+	}
+}
+
+// TestServersStay has a list that is reported and observed again: it must not depend on how often that is done.
+func TestServersStay(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
+	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
+	for _, live := range []int32{3, 1, 0, 9, 3} {
+		mc.Status.Servers = Observed{Children: []client.Object{workloadOf(statefulSets, "ours", live)}}.Servers(mc)
+		if len(mc.Status.Servers) != 3 {
+			t.Errorf("with %d replicas, the servers are %v", live, mc.Status.Servers)
+		}
+	}
+}
+
+// TestServersHaveOpenPorts has StatefulSets that open other ports than the spec asks for: a pause or a refusal holds back the change.
+func TestServersHaveOpenPorts(t *testing.T) {
+	encrypted, both := &cachev1alpha1.MemcachedTLS{}, &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
+	for name, test := range map[string]struct {
+		tls *cachev1alpha1.MemcachedTLS
+		// live are the ports of the StatefulSet, nil if there is none.
+		live    []string
+		servers int32
+		tlsToo  bool
+	}{
+		"without TLS":                         {nil, []string{"memcached"}, 11211, false},
+		"with TLS":                            {encrypted, []string{"memcached-tls"}, 11212, true},
+		"with TLS and plaintext":              {both, []string{"memcached", "memcached-tls"}, 11211, true},
+		"TLS is held back":                    {encrypted, []string{"memcached"}, 11211, false},
+		"the end of plaintext is held back":   {encrypted, []string{"memcached", "memcached-tls"}, 11211, true},
+		"the end of TLS is held back":         {nil, []string{"memcached-tls"}, 11212, true},
+		"nothing runs yet":                    {encrypted, nil, 11212, true},
+		"somebody has taken the ports away":   {encrypted, []string{}, 11212, true},
+		"somebody has put others beside":      {nil, []string{"memcached", "other"}, 11211, false},
+		"nothing runs yet, and there is both": {both, nil, 11211, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
+			mc.Spec = cachev1alpha1.MemcachedSpec{Size: 1, Workload: statefulSets, TLS: test.tls}
+			var observed Observed
+			if test.live != nil {
+				set := workloadOf(statefulSets, "ours", 1).(*appsv1.StatefulSet)
+				container := corev1.Container{Name: ContainerName}
+				for _, port := range test.live {
+					container.Ports = append(container.Ports, corev1.ContainerPort{Name: port, ContainerPort: 1})
+				}
+				set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "injected", Ports: []corev1.ContainerPort{{Name: "memcached-tls"}}}, container}
+				observed.Children = []client.Object{set}
+			}
+			if got, want := observed.Servers(mc), fmt.Sprintf("cache-0.cache.shop.svc:%d", test.servers); !slices.Equal(got, []string{want}) {
+				t.Errorf("the servers are %v, want %s", got, want)
+			}
+			if got := observed.ServerPort(mc); got != int(test.servers) {
+				t.Errorf("their port is %d", got)
+			}
+			var want []string
+			if test.tlsToo {
+				want = []string{"cache-0.cache.shop.svc:11212"}
+			}
+			if got := observed.TLSServers(mc); !slices.Equal(got, want) {
+				t.Errorf("those with TLS are %v, want %v", got, want)
+			}
+		})
+	}
+}

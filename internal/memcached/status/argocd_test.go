@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	lua "github.com/yuin/gopher-lua"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/docs"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// TestArgoCDHealth runs the script that docs/operations/gitops.md shows, as Argo CD does.
+func TestArgoCDHealth(t *testing.T) {
+	script := argoCDScript(t)
+	for _, c := range rows(t) {
+		t.Run(c.name, func(t *testing.T) {
+			_, readyMessage, _ := strings.Cut(c.ready, ": ")
+			want := "Progressing: " + readyMessage
+			switch {
+			case strings.HasPrefix(c.degraded, "True "), strings.HasPrefix(c.progressing, "False Stuck"):
+				want = "Degraded: " + readyMessage
+			case strings.HasPrefix(c.progressing, "False Paused"):
+				want = "Suspended" + strings.TrimPrefix(c.progressing, "False Paused")
+			case strings.HasPrefix(c.ready, "True "):
+				want = "Healthy: " + readyMessage
+			}
+			if got := argoCDHealth(t, script, c.unstructured(t).Object); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestArgoCDHealthWithoutStatus has a Memcached that the operator has not seen, or not in this generation.
+func TestArgoCDHealthWithoutStatus(t *testing.T) {
+	const want = "Progressing: The operator has not seen the spec yet"
+	mc := memcachedtest.Cache(3)
+	old := statusCase{mc: mc, deployment: makeDeployment(t, mc, settled), pods: makePods(3)}.unstructured(t)
+	old.SetGeneration(memcachedtest.Generation + 1)
+	fresh := old.DeepCopy()
+	delete(fresh.Object, "status")
+	script := argoCDScript(t)
+	for name, object := range map[string]map[string]any{"an old status": old.Object, "no status": fresh.Object} {
+		if got := argoCDHealth(t, script, object); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// argoCDScript returns the script of the page.
+func argoCDScript(t *testing.T) string {
+	t.Helper()
+	page := docs.Parse("gitops.md", []byte(repository.Read(t, "docs", "operations", "gitops.md")))
+	var settings corev1.ConfigMap
+	i := slices.IndexFunc(page.Blocks, func(block docs.Block) bool { return block.Language == "yaml" })
+	if i < 0 {
+		t.Fatal("the page shows no ConfigMap")
+	}
+	if err := yaml.UnmarshalStrict([]byte(page.Blocks[i].Text), &settings); err != nil {
+		t.Fatal(err)
+	}
+	script, ok := settings.Data["resource.customizations.health.cache.example.com_Memcached"]
+	if !ok || len(settings.Data) != 1 {
+		t.Fatalf("the ConfigMap has other keys: %v", settings.Data)
+	}
+	return script
+}
+
+// argoCDHealth runs a script with the libraries that Argo CD allows (util/lua/lua.go), and returns status and message.
+func argoCDHealth(t *testing.T, script string, object map[string]any) string {
+	t.Helper()
+	state := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer state.Close()
+	for name, open := range map[string]lua.LGFunction{lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {
+		if err := state.CallByParam(lua.P{Fn: state.NewFunction(open), Protect: true}, lua.LString(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state.SetGlobal("obj", luaValue(state, object))
+	if err := state.DoString(script); err != nil {
+		t.Fatal(err)
+	}
+	health, ok := state.Get(-1).(*lua.LTable)
+	if !ok {
+		t.Fatalf("the script returns a %s", state.Get(-1).Type())
+	}
+	return lua.LVAsString(health.RawGetString("status")) + ": " + lua.LVAsString(health.RawGetString("message"))
+}
+
+// luaValue turns decoded JSON into values of Lua.
+func luaValue(state *lua.LState, value any) lua.LValue {
+	switch value := value.(type) {
+	case bool:
+		return lua.LBool(value)
+	case string:
+		return lua.LString(value)
+	case int64:
+		return lua.LNumber(value)
+	case float64:
+		return lua.LNumber(value)
+	case []any:
+		table := state.NewTable()
+		for _, item := range value {
+			table.Append(luaValue(state, item))
+		}
+		return table
+	case map[string]any:
+		table := state.NewTable()
+		for key, item := range value {
+			table.RawSetString(key, luaValue(state, item))
+		}
+		return table
+	}
+	return lua.LNil
+}

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// kstatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus knows. It takes an absent condition for False, and
+// expects no other status than True. They follow from the other conditions alone, so that they cause no write of their own. A
+// Memcached that a pause keeps from being Ready has none: nothing is under way, and nothing is wrong.
+func kstatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionReconciling,
+		Status:  metav1.ConditionTrue,
+		Reason:  ready.Reason,
+		Message: ready.Reason + ": see the condition Ready",
+	}
+	switch {
+	case ready.Status != metav1.ConditionFalse:
+		return nil
+	case degraded.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
+		condition.Type = cachev1alpha1.ConditionStalled
+	}
+	return []metav1.Condition{condition}
+}

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// overdue says that a change has exceeded the progress deadline, empty if it has not. It is for the changes that no controller has a
+// deadline for: those of a StatefulSet, and the move from one workload to another. That they go on shows in the pods.
+func overdue(mc *cachev1alpha1.Memcached, workload *memcached.Workload, pods []corev1.Pod, now time.Time) string {
+	since, began := progressingSince(mc)
+	if !began {
+		return ""
+	}
+	since = later(since, workload.GetCreationTimestamp().Time)
+	for i := range pods {
+		since = later(since, movedAt(&pods[i]))
+	}
+	deadline := progressDeadline(mc)
+	if now.Sub(since) < deadline {
+		return ""
+	}
+	return fmt.Sprintf("No node has come, gone or changed for %d minutes; to see why: kubectl describe %s %s -n %s",
+		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
+}
+
+// unwatched reports whether no controller has a deadline for the changes of a workload.
+func unwatched(w, former *memcached.Workload) bool {
+	return former != nil || w.Kind == cachev1alpha1.WorkloadStatefulSet
+}
+
+// progressingSince is when the change began, or the zero time if it is known to be overdue; false if it begins now.
+func progressingSince(mc *cachev1alpha1.Memcached) (time.Time, bool) {
+	last := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
+	switch {
+	case last == nil || last.ObservedGeneration != mc.Generation:
+		return time.Time{}, false
+	case last.Reason == cachev1alpha1.ReasonStuck:
+		return time.Time{}, true
+	default:
+		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
+	}
+}
+
+// movedAt is when something last happened to a pod.
+func movedAt(pod *corev1.Pod) time.Time {
+	at := pod.CreationTimestamp.Time
+	if pod.DeletionTimestamp != nil {
+		at = later(at, pod.DeletionTimestamp.Time)
+	}
+	if ready := memcached.PodCondition(pod, corev1.PodReady); ready != nil {
+		at = later(at, ready.LastTransitionTime.Time)
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// RequeueAfter is after how long a status must be computed again although nothing happens, 0 for never.
+func RequeueAfter(
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, current cachev1alpha1.MemcachedStatus, now time.Time,
+) time.Duration {
+	after := time.Duration(0)
+	w, former := observed.Workload(mc), observed.Former(mc)
+	if w != nil && unwatched(w, former) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
+		after = progressDeadline(mc)
+	}
+	for _, node := range append(w.Nodes(observed.Pods), former.Nodes(observed.Pods)...) {
+		reportAt, silent := silentUntil(node)
+		if wait := reportAt.Sub(now); silent && wait > 0 && (after == 0 || wait < after) {
+			after = wait
+		}
+	}
+	return after
+}
+
+func progressDeadline(mc *cachev1alpha1.Memcached) time.Duration {
+	return time.Duration(memcached.ProgressDeadlineSeconds(mc)) * time.Second
+}

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// specFields are the fields of the Memcached that the fields of a workload follow from.
+var specFields = strings.NewReplacer(
+	"spec.template.spec.affinity", "spec.scheduling.affinity",
+	"spec.template.spec.imagePullSecrets", "spec.imagePullSecrets",
+	"spec.template.spec.nodeSelector", "spec.scheduling.nodeSelector",
+	"spec.template.spec.priorityClassName", "spec.scheduling.priorityClassName",
+	"spec.template.spec.tolerations", "spec.scheduling.tolerations",
+	"spec.template.spec.topologySpreadConstraints", "spec.scheduling.topologySpreadConstraints",
+	"spec.template.annotations", "spec.podMetadata.annotations",
+	"spec.template.labels", "spec.podMetadata.labels",
+	"spec.strategy.rollingUpdate", "spec.updateStrategy",
+)
+
+// NameSpecFields names the fields of the Memcached in a message about those of its workload.
+func NameSpecFields(message string) string { return specFields.Replace(message) }
+
+// demanded matches a resource that a ResourceQuota demands of each container.
+var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
+
+// refusalRemedy names the fields of the Memcached that help against the refusal of its pods, empty if the refusal says all that
+// is known.
+func refusalRemedy(refusal string) string {
+	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
+	resources := demanded.FindAllString(quota, -1)
+	switch {
+	case len(resources) > 0:
+		slices.Sort(resources)
+		return ". Set spec.resources." + strings.Join(slices.Compact(resources), " and spec.resources.")
+	case strings.Contains(refusal, "maximum memory usage per "): // k8s.io/kubernetes/plugin/pkg/admission/limitranger
+		return ". The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// secretFields are where the spec names the Secrets that agents refuse, by the reason.
+var secretFields = map[string]string{
+	cachev1alpha1.ReasonInvalidCertificate: "spec.tls.secretName",
+	cachev1alpha1.ReasonInvalidCredentials: "spec.auth.secretName",
+}
+
+// secretRefused finds a node whose agent does not let memcached start because a Secret is missing or not usable. The agent says so
+// when it exits. When it runs again, it waits for another Secret.
+func secretRefused(pod *corev1.Pod) *Problem {
+	for _, container := range memcached.ContainerStatuses(pod) {
+		reason, words := refusalOf(container)
+		if reason == "" || ptr.Deref(container.Started, false) {
+			continue
+		}
+		return &Problem{
+			Reason:  reason,
+			Message: fmt.Sprintf("Pod %s cannot start: the Secret in %s is not usable: %s", pod.Name, secretFields[reason], words),
+		}
+	}
+	return nil
+}
+
+// refusalOf returns for what reason and with which words an agent has refused a Secret, empty if it has not.
+func refusalOf(container corev1.ContainerStatus) (reason, words string) {
+	exit := container.State.Terminated
+	if exit == nil {
+		exit = container.LastTerminationState.Terminated
+	}
+	if exit == nil || container.Name != memcached.AgentContainerName {
+		return "", ""
+	}
+	reason, words, found := strings.Cut(exit.Message, ": ")
+	if _, known := secretFields[reason]; !known || !found {
+		return "", ""
+	}
+	return reason, words
+}

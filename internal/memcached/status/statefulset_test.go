@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
+
+// progressing is what the last status said, and since when.
+func progressing(status metav1.ConditionStatus, reason string, since time.Time) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions = []metav1.Condition{{
+			Type: cachev1alpha1.ConditionProgressing, Status: status, Reason: reason, ObservedGeneration: mc.Generation,
+			LastTransitionTime: metav1.NewTime(since),
+		}}
+	}
+}
+
+// makeStatefulSet is the live StatefulSet of a Memcached, without a status unless changes set one.
+func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
+	t.Helper()
+	rendered, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := rendered.(*appsv1.StatefulSet)
+	set.UID, set.Generation = "statefulset-uid", 1
+	set.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)}
+	for _, change := range changes {
+		change(set)
+	}
+	return set
+}
+
+// setCounts is the status of a StatefulSet after its controller has looked at it.
+func setCounts(replicas, updated, ready int32) func(*appsv1.StatefulSet) {
+	return func(set *appsv1.StatefulSet) {
+		set.Status.ObservedGeneration = set.Generation
+		set.Status.Replicas, set.Status.UpdatedReplicas = replicas, updated
+		set.Status.ReadyReplicas, set.Status.AvailableReplicas = ready, ready
+		revisions("a", "a")(set)
+	}
+}
+
+func revisions(current, update string) func(*appsv1.StatefulSet) {
+	return func(set *appsv1.StatefulSet) { set.Status.CurrentRevision, set.Status.UpdateRevision = current, update }
+}
+
+func setSize(size int32) func(*appsv1.StatefulSet) {
+	return func(set *appsv1.StatefulSet) { set.Spec.Replicas = &size }
+}
+
+// setPods are pods of the StatefulSet, one for each revision that is given, ready.
+func setPods(revisions ...string) []corev1.Pod {
+	var pods []corev1.Pod
+	for i, revision := range revisions {
+		pods = append(pods, makePod(fmt.Sprintf("cache-%d", i), ofStatefulSet(revision)))
+	}
+	return pods
+}
+
+func ofStatefulSet(revision string) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{memcached.InstanceLabel: "cache", appsv1.ControllerRevisionHashLabelKey: revision}
+		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", "cache", "statefulset-uid")}
+	}
+}
+
+func statefulSetRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3, inStatefulSet)
+	of := func(changes ...func(*appsv1.StatefulSet)) []client.Object {
+		return []client.Object{makeStatefulSet(t, mc, changes...)}
+	}
+	became := func(at time.Time) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(at) }
+	}
+	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
+	return []statusCase{{
+		name: "StatefulSet: its controller has not seen it", mc: mc, others: of(),
+		ready: "False Creating: Starting 3 nodes", available: unreported,
+		progressing: "True Creating: Starting 3 nodes", degraded: asExpected,
+	}, {
+		name: "StatefulSet: one node has started", mc: mc, others: of(setCounts(3, 3, 1)),
+		pods:  append(setPods("a"), makePod("cache-1", ofStatefulSet("a"), notReady), makePod("cache-2", ofStatefulSet("a"), notReady)),
+		ready: "False Creating: 1 of 3 nodes are started", available: unavailable1,
+		progressing: "True Creating: 1 of 3 nodes are started", degraded: asExpected,
+	}, {
+		name: "StatefulSet: all nodes are ready", mc: mc, others: of(setCounts(3, 3, 3)), pods: setPods("a", "a", "a"),
+		ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
+	}, {
+		name: "StatefulSet: a rollout", mc: mc, others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
+		ready: "False RollingOut: 1 of 3 nodes are updated", available: available3,
+		progressing: "True RollingOut: 1 of 3 nodes are updated", degraded: asExpected,
+	}, {
+		name: "StatefulSet: a rollout is taken back", mc: mc, others: of(setCounts(3, 2, 3)), pods: setPods("a", "a", "b"),
+		ready: "False RollingOut: 2 of 3 nodes are updated", available: available3,
+		progressing: "True RollingOut: 2 of 3 nodes are updated", degraded: asExpected,
+	}, {
+		name:   "StatefulSet: a node is away and comes back",
+		mc:     memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon)),
+		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
+		ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
+	}, {
+		name:   "StatefulSet: it has not seen a new size",
+		mc:     memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon)),
+		others: of(setCounts(2, 2, 2)), pods: setPods("a", "a"),
+		ready: "False Scaling: Scaling from 2 to 3 nodes", available: available2,
+		progressing: "True Scaling: Scaling from 2 to 3 nodes", degraded: asExpected,
+	}, {
+		name: "StatefulSet: a node leaves", mc: mc, others: of(setCounts(4, 3, 4)), pods: setPods("a", "a", "a"),
+		ready: "False Scaling: Scaling from 4 to 3 nodes", available: available3,
+		progressing: "True Scaling: Scaling from 4 to 3 nodes", degraded: asExpected,
+	}, {
+		name: "StatefulSet: a rollout has not moved for its deadline",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionTrue, cachev1alpha1.ReasonRollingOut, noon.Add(-10*time.Minute))),
+		others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
+		ready: "False Stuck: " + stuck, available: available3, progressing: "False Stuck: " + stuck, degraded: asExpected,
+	}, {
+		name: "StatefulSet: a rollout is still stuck",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute))),
+		others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
+		ready: "False Stuck: " + stuck, available: available3, progressing: "False Stuck: " + stuck, degraded: asExpected,
+	}, {
+		name: "StatefulSet: a rollout moves again",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour))),
+		others: of(setCounts(3, 1, 2), revisions("a", "b")),
+		pods:   append(setPods("a", "a"), makePod("cache-2", ofStatefulSet("b"), notReady, became(noon.Add(-time.Minute)))),
+		ready:  "False RollingOut: 1 of 3 nodes are updated", available: available2,
+		progressing: "True RollingOut: 1 of 3 nodes are updated", degraded: asExpected,
+	}, {
+		name: "StatefulSet: its start is still stuck",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute))),
+		others: of(setCounts(3, 3, 2)), pods: append(setPods("a", "a"), makePod("cache-2", ofStatefulSet("a"), notReady)),
+		ready: "False Stuck: " + stuck, available: available2, progressing: "False Stuck: " + stuck,
+	}, {
+		name: "StatefulSet: it was created after a long wait",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionTrue, cachev1alpha1.ReasonCreating, noon.Add(-time.Hour))),
+		others:   of(setCounts(0, 0, 0), func(set *appsv1.StatefulSet) { set.CreationTimestamp = metav1.NewTime(noon) }),
+		changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
+	}, {
+		name: "StatefulSet: a change after a long time is not overdue",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon.Add(-time.Hour))),
+		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
+		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
+		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
+	}}
+}
+
+func moveRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3, inStatefulSet)
+	deployment := func(size int32) *appsv1.Deployment {
+		return makeDeployment(t, memcachedtest.Cache(size), settled)
+	}
+	set := func(size, ready int32) []client.Object {
+		return []client.Object{makeStatefulSet(t, mc, setSize(size), setCounts(size, size, ready))}
+	}
+	const moving0 = "RollingOut: Moving from a Deployment to a StatefulSet: 0 of 3 nodes have moved"
+	const moving2 = "RollingOut: Moving from a Deployment to a StatefulSet: 2 of 3 nodes have moved"
+	return []statusCase{{
+		name: "move: there is no StatefulSet yet", mc: mc, deployment: deployment(3), others: []client.Object{}, pods: makePods(3),
+		ready: "False " + moving0, available: available3, progressing: "True " + moving0, degraded: asExpected,
+	}, {
+		name: "move: the first node starts", mc: mc, deployment: deployment(3), others: set(1, 0),
+		pods:  append(makePods(3), makePod("cache-0", ofStatefulSet("a"), notReady)),
+		ready: "False " + moving0, available: available3, progressing: "True " + moving0, degraded: asExpected,
+	}, {
+		name: "move: the first node cannot start", mc: mc, deployment: deployment(3), others: set(1, 0),
+		pods:  append(makePods(3), makePod("cache-0", ofStatefulSet("a"), notReady, scheduled(corev1.ConditionFalse, "Unschedulable", "full"))),
+		ready: "False Unschedulable: Pod cache-0 cannot be scheduled: full", available: available3,
+		progressing: seeDegraded, degraded: "True Unschedulable: Pod cache-0 cannot be scheduled: full",
+	}, {
+		name: "move: two nodes have moved", mc: mc, deployment: deployment(1), others: set(2, 2),
+		pods:  append(makePods(1), setPods("a", "a")...),
+		ready: "False " + moving2, available: available3, progressing: "True " + moving2, degraded: asExpected,
+	}, {
+		name: "move: all nodes have moved, and the Deployment is there", mc: mc, deployment: deployment(0), others: set(3, 3),
+		pods:        setPods("a", "a", "a"),
+		ready:       "False RollingOut: Moving from a Deployment to a StatefulSet: 3 of 3 nodes have moved",
+		available:   available3,
+		progressing: "True RollingOut: Moving from a Deployment to a StatefulSet: 3 of 3 nodes have moved", degraded: asExpected,
+	}}
+}
+
+// TestNodesOfStatefulSetsAreSortedByNumber has more than ten.
+func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
+	mc := memcachedtest.Cache(12, inStatefulSet)
+	pods := setPods(slices.Repeat([]string{"a"}, 12)...)
+	slices.Reverse(pods)
+	observed := memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, setCounts(12, 12, 12))}, Pods: pods}
+	nodes := statusAfter(mc, observed, nil, Outcome{}, noon).Nodes
+	for i, node := range nodes {
+		if node != fmt.Sprintf("cache-%d", i) {
+			t.Fatalf("%v", nodes)
+		}
+	}
+}
+
+// TestRequeueAfter asks for another look while a change is under way that no controller has a deadline for.
+func TestRequeueAfter(t *testing.T) {
+	of := func(changes ...func(*appsv1.StatefulSet)) memcached.Observed {
+		mc := memcachedtest.Cache(3, inStatefulSet)
+		return memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, changes...)}, Pods: setPods("a", "a", "a")}
+	}
+	with := func(observed memcached.Observed, change func(*corev1.Pod)) memcached.Observed {
+		change(&observed.Pods[2])
+		return observed
+	}
+	onDeployment := memcached.Observed{Children: []client.Object{makeDeployment(t, memcachedtest.Cache(3))}}
+	for name, c := range map[string]struct {
+		mc       *cachev1alpha1.Memcached
+		observed memcached.Observed
+		want     time.Duration
+	}{
+		"a StatefulSet rolls out": {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 0, 3), revisions("a", "b")), 10 * time.Minute},
+		"a StatefulSet rests":     {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
+		"a Deployment is created": {memcachedtest.Cache(3), onDeployment, 0},
+		"a node has just become silent": {
+			memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -3)), 7 * time.Second,
+		},
+		"a node has started and is silent": {
+			memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-20, -21, -21)), 40 * time.Second,
+		},
+		"a node has been silent for long": {memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -10)), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := statusAfter(c.mc, c.observed, nil, Outcome{}, noon)
+			if got := RequeueAfter(c.mc, c.observed, status, noon); got != c.want {
+				t.Errorf("in %s", got)
+			}
+		})
+	}
+}

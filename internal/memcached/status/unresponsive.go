@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// How long memcached may be silent before it is reported: a kubelet that restarts takes some seconds to ask all agents again, and a
+// memcached that starts may take longer to answer.
+const (
+	silencePatience = 10 * time.Second
+	startPatience   = time.Minute
+)
+
+// unresponsive finds a node whose memcached runs, but has not answered its agent for too long.
+func unresponsive(now time.Time) func(*corev1.Pod) *Problem {
+	return func(pod *corev1.Pod) *Problem {
+		reportAt, silent := silentUntil(pod)
+		if !silent || now.Before(reportAt) {
+			return nil
+		}
+		return &Problem{
+			Reason: cachev1alpha1.ReasonNodesUnresponsive,
+			Message: fmt.Sprintf("The agent of pod %s gets no answer from memcached. The node serves again when memcached answers; "+
+				"to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace),
+		}
+	}
+}
+
+// silentUntil reports whether memcached and its agent run and the agent has no answer, and at what time that is to be reported.
+func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
+	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
+	ready := memcached.PodCondition(pod, corev1.PodReady)
+	if server == nil || agent == nil || agent.Ready || ready == nil || ready.Status == corev1.ConditionTrue {
+		return time.Time{}, false
+	}
+	started := later(server.State.Running.StartedAt.Time, agent.State.Running.StartedAt.Time)
+	if since := ready.LastTransitionTime.Time; since.After(started) { // it has been ready since both were started
+		return since.Add(silencePatience), true
+	}
+	return started.Add(startPatience), true
+}
+
+// runningSince is the status of a container that runs, nil if it does not.
+func runningSince(pod *corev1.Pod, container string) *corev1.ContainerStatus {
+	for _, status := range memcached.ContainerStatuses(pod) {
+		if status.Name == container && status.State.Running != nil {
+			return &status
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// unknownVersion is the version of memcached in an image whose name does not say it.
+const unknownVersion = "unknown"
+
+// oldestVersion is the oldest supported memcached. Earlier ones lack options or fixes that the memory limit relies on.
+var oldestVersion = [3]int{1, 6, 45}
+
+// versionTag matches an image of memcached with its version as the tag, perhaps with a variant. A tag such as 1.6 moves from version
+// to version, and beside a digest a tag means nothing.
+var versionTag = regexp.MustCompile(`(?:^|/)memcached:v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(?:[-_.][\w.-]*)?$`)
+
+// versionOf returns the version of memcached that the name of an image says, and whether that is too old. The images of others count
+// their own versions, so their tags say nothing.
+func versionOf(image string) (version string, old bool) {
+	match := versionTag.FindStringSubmatch(image)
+	if match == nil {
+		return unknownVersion, false
+	}
+	for i, oldest := range oldestVersion {
+		number, _ := strconv.Atoi(match[i+1]) // a few digits
+		if number != oldest {
+			return match[1] + "." + match[2] + "." + match[3], number < oldest
+		}
+	}
+	return match[1] + "." + match[2] + "." + match[3], false
+}
+
+// unsupported says that the nodes run, or are rolled to, a memcached that is too old, and what to do; empty otherwise.
+func (f facts) unsupported(mc *cachev1alpha1.Memcached) string {
+	if f.workload == nil {
+		return ""
+	}
+	version, old := versionOf(f.workload.Image())
+	if !old {
+		return ""
+	}
+	remedy := "set spec.image to a newer one, or remove it"
+	if mc.Spec.Image == "" {
+		remedy = "adopt the operator's default image: " + restartCommand(mc)
+	}
+	return fmt.Sprintf("memcached %s is older than %d.%d.%d, the oldest supported version: %s",
+		version, oldestVersion[0], oldestVersion[1], oldestVersion[2], remedy)
+}

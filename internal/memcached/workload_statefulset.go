@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// statefulSetWorkload returns a StatefulSet as a workload, nil for any other object. Its controller sets no condition: neither what
+// the API server refuses nor a deadline is known from it.
+func statefulSetWorkload(object client.Object) *Workload {
+	set, ok := object.(*appsv1.StatefulSet)
+	if !ok || set == nil {
+		return nil
+	}
+	status := set.Status
+	w := &Workload{
+		Object:             set,
+		Kind:               cachev1alpha1.WorkloadStatefulSet,
+		Size:               ptr.Deref(set.Spec.Replicas, 1),
+		Selector:           ptr.Deref(set.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
+		Template:           &set.Spec.Template,
+		MaxUnavailable:     intstr.FromInt32(1),
+		MinReadySeconds:    set.Spec.MinReadySeconds,
+		ObservedGeneration: status.ObservedGeneration,
+		Replicas:           status.Replicas,
+		Updated:            status.UpdatedReplicas,
+		Ready:              status.ReadyReplicas,
+		Available:          status.AvailableReplicas,
+		Complete:           status.CurrentRevision == status.UpdateRevision,
+		UpdateRevision:     status.UpdateRevision,
+		Owns:               func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, set.Name) },
+		Resized: func(metadata metav1.ObjectMeta, size int32) client.Object {
+			resized := &appsv1.StatefulSet{ObjectMeta: metadata, Spec: *set.Spec.DeepCopy()}
+			resized.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
+			resized.Spec.Replicas = &size
+			return resized
+		},
+	}
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+		w.MaxUnavailable = *rolling.MaxUnavailable
+	}
+	return w
+}
+
+func ownedByStatefulSet(pod *corev1.Pod, set string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "StatefulSet" && owner.Name == set
+}
