@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/protocol"
+)
+
+// atATime is how many nodes are asked at the same time.
+const atATime = 32
+
+// errNoAnswer means that a node took too long.
+var errNoAnswer = errors.New("no answer in time")
+
+// notRunningError means that there is nothing to ask.
+type notRunningError struct{ state string }
+
+func (e *notRunningError) Error() string { return "memcached does not run: " + e.state }
+
+// question is what a node is asked.
+type question func(ctx context.Context, conn *protocol.Conn) error
+
+// askEach asks every pod, several at the same time, and returns an error or nil for each. One that does not answer does not hold
+// up the others.
+func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, ask func(i int) question) []error {
+	failures := make([]error, len(pods))
+	progress := s.newProgress(len(pods))
+	defer progress.clear()
+	atOnce(len(pods), func(i int) {
+		failures[i] = s.ask(ctx, c, &pods[i], ask(i))
+		progress.step()
+	})
+	return failures
+}
+
+// atOnce runs a function for each number below a count, several at the same time.
+func atOnce(count int, run func(i int)) {
+	slots := make(chan struct{}, atATime)
+	var running sync.WaitGroup
+	for i := range count {
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			run(i)
+		})
+	}
+	running.Wait()
+}
+
+// ask connects to the memcached of a pod and asks.
+func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask question) error {
+	if !runs(pod) {
+		return &notRunningError{stateOf(pod)}
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
+	defer cancel()
+	raw, err := c.dial(limited, pod, portOf(pod))
+	if err != nil {
+		return err
+	}
+	conn := protocol.NewConn(raw, pod.Name)
+	defer func() { _ = conn.Close() }() // what it said has been read
+	return refused(ask(limited, conn))
+}
+
+// progress is a line on a terminal that counts nodes. Few nodes answer before one could read it.
+type progress struct {
+	session *session
+	total   int
+	done    atomic.Int64
+	mutex   sync.Mutex
+}
+
+const worthCounting = 20
+
+func (s *session) newProgress(total int) *progress {
+	if total < worthCounting || !isTerminal(s.ErrOut) {
+		total = 0
+	}
+	return &progress{session: s, total: total}
+}
+
+func (p *progress) step() {
+	if p.total == 0 {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	fmt.Fprintf(p.session.ErrOut, "\r%d of %d nodes", p.done.Add(1), p.total)
+}
+
+func (p *progress) clear() {
+	if p.total > 0 {
+		fmt.Fprint(p.session.ErrOut, "\r\033[K")
+	}
+}

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/protocol"
+)
+
+// bundle is the archive that debug writes. What fails is a line in it, and the rest goes on.
+type bundle struct {
+	session  *session
+	cluster  *cluster
+	now      time.Time
+	folder   string
+	zip      *gzip.Writer
+	archive  *tar.Writer
+	problems []string
+	// failure is an error of the archive itself.
+	failure error
+}
+
+func newBundle(out io.Writer, s *session, c *cluster, now time.Time) *bundle {
+	zip := gzip.NewWriter(out)
+	return &bundle{session: s, cluster: c, now: now, zip: zip, archive: tar.NewWriter(zip)}
+}
+
+// collect writes everything. Each step is a line on the standard error.
+func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, operatorNamespace string) {
+	b.folder = mc.Name
+	b.step("versions")
+	b.add("versions.txt", b.versions())
+	b.step("objects")
+	manifest, err := manifestOf(mc.DeepCopy(), b.cluster.Scheme())
+	b.addUnless(err, "memcached.yaml", manifest)
+	for _, kind := range kindsToCollect(mc) {
+		err := b.cluster.List(ctx, kind.list, client.InNamespace(mc.Namespace), kind.labels)
+		var manifests []byte
+		if err == nil {
+			manifests, err = manifestsOf(kind.list, b.cluster.Scheme())
+		}
+		b.addUnless(err, kind.file, manifests)
+	}
+	b.step("events")
+	events, err := b.events(ctx, mc)
+	b.addUnless(err, "events.txt", events)
+	pods, err := b.cluster.pods(ctx, mc)
+	b.note(err, "pods")
+	b.step("statistics of " + nodeCount(len(pods)))
+	b.addStatistics(ctx, pods)
+	b.step("logs")
+	for i := range pods {
+		b.addLogs(ctx, &pods[i], "logs", ours)
+	}
+	var operators corev1.PodList
+	err = b.cluster.List(ctx, &operators, client.InNamespace(operatorNamespace), client.MatchingLabels{
+		"app.kubernetes.io/name": "memcached-operator", "control-plane": "controller-manager",
+	})
+	b.note(err, "the pods of the operator")
+	for i := range operators.Items {
+		b.addLogs(ctx, &operators.Items[i], operatorLogs, func(string) bool { return true })
+	}
+	if err == nil && len(operators.Items) == 0 {
+		b.problems = append(b.problems,
+			"the operator has no pods in the namespace "+operatorNamespace+": --operator-namespace names another one")
+	}
+}
+
+func (b *bundle) step(name string) { fmt.Fprintln(b.session.ErrOut, "collecting "+name) }
+
+func (b *bundle) versions() []byte {
+	version, err := b.cluster.serverVersion()
+	b.note(err, "the version of Kubernetes")
+	return fmt.Appendf(nil, "kubectl-memcached: %s\nKubernetes: %s\ntime: %s\n", b.session.version, version, timestamp(b.now))
+}
+
+// ours are the containers whose logs are known to contain no more than redactLog removes.
+func ours(container string) bool {
+	return container == memcached.ContainerName || container == memcached.AgentContainerName
+}
+
+// operatorLogs is the folder of the logs of the operator, which knows no keys.
+const operatorLogs = "operator"
+
+// logLines and logBytes limit each log.
+const logLines, logBytes = 2000, 4 << 20
+
+func (b *bundle) addLogs(ctx context.Context, pod *corev1.Pod, folder string, wanted func(container string) bool) {
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if !wanted(container.Name) {
+			continue
+		}
+		b.addLog(ctx, pod, path.Join(folder, pod.Name, container.Name+".log"), container.Name, false)
+		if container.RestartCount > 0 {
+			b.addLog(ctx, pod, path.Join(folder, pod.Name, container.Name+"-previous.log"), container.Name, true)
+		}
+	}
+}
+
+func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container string, previous bool) {
+	log, err := b.cluster.logs(ctx, pod, &corev1.PodLogOptions{
+		Container: container, Previous: previous, TailLines: ptr.To[int64](logLines), LimitBytes: ptr.To[int64](logBytes),
+	})
+	if err != nil {
+		b.note(err, file)
+		return
+	}
+	var content bytes.Buffer
+	if folder, _, _ := strings.Cut(file, "/"); folder == operatorLogs {
+		_, err = content.ReadFrom(log)
+	} else {
+		err = redactLog(&content, log)
+	}
+	b.note(errors.Join(err, log.Close()), file)
+	b.add(file, content.Bytes())
+}
+
+// addStatistics writes the statistics of each node, none of which contains a key.
+func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod) {
+	statistics := make([]map[string]map[string]string, len(pods))
+	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {
+		return func(ctx context.Context, conn *protocol.Conn) error {
+			statistics[i] = map[string]map[string]string{}
+			for _, topic := range append([]string{""}, topics...) {
+				stats, err := conn.Stats(ctx, strings.Fields(topic)...)
+				if err != nil {
+					return err
+				}
+				statistics[i][cmp.Or(topic, "general")] = stats
+			}
+			return nil
+		}
+	})
+	for i := range pods {
+		if failures[i] != nil {
+			b.problems = append(b.problems, fmt.Sprintf("statistics of %s: %s", pods[i].Name, unreachable(failures[i])))
+			continue
+		}
+		document, err := yaml.Marshal(statistics[i])
+		b.addUnless(err, path.Join("statistics", pods[i].Name+".yaml"), document)
+	}
+}
+
+// events are the events about a Memcached, its objects and its pods, the oldest first.
+func (b *bundle) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]byte, error) {
+	var list corev1.EventList
+	if err := b.cluster.List(ctx, &list, client.InNamespace(mc.Namespace)); err != nil {
+		return nil, err
+	}
+	about := slices.DeleteFunc(list.Items, func(event corev1.Event) bool {
+		name := event.InvolvedObject.Name
+		return name != mc.Name && !strings.HasPrefix(name, mc.Name+"-")
+	})
+	slices.SortStableFunc(about, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
+	var lines []byte
+	for i := range about {
+		event := &about[i]
+		lines = fmt.Appendf(lines, "%s %s %s %s/%s: %s\n", timestamp(lastSeen(event)), event.Type, event.Reason,
+			event.InvolvedObject.Kind, event.InvolvedObject.Name, printable(event.Message))
+	}
+	return lines, nil
+}
+
+// lastSeen is when an event last happened: of several fields, each API sets others.
+func lastSeen(event *corev1.Event) time.Time {
+	switch {
+	case event.Series != nil:
+		return event.Series.LastObservedTime.Time
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp.Time
+	case !event.EventTime.IsZero():
+		return event.EventTime.Time
+	}
+	return event.CreationTimestamp.Time
+}
+
+// note adds an error to the problems.
+func (b *bundle) note(err error, what string) {
+	if err != nil {
+		b.problems = append(b.problems, what+": "+explain(err))
+	}
+}
+
+// addUnless adds a file, or the error because of which there is none.
+func (b *bundle) addUnless(err error, name string, content []byte) {
+	if err != nil {
+		b.note(err, name)
+		return
+	}
+	b.add(name, content)
+}
+
+func (b *bundle) add(name string, content []byte) {
+	if b.failure != nil {
+		return
+	}
+	header := &tar.Header{Name: path.Join(b.folder, name), Mode: 0o600, Size: int64(len(content)), ModTime: b.now}
+	if b.failure = b.archive.WriteHeader(header); b.failure == nil {
+		_, b.failure = b.archive.Write(content)
+	}
+}
+
+// close writes the problems and completes the archive.
+func (b *bundle) close() error {
+	if len(b.problems) > 0 {
+		b.add("problems.txt", []byte(strings.Join(b.problems, "\n")+"\n"))
+		fmt.Fprintf(b.session.ErrOut, "%d parts could not be collected: see problems.txt in the archive\n", len(b.problems))
+	}
+	return errors.Join(b.failure, b.archive.Close(), b.zip.Close())
+}

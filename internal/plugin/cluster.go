@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// cluster is a Kubernetes cluster, as the user sees it.
+type cluster struct {
+	client.Client
+
+	// namespace is the one that the user has chosen.
+	namespace string
+	// dial connects to a port of a pod.
+	dial dialFunc
+	// logs reads the log of a container.
+	logs func(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error)
+	// serverVersion is the version of Kubernetes.
+	serverVersion func() (string, error)
+}
+
+// Requests of one command come in bursts, one for each node.
+const requestsPerSecond, requestBurst = 50, 300
+
+// connect finds the cluster as kubectl does.
+func connect(s *session) (*cluster, error) {
+	config, err := s.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = requestsPerSecond, requestBurst
+	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := s.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := client.New(config, client.Options{Scheme: newScheme(), Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{
+		Client:    reader,
+		namespace: namespace,
+		dial:      forwarding(config, clientset),
+		logs: func(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+			return clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
+		},
+		serverVersion: func() (string, error) {
+			version, err := clientset.Discovery().ServerVersion()
+			if err != nil {
+				return "", err
+			}
+			return version.GitVersion, nil
+		},
+	}, nil
+}
+
+// open connects to the cluster and reads the Memcached that a command names.
+func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alpha1.Memcached, error) {
+	c, err := s.connect(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	mc, err := c.memcached(ctx, name)
+	return c, mc, err
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// memcached reads a Memcached. If there is none, the error lists those that there are.
+func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Memcached, error) {
+	var mc cachev1alpha1.Memcached
+	err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &mc)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, c.unknown(ctx, name)
+	}
+	return &mc, nil
+}
+
+// memcacheds reads the Memcacheds of the namespace, or of all.
+func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alpha1.Memcached, error) {
+	var list cachev1alpha1.MemcachedList
+	var options []client.ListOption
+	if !everywhere {
+		options = append(options, client.InNamespace(c.namespace))
+	}
+	if err := c.List(ctx, &list, options...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b cachev1alpha1.Memcached) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naturally(a.Name, b.Name))
+	})
+	return list.Items, nil
+}
+
+// pods reads the pods of a Memcached, also those that leave or have failed, by name.
+func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return naturally(a.Name, b.Name) })
+	return list.Items, nil
+}

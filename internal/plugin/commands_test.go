@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// What a user types, and what they see. `go test ./internal/plugin -update` rewrites testdata/*.golden.
+func TestCommands(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*testing.T, *world)
+		input   string
+		args    string
+	}{
+		"help":                    {args: "--help"},
+		"help-status":             {args: "status --help"},
+		"unknown-command":         {args: "statsu"},
+		"unknown-flag":            {args: "status --frobnicate"},
+		"version":                 {args: "--version"},
+		"status":                  {args: "status --interval=0"},
+		"status-everywhere":       {args: "status -A --interval=0"},
+		"status-of-one":           {args: "status sessions --interval=0"},
+		"status-yaml":             {args: "status pages --interval=0 -o yaml"},
+		"status-json":             {args: "status -A --interval=0 -o json"},
+		"status-rate":             {args: "status pages --interval=1ms"},
+		"status-not-seen":         {args: "status fresh --namespace=blog --interval=0"},
+		"status-unknown":          {args: "status session"},
+		"status-unknown-in-empty": {args: "status sessions -n elsewhere"},
+		"status-of-none":          {args: "status -n elsewhere"},
+		"status-bad-format":       {args: "status -o xml"},
+		"status-both":             {args: "status sessions -A"},
+		"status-troubles":         {args: "status sessions --interval=0 --node-timeout=100ms", prepare: troubles},
+		"status-troubles-list":    {args: "status --interval=0 --node-timeout=1s", prepare: troubles},
+		"status-authentication":   {args: "status pages --interval=0", prepare: authenticate},
+		"status-credentials":      {args: "status pages --interval=0", prepare: secure},
+		"status-credentials-json": {args: "status pages --interval=0 -o json", prepare: secure},
+		"status-credentials-list": {args: "status --interval=0", prepare: secure},
+		"status-users":            {args: "status pages --interval=0", prepare: secureWithUsers},
+		"status-without-agents":   {args: "status pages --interval=0 --node-timeout=100ms", prepare: secureWithoutAgents},
+		"stats":                   {args: "stats pages"},
+		"stats-settings-of-node":  {args: "stats pages settings --node=pages-1"},
+		"stats-items-json":        {args: "stats pages items -o json --node=pages-0"},
+		"stats-slabs":             {args: "stats pages slabs"},
+		"stats-troubles":          {args: "stats sessions items --node-timeout=100ms", prepare: troubles},
+		"stats-unknown-node":      {args: "stats sessions --node=sessions-0"},
+		"stats-unknown-topic":     {args: "stats sessions conns"},
+		"stats-without-name":      {args: "stats"},
+		"servers":                 {args: "servers sessions"},
+		"servers-names":           {args: "servers pages"},
+		"servers-libmemcached":    {args: "servers sessions -o libmemcached"},
+		"servers-nutcracker":      {args: "servers pages -o nutcracker"},
+		"servers-addresses":       {args: "servers pages --nodes-by=address"},
+		"servers-no-names":        {args: "servers sessions --nodes-by=name"},
+		"servers-troubles":        {args: "servers sessions", prepare: troubles},
+		"get-miss":                {args: "get pages user:42"},
+		"get-bad-key":             {args: "get pages user\t42"},
+		"get-authentication":      {args: "get pages user:42", prepare: authenticate},
+		"set-authentication":      {args: "set pages user:42 hello", prepare: authenticate},
+		"delete-miss":             {args: "delete pages user:42 --hash=jump"},
+		"flush":                   {args: "flush pages", input: "y\n"},
+		"flush-node":              {args: "flush pages --node=pages-0 --yes"},
+		"flush-no":                {args: "flush pages", input: "\n"},
+		"flush-nobody":            {args: "flush pages"},
+		"flush-refused":           {args: "flush pages --yes", prepare: keepItems},
+		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
+		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
+		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
+		"restart-deployment":      {args: "restart sessions", input: "no\n"},
+		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
+		"restart-paused":          {args: "restart pages --yes", prepare: pause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{})
+			if test.prepare != nil {
+				test.prepare(t, w)
+			}
+			got := w.run(t, test.input, strings.Split(test.args, " ")...)
+			compare(t, name, "$ kubectl memcached "+test.args+"\n"+got.String())
+		})
+	}
+}
+
+// troubles are a node that crashes, one that hangs and one that the user may not reach, of sessions.
+func troubles(t *testing.T, w *world) {
+	w.crash(t, "sessions-7d9f-kx2lm")
+	w.memcacheds["sessions-7d9f-qq8pv"].hangs = true
+	w.dialErrors["sessions-7d9f-zb4td"] = errors.New(`unable to upgrade connection: pods "sessions-7d9f-zb4td" is forbidden: User ` +
+		`"jane" cannot create resource "pods/portforward" in API group "" in the namespace "shop"`)
+	change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
+		ready := &mc.Status.Conditions[0]
+		ready.Status, ready.Reason, ready.Message = "False", cachev1alpha1.ReasonNodesCrashing, "the pod crashes\033[2J"
+	})
+}
+
+func authenticate(_ *testing.T, w *world) {
+	for _, server := range w.memcacheds {
+		server.authenticates = true
+	}
+}
+
+func keepItems(_ *testing.T, w *world) {
+	for _, server := range w.memcacheds {
+		server.keepsItems = true
+	}
+}
+
+func forbidFlush(t *testing.T, w *world) {
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
+}
+
+func pause(t *testing.T, w *world) {
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
+}
+
+// A key is written, read and deleted on one node only: the one that holds it.
+func TestKeysAreOnTheirNode(t *testing.T) {
+	for _, test := range []struct{ flags, cache, node string }{
+		{"--hash=ketama", "pages", "pages-0"},
+		{"--hash=ketama --nodes-by=address", "pages", "pages-1"},
+		{"--hash=modula", "sessions", "sessions-7d9f-qq8pv"},
+		{"--hash=jump", "sessions", "sessions-7d9f-qq8pv"},
+	} {
+		t.Run(test.cache+test.flags, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{})
+			const key, value = "user:42", "hello\r\nworld"
+			args := func(command ...string) []string {
+				return append([]string{command[0], test.cache, key}, append(command[1:], strings.Split(test.flags, " ")...)...)
+			}
+			if got := w.run(t, value, args("set", "-", "--expire=1m")...); got.code != 0 || !strings.HasPrefix(got.stdout, "stored on "+test.node+" ") {
+				t.Fatalf("set: %s", got)
+			}
+			for name, server := range w.memcacheds {
+				if item := server.items[key]; (string(item.value) == value && item.expiry == "60") != (name == test.node) {
+					t.Errorf("%s has the item %+v", name, item)
+				}
+			}
+			if got := w.run(t, "", args("get")...); got.stdout != value || !strings.HasPrefix(got.stderr, test.node+" ") {
+				t.Errorf("get: %s", got)
+			}
+			if got := w.run(t, "", args("delete")...); got.code != 0 || len(w.memcacheds[test.node].items) != 0 {
+				t.Errorf("delete: %s", got)
+			}
+		})
+	}
+}
+
+// The exit code tells programs what to do: 1 for a miss or a failure, 2 for a mistake in the command line.
+func TestExitCodes(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	for args, want := range map[string]int{
+		"status": 0, "status nothing": 1, "get pages key": 1, "get pages": 2, "get pages key --hash=md5": 2, "flush pages": 1,
+		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "servers pages --nodes-by=number": 2,
+	} {
+		if got := w.run(t, "", strings.Split(args+" --node-timeout=1s", " ")...); got.code != want {
+			t.Errorf("%s: exit code %d, want %d: %s", args, got.code, want, got)
+		}
+	}
+}
+
+// The cluster refuses, and the user sees which permission is missing.
+func TestForbidden(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New(`pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "shop"`)
+		},
+	})
+	got := w.run(t, "", "status", "pages")
+	if got.code != 1 || !strings.Contains(got.stderr, `cannot list resource "pods"`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Watching goes on until it is interrupted, which is no failure.
+func TestWatch(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	reads := 0
+	w := newWorld(t, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			reads++
+			if reads == 3 {
+				interrupt()
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	got := w.runWithin(ctx, "", "status", "pages", "--watch", "--interval=1ms")
+	if got.code != 0 || strings.Count(got.stdout, "TOTAL") != 2 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A shell completes names from the cluster.
+func TestCompletion(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metaNamed("shop")}); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"status ":                   "pages\nsessions\n:4\n",
+		"flush -n blog ":            "fresh\n:4\n",
+		"stats pages ":              "settings\nitems\nslabs\n:4\n",
+		"stats pages --node ":       "pages-0\npages-1\n:4\n",
+		"servers pages --output ":   "list\nlibmemcached\nnutcracker\n:4\n",
+		"get pages key --hash ":     "ketama\nmodula\njump\n:4\n",
+		"get pages key --nodes-by ": "name\naddress\n:4\n",
+		"status -n ":                "shop\n:4\n",
+		"restart pages ":            ":4\n",
+		"stats nothing --node ":     ":4\n",
+	} {
+		got := w.run(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if got.stdout != want {
+			t.Errorf("%s: got %q, want %q", args, got.stdout, want)
+		}
+	}
+}

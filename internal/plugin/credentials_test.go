@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// serveMetrics answers one request, without a network.
+func serveMetrics(metrics string) net.Conn {
+	here, there := net.Pipe()
+	go func() {
+		defer there.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(there)); err == nil {
+			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(metrics), metrics)
+		}
+	}()
+	return here
+}
+
+// agentSeries are the series of an agent about a certificate that lives for some days more.
+func agentSeries(serial string, days, success, caRemoved, userRemoved int) string {
+	return fmt.Sprintf(`# HELP memcached_agent_certificate_info 1, with the serial number.
+# TYPE memcached_agent_certificate_info gauge
+memcached_agent_certificate_info{serial="%s"} 1
+memcached_agent_certificate_expiry_timestamp_seconds %g
+memcached_agent_reload_success %d
+memcached_agent_last_reload_timestamp_seconds %d
+memcached_agent_restart_required{reason="ca_removed"} %d
+memcached_agent_restart_required{reason="user_removed"} %d
+memcached_commands_total{command="get",status="hit"} 300
+memcached_commands_total{command="get",status="miss"} 100
+memcached_current_bytes 1.048576e+06
+memcached_current_connections 12
+memcached_current_items 4000
+memcached_items_evicted_total 7200
+memcached_limit_bytes 6.7108864e+07
+memcached_up 1
+memcached_uptime_seconds 3600
+memcached_version{version="1.6.45"} 1
+`, serial, float64(now.AddDate(0, 0, days).Unix()), success, now.Add(-time.Minute).Unix(), caRemoved, userRemoved)
+}
+
+// mountSecrets gives the nodes of pages the agents that they have with TLS.
+func mountSecrets(t *testing.T, w *world) {
+	t.Helper()
+	for _, name := range []string{"pages-0", "pages-1"} {
+		change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = []corev1.Container{{
+				Name: memcached.AgentContainerName, Args: []string{"--memcached=127.0.0.1:11211", "--tls-secret=/etc/memcached-agent/tls"},
+			}}
+		})
+	}
+}
+
+func secure(t *testing.T, w *world) {
+	mountSecrets(t, w)
+	w.agents["pages-0"] = agentSeries("4f2a90d1", 60, 1, 0, 0)
+	w.agents["pages-1"] = agentSeries("0bad", 2, 0, 1, 1)
+}
+
+func secureWithUsers(t *testing.T, w *world) {
+	secure(t, w)
+	authenticate(t, w)
+}
+
+// One agent cannot be reached, the other one knows nothing.
+func secureWithoutAgents(t *testing.T, w *world) {
+	mountSecrets(t, w)
+	w.agents["pages-1"] = ""
+}
+
+func TestExpiries(t *testing.T) {
+	for left, want := range map[time.Duration]cell{
+		-2 * time.Hour: {"120m ago", red}, 0: {"0s ago", red}, 71 * time.Hour: {"in 2d23h", red}, 20 * 24 * time.Hour: {"in 20d", yellow},
+		21 * 24 * time.Hour: {"in 21d", plain},
+	} {
+		if got := expiryCell(left); got != want {
+			t.Errorf("%s: got %v, want %v", left, got, want)
+		}
+	}
+}
+
+// What is no agent is no reason to fail.
+func TestSeriesThatMakeNoSense(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "one\n", "memcached_agent_reload_success many\n", "\x00\xff 1\n"} {
+		if report := parseSeries(text).credentials(); report != nil {
+			t.Errorf("%q: %+v", text, report)
+		}
+	}
+	report := parseSeries("memcached_agent_reload_success 1\n").credentials()
+	if report == nil || report.Reload != reloadSucceeded || report.Expiry != nil || report.Serial != "" {
+		t.Errorf("got %+v", report)
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/example/memcached-operator/internal/protocol"
+)
+
+// unknown is the error for a Memcached that does not exist. It lists those that do.
+func (c *cluster) unknown(ctx context.Context, name string) error {
+	const elsewhere = "--namespace selects another one, and kubectl memcached status --all-namespaces lists them all"
+	others, err := c.memcacheds(ctx, false)
+	if err != nil {
+		return fmt.Errorf("the namespace %s has no Memcached %s", c.namespace, name)
+	}
+	if len(others) == 0 {
+		return fmt.Errorf("the namespace %s has no Memcached: %s", c.namespace, elsewhere)
+	}
+	names := make([]string, len(others))
+	for i := range others {
+		names[i] = others[i].Name
+	}
+	return fmt.Errorf("the namespace %s has no Memcached %s, but %s: %s", c.namespace, name, strings.Join(names, ", "), elsewhere)
+}
+
+// explain says what to do about an error, if that is known.
+func explain(err error) string {
+	switch {
+	case apimeta.IsNoMatchError(err):
+		return "the cluster has no resource memcacheds.cache.example.com: install the operator, or select another cluster " +
+			"with --context"
+	case clientcmd.IsEmptyConfig(err):
+		return "no cluster is configured: set KUBECONFIG, or give --kubeconfig"
+	default:
+		return err.Error()
+	}
+}
+
+// errAuthentication means that memcached answers, but only to its users.
+var errAuthentication = errors.New("memcached requires authentication, which the plugin does not have")
+
+// unreachable says in a few words why a node has not answered.
+func unreachable(err error) string {
+	var refusal *protocol.RefusalError
+	text := err.Error()
+	switch {
+	case errors.Is(err, errAuthentication):
+		return errAuthentication.Error()
+	case errors.As(err, &refusal):
+		return fmt.Sprintf("memcached replies %q", refusal.Reply)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errNoAnswer):
+		return errNoAnswer.Error()
+	case strings.Contains(text, "pods/portforward") && strings.Contains(text, "forbidden"):
+		return "forbidden: you need the permission to create pods/portforward"
+	case strings.Contains(text, "connection refused"):
+		return "nothing listens on its port"
+	case errors.Is(err, io.EOF):
+		return "the connection was closed"
+	default:
+		return text
+	}
+}
+
+// refused turns the reply to an unauthenticated command into errAuthentication.
+func refused(err error) error {
+	var refusal *protocol.RefusalError
+	if errors.As(err, &refusal) && refusal.Reply == unauthenticated {
+		return errAuthentication
+	}
+	return err
+}
+
+// unauthenticated is the reply of a memcached with -Y to every command before a login.
+const unauthenticated = "CLIENT_ERROR unauthenticated"

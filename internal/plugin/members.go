@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/ring"
+)
+
+// member is a node as clients know it.
+type member struct {
+	host string
+	port int
+	// pod is the name of its pod.
+	pod string
+}
+
+// server is its host:port.
+func (m member) server() string { return net.JoinHostPort(m.host, strconv.Itoa(m.port)) }
+
+// ringName is its name on the ring of libmemcached.
+func (m member) ringName() string {
+	if m.port == memcached.Port {
+		return m.host
+	}
+	return m.server()
+}
+
+// Values of --nodes-by.
+const (
+	byName    = "name"
+	byAddress = "address"
+)
+
+// membersOf are the nodes that clients use, in natural order. Those that know the nodes by name have a list that does not change
+// while a node is away. Those that know them by address follow the DNS, which has the ready ones. By default they are known by
+// name if they have names that stay.
+func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
+	named := len(mc.Status.Servers) > 0
+	if by == byName && !named {
+		return nil, fmt.Errorf("the nodes of %s/%s have no names that stay: those of a StatefulSet do, see spec.workload",
+			mc.Namespace, mc.Name)
+	}
+	var members []member
+	if named && by != byAddress {
+		for _, server := range mc.Status.Servers {
+			host, port, err := net.SplitHostPort(server)
+			if err != nil {
+				return nil, fmt.Errorf("status.servers: %w", err)
+			}
+			number, err := strconv.Atoi(port)
+			if err != nil {
+				return nil, fmt.Errorf("status.servers: %w", err)
+			}
+			pod, _, _ := strings.Cut(host, ".")
+			members = append(members, member{host, number, pod})
+		}
+		return members, nil
+	}
+	for i := range pods {
+		if serves(&pods[i]) {
+			members = append(members, member{pods[i].Status.PodIP, clientPortOf(&pods[i]), pods[i].Name})
+		}
+	}
+	if len(members) == 0 {
+		return nil, fmt.Errorf("%s/%s has no ready node", mc.Namespace, mc.Name)
+	}
+	slices.SortFunc(members, func(a, b member) int { return naturally(a.server(), b.server()) })
+	return members, nil
+}
+
+// hashes are the values of --hash.
+var hashes = []string{"ketama", "modula", "jump"}
+
+// ownerOf returns the member that holds a key.
+func ownerOf(members []member, hash, key string) member {
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.ringName()
+	}
+	owner := map[string]func([]string) ring.Owner{"ketama": ring.Ketama, "modula": ring.Modula, "jump": ring.Jump}[hash](names)
+	return members[owner(key)]
+}
+
+// placement are the flags that say how clients find the node of a key.
+type placement struct{ hash, by string }
+
+func (p *placement) bind(command *cobra.Command) {
+	command.Flags().StringVar(&p.hash, "hash", hashes[0],
+		"How clients choose the node: ketama, modula or jump")
+	bindNodesBy(command, &p.by)
+	_ = command.RegisterFlagCompletionFunc("hash", cobra.FixedCompletions(hashes, cobra.ShellCompDirectiveNoFileComp)) // it exists
+}
+
+func (p *placement) validate(command *cobra.Command) error {
+	if !slices.Contains(hashes, p.hash) {
+		return misuse(command, "--hash is %q, but must be %s", p.hash, strings.Join(hashes, ", "))
+	}
+	return validateNodesBy(command, p.by)
+}
+
+func bindNodesBy(command *cobra.Command, by *string) {
+	command.Flags().StringVar(by, "nodes-by", "",
+		"How clients know the nodes: name or address. The default is name if status.servers has names")
+	values := cobra.FixedCompletions([]string{byName, byAddress}, cobra.ShellCompDirectiveNoFileComp)
+	_ = command.RegisterFlagCompletionFunc("nodes-by", values) // it exists
+}
+
+func validateNodesBy(command *cobra.Command, by string) error {
+	if by != "" && by != byName && by != byAddress {
+		return misuse(command, "--nodes-by is %q, but must be %s or %s", by, byName, byAddress)
+	}
+	return nil
+}
+
+// listOf are the names of pods.
+func listOf(pods []corev1.Pod) string {
+	names := make([]string, len(pods))
+	for i := range pods {
+		names[i] = pods[i].Name
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// States of a node that do not come from the cluster.
+const (
+	stateReady       = "Ready"
+	stateNotReady    = "NotReady"
+	stateTerminating = "Terminating"
+)
+
+// stateOf is the state of a node in a word: that of its pod, or the reason why its memcached does not run.
+func stateOf(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return stateTerminating
+	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+		return cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
+	case memcached.PodReady(pod):
+		return stateReady
+	}
+	for _, container := range memcached.ContainerStatuses(pod) {
+		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "" {
+			return waiting.Reason
+		}
+	}
+	if pod.Status.Phase == corev1.PodRunning {
+		return stateNotReady
+	}
+	if scheduled := memcached.PodCondition(pod, corev1.PodScheduled); scheduled != nil && scheduled.Status == corev1.ConditionFalse {
+		return scheduled.Reason
+	}
+	return cmp.Or(string(pod.Status.Phase), string(corev1.PodPending))
+}
+
+// serves reports whether clients that follow the DNS use a node.
+func serves(pod *corev1.Pod) bool { return stateOf(pod) == stateReady && pod.Status.PodIP != "" }
+
+// runs reports whether the memcached of a pod runs, so that it can be asked.
+func runs(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if container := &pod.Status.ContainerStatuses[i]; container.Name == memcached.ContainerName {
+			return container.State.Running != nil
+		}
+	}
+	return false
+}
+
+// clientPortOf is the port on which clients reach the memcached of a pod: that for TLS if there is no other.
+func clientPortOf(pod *corev1.Pod) int {
+	for i := range pod.Spec.Containers {
+		ports := pod.Spec.Containers[i].Ports
+		if pod.Spec.Containers[i].Name == memcached.ContainerName && len(ports) == 1 && ports[0].ContainerPort == memcached.TLSPort {
+			return memcached.TLSPort
+		}
+	}
+	return portOf(pod)
+}
+
+// portOf is the port on which the memcached of a pod answers without TLS, at least within the pod.
+func portOf(pod *corev1.Pod) int {
+	for i := range pod.Spec.Containers {
+		for _, port := range pod.Spec.Containers[i].Ports {
+			if pod.Spec.Containers[i].Name == memcached.ContainerName && port.Name == memcached.ContainerName {
+				return int(port.ContainerPort)
+			}
+		}
+	}
+	return memcached.Port
+}
+
+// naturally compares names as people do: cache-9 comes before cache-10.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		numberA, restA := leadingNumber(a)
+		numberB, restB := leadingNumber(b)
+		order := cmp.Compare(a[0], b[0])
+		if numberA != "" && numberB != "" {
+			order = cmp.Or(cmp.Compare(len(numberA), len(numberB)), cmp.Compare(numberA, numberB))
+		} else {
+			restA, restB = a[1:], b[1:]
+		}
+		if order != 0 {
+			return order
+		}
+		a, b = restA, restB
+	}
+	return cmp.Compare(a, b)
+}
+
+// leadingNumber cuts off the digits at the beginning of a text, without leading zeros.
+func leadingNumber(text string) (number, rest string) {
+	rest = strings.TrimLeft(text, "0123456789")
+	digits := text[:len(text)-len(rest)]
+	if digits == "" {
+		return "", rest
+	}
+	return cmp.Or(strings.TrimLeft(digits, "0"), "0"), rest
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// kindToCollect are objects that belong to a Memcached. There are no Secrets among them.
+type kindToCollect struct {
+	file   string
+	list   client.ObjectList
+	labels client.MatchingLabels
+}
+
+func kindsToCollect(mc *cachev1alpha1.Memcached) []kindToCollect {
+	ours := client.MatchingLabels{memcached.InstanceLabel: mc.Name, memcached.ManagedByLabel: memcached.ManagedBy}
+	return []kindToCollect{
+		{"pods.yaml", &corev1.PodList{}, ours},
+		{"deployments.yaml", &appsv1.DeploymentList{}, ours},
+		{"replicasets.yaml", &appsv1.ReplicaSetList{}, ours},
+		{"statefulsets.yaml", &appsv1.StatefulSetList{}, ours},
+		{"services.yaml", &corev1.ServiceList{}, ours},
+		{"configmaps.yaml", &corev1.ConfigMapList{}, ours},
+		{"poddisruptionbudgets.yaml", &policyv1.PodDisruptionBudgetList{}, ours},
+		{"networkpolicies.yaml", &networkingv1.NetworkPolicyList{}, ours},
+		{"endpointslices.yaml", &discoveryv1.EndpointSliceList{}, client.MatchingLabels{discoveryv1.LabelServiceName: mc.Name}},
+	}
+}
+
+// podSpecOf is the specification of the pods of an object, nil if it has none.
+func podSpecOf(object client.Object) *corev1.PodSpec {
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return &object.Spec
+	case *appsv1.Deployment:
+		return &object.Spec.Template.Spec
+	case *appsv1.ReplicaSet:
+		return &object.Spec.Template.Spec
+	case *appsv1.StatefulSet:
+		return &object.Spec.Template.Spec
+	}
+	return nil
+}
+
+// manifestOf is an object as YAML, without what redact removes.
+func manifestOf(object client.Object, scheme *runtime.Scheme) ([]byte, error) {
+	kind, err := apiutil.GVKForObject(object, scheme)
+	if err != nil {
+		return nil, err
+	}
+	redact(object)
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	return yaml.Marshal(object)
+}
+
+// manifestsOf are the objects of a list as YAML, one document each.
+func manifestsOf(list client.ObjectList, scheme *runtime.Scheme) ([]byte, error) {
+	var all []byte
+	err := apimeta.EachListItem(list, func(item runtime.Object) error {
+		object, isObject := item.(client.Object)
+		if !isObject {
+			return nil
+		}
+		manifest, err := manifestOf(object, scheme)
+		all = append(append(all, "---\n"...), manifest...)
+		return err
+	})
+	return all, err
+}

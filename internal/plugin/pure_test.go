@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+func metaNamed(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+func TestNaturally(t *testing.T) {
+	want := []string{"", "a", "cache-0", "cache-2", "cache-10", "cache-10a", "items:1:number", "items:2:age", "items:12:age", "z"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, naturally)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sorted (-want +got):\n%s", diff)
+	}
+	if naturally("a01", "a1") != 0 && naturally("a01", "a1") == naturally("a1", "a01") {
+		t.Error("the order is no order")
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue}
+	waiting := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}
+	for want, pod := range map[string]corev1.Pod{
+		"Ready":            {Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready}}},
+		"NotReady":         {Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		"Pending":          {},
+		"ImagePullBackOff": {Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{waiting}}},
+		"Evicted":          {Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}},
+		"Failed":           {Status: corev1.PodStatus{Phase: corev1.PodFailed}},
+		"Unschedulable": {Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"},
+		}}},
+		"Terminating": {
+			ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}},
+			Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{ready}},
+		},
+	} {
+		if got := stateOf(&pod); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	before := figures{UptimeSeconds: 100, Evictions: 50, EvictionsPerSecond: ptr.To(0.5)}
+	for name, test := range map[string]struct {
+		after    figures
+		interval time.Duration
+		want     float64
+	}{
+		"of the interval": {figures{UptimeSeconds: 102, Evictions: 90, EvictionsPerSecond: ptr.To(0.9)}, 2 * time.Second, 20},
+		"no interval":     {figures{UptimeSeconds: 100, Evictions: 50, EvictionsPerSecond: ptr.To(0.5)}, 0, 0.5},
+		"restarted":       {figures{UptimeSeconds: 1, Evictions: 60, EvictionsPerSecond: ptr.To(60.0)}, 2 * time.Second, 60},
+		"reset":           {figures{UptimeSeconds: 102, Evictions: 1, EvictionsPerSecond: ptr.To(0.01)}, 2 * time.Second, 0.01},
+	} {
+		if got := withRates(test.after, before, test.interval); *got.EvictionsPerSecond != test.want {
+			t.Errorf("%s: got %v, want %v", name, *got.EvictionsPerSecond, test.want)
+		}
+	}
+}
+
+func TestTotal(t *testing.T) {
+	if got := total([]nodeReport{{Problem: "no answer"}}); got != nil {
+		t.Errorf("the total of no answer is %+v", got)
+	}
+	got := total([]nodeReport{
+		{Figures: &figures{Version: "1.6.45", UptimeSeconds: 90, Items: 1, Hits: 9, Misses: 1, EvictionsPerSecond: ptr.To(0.5)}},
+		{Problem: "no answer"},
+		{Figures: &figures{Version: "1.6.46", UptimeSeconds: 30, Items: 2, Hits: 1, Misses: 9, EvictionsPerSecond: ptr.To(1.5)}},
+		{Figures: &figures{Version: "1.6.45", UptimeSeconds: 60, Items: 4}},
+	})
+	want := &figures{
+		Version: "1.6.45,1.6.46", UptimeSeconds: 30, Items: 7, Hits: 10, Misses: 10, HitRatio: ptr.To(0.5), EvictionsPerSecond: ptr.To(2.0),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("total (-want +got):\n%s", diff)
+	}
+}
+
+func TestFiguresWithoutNumbers(t *testing.T) {
+	got := figuresOf(map[string]string{"version": "1.6.45", "uptime": "soon"})
+	if diff := cmp.Diff(figures{Version: "1.6.45"}, got); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+func TestExpiryTime(t *testing.T) {
+	for expiry, want := range map[time.Duration]int64{
+		0: 0, time.Minute: 60, 30 * 24 * time.Hour: 2592000, 31 * 24 * time.Hour: now.Unix() + 2678400,
+	} {
+		if got := expiryTime(expiry, now); got != want {
+			t.Errorf("%s: got %d, want %d", expiry, got, want)
+		}
+	}
+}
+
+// The shares are those of docs/clients.md.
+func TestKeptShare(t *testing.T) {
+	for _, test := range []struct {
+		workload cachev1alpha1.WorkloadKind
+		nodes    int
+		percent  int
+	}{
+		{cachev1alpha1.WorkloadDeployment, 3, 44},
+		{cachev1alpha1.WorkloadDeployment, 4, 56},
+		{cachev1alpha1.WorkloadStatefulSet, 3, 67},
+		{cachev1alpha1.WorkloadStatefulSet, 4, 75},
+	} {
+		if got := int(keptShare(test.workload, test.nodes)*100 + 0.5); got != test.percent {
+			t.Errorf("%s of %d nodes: %d %%, want %d %%", test.workload, test.nodes, got, test.percent)
+		}
+	}
+}
+
+func TestRestartProgress(t *testing.T) {
+	condition := func(conditionType, reason string, status metav1.ConditionStatus, generation int64) metav1.Condition {
+		return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
+	}
+	for name, test := range map[string]struct {
+		conditions []metav1.Condition
+		line       string
+		done       bool
+		err        string
+	}{
+		"not seen": {nil, "waiting for the operator", false, ""},
+		"old":      {[]metav1.Condition{condition("Ready", "AllNodesReady", "True", 1)}, "waiting for the operator", false, ""},
+		"rolling":  {[]metav1.Condition{condition("Ready", "RollingOut", "False", 2)}, "1 of 3 nodes are replaced, 2 are ready: RollingOut", false, ""},
+		"done":     {[]metav1.Condition{condition("Ready", "AllNodesReady", "True", 2)}, "1 of 3 nodes are replaced and ready", true, ""},
+		"stalled": {
+			[]metav1.Condition{condition("Ready", "Unschedulable", "False", 2), condition("Stalled", "Unschedulable", "True", 2)},
+			"1 of 3 nodes are replaced, 2 are ready: Unschedulable", false, "the restart cannot go on: no room",
+		},
+	} {
+		mc := &cachev1alpha1.Memcached{
+			Spec:   cachev1alpha1.MemcachedSpec{Size: 3},
+			Status: cachev1alpha1.MemcachedStatus{UpdatedReplicas: 1, ReadyReplicas: 2, Conditions: test.conditions},
+		}
+		line, done, err := restartProgress(mc, 2)
+		if line != test.line || done != test.done || (err == nil) != (test.err == "") || err != nil && err.Error() != test.err {
+			t.Errorf("%s: got %q, %t, %v", name, line, done, err)
+		}
+	}
+}
+
+func TestRedactLog(t *testing.T) {
+	const quiet = "slab class   1: chunk size        96 perslab   10922\nFailed to write, and not due to blocking: Broken pipe\n"
+	for log, want := range map[string]string{
+		"":    "",
+		quiet: quiet,
+		quiet + "<28 new auto-negotiating client connection\n28: Client using the ascii protocol\n" +
+			"<28 get user:42\n> FOUND KEY us\ner:42\n": "(left out: memcached has logged requests, in 4 lines, and with them keys)\n",
+	} {
+		var got bytes.Buffer
+		if err := redactLog(&got, strings.NewReader(log)); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want {
+			t.Errorf("%q: got %q, want %q", log, got.String(), want)
+		}
+	}
+}
+
+func TestTableAlignsWithColors(t *testing.T) {
+	rows := [][]cell{{text("NODE"), text("STATE")}, {text("zürich\t1"), {"Ready", green}}, {text("b"), {"Failed\033[2J", red}}}
+	for colored, want := range map[bool]string{
+		false: "NODE       STATE\nzürich?1   Ready\nb          Failed?[2J\n",
+		true:  "NODE       STATE\nzürich?1   \033[32mReady\033[0m\nb          \033[31mFailed?[2J\033[0m\n",
+	} {
+		var got strings.Builder
+		writeTable(&got, colored, rows)
+		// Padding after a colored cell is not removed.
+		lines := strings.Split(got.String(), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " ")
+		}
+		if joined := strings.Join(lines, "\n"); joined != want {
+			t.Errorf("colored %t: got %q, want %q", colored, joined, want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	missing := &apimeta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "cache.example.com", Kind: "Memcached"}}
+	if got := explain(missing); !strings.Contains(got, "install the operator") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// buffered is a stream whose peer has already sent everything.
+type buffered struct {
+	io.Reader
+	io.Writer
+}
+
+type nothingToClose struct{}
+
+func (nothingToClose) Close() error { return nil }
+
+// What the kubelet reports is what the reader of the connection learns.
+func TestForwardedConnections(t *testing.T) {
+	connection := func(data, failure string) net.Conn {
+		conn := newForwarded(nothingToClose{}, buffered{strings.NewReader(data), io.Discard}, buffered{Reader: strings.NewReader(failure)})
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	if got, err := io.ReadAll(connection("OK\r\n", "")); string(got) != "OK\r\n" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	const reason = "dial tcp4 127.0.0.1:11211: connect: connection refused"
+	_, err := io.ReadAll(connection("", reason+"\n"))
+	if err == nil || err.Error() != reason || unreachable(err) != "nothing listens on its port" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	for want, err := range map[string]error{
+		"no answer in time":               errNoAnswer,
+		"the connection was closed":       io.EOF,
+		"something else":                  errors.New("something else"),
+		"memcached does not run: Unknown": &notRunningError{"Unknown"},
+		errAuthentication.Error():         errAuthentication,
+		"no answer in time ":              nil,
+	} {
+		if err == nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 0)
+			cancel()
+			err, want = ctx.Err(), strings.TrimSpace(want)
+		}
+		if got := unreachable(err); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

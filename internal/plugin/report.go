@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// nodeReport is what is known of a node.
+type nodeReport struct {
+	Name string `json:"name"`
+	// State is Ready, NotReady, Terminating, or why memcached does not run.
+	State   string `json:"state"`
+	Address string `json:"address,omitempty"`
+	// ClusterNode is the machine.
+	ClusterNode string `json:"clusterNode,omitempty"`
+	// Figures are nil if the node has not answered.
+	Figures *figures `json:"figures,omitempty"`
+	// Credentials are nil without TLS and users, and if the agent has not answered.
+	Credentials *credentialsReport `json:"credentials,omitempty"`
+	// Problem says why it has not.
+	Problem string `json:"problem,omitempty"`
+}
+
+func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport {
+	node := nodeReport{Name: pod.Name, State: stateOf(pod), Address: pod.Status.PodIP, ClusterNode: pod.Spec.NodeName}
+	if failure != nil {
+		node.Problem = unreachable(failure)
+	} else {
+		node.Figures = measured
+	}
+	return node
+}
+
+// cacheReport is what is known of a cache.
+type cacheReport struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Status is the reason of the condition Ready, and Message explains it if the condition is not True.
+	Status  string `json:"status"`
+	Message string `json:"message,omitempty"`
+	Size    int32  `json:"size"`
+	// ReadyNodes are as many nodes as are ready.
+	ReadyNodes int32                      `json:"readyNodes"`
+	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
+	Nodes      []nodeReport               `json:"nodes"`
+	// Total is nil if no node has answered.
+	Total *figures `json:"total,omitempty"`
+}
+
+// statusUnknown is the status of a Memcached that the operator has not seen.
+const statusUnknown = "Unknown"
+
+func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
+	report := cacheReport{
+		Namespace: mc.Namespace, Name: mc.Name,
+		Status: statusUnknown, Message: "the operator has not seen it yet",
+		Size: mc.Spec.Size, Workload: cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment),
+		Nodes: nodes, Total: total(nodes),
+	}
+	for i := range nodes {
+		if nodes[i].State == stateReady {
+			report.ReadyNodes++
+		}
+	}
+	if ready := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady); ready != nil {
+		report.Status, report.Message = ready.Reason, ""
+		if ready.Status != metav1.ConditionTrue {
+			report.Message = ready.Message
+		}
+	}
+	return report
+}
+
+// headline is the cache in a line.
+func (r *cacheReport) headline() string {
+	line := fmt.Sprintf("%s/%s: %d of %d nodes ready, %s, %s", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
+	if r.Message != "" {
+		line += ": " + r.Message
+	}
+	return line
+}
+
+// figureHeader are the columns of figures.
+var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "HIT-RATIO", "EVICTIONS/S", "CONNECTIONS"}
+
+func (f *figures) cells() []cell {
+	if f == nil {
+		cells := make([]cell, len(figureHeader))
+		for i := range cells {
+			cells[i] = text(unknownText)
+		}
+		return cells
+	}
+	return []cell{
+		text(f.Version), text(age(f.UptimeSeconds)), text(strconv.FormatInt(f.Items, 10)),
+		text(mebibytes(f.MemoryBytes) + "/" + mebibytes(f.MemoryLimitBytes)), text(percent(f.HitRatio)),
+		text(perSecond(f.EvictionsPerSecond)), text(strconv.FormatInt(f.Connections, 10)),
+	}
+}
+
+// rows are the nodes of a cache and their total as a table. The last column is there only if it has something to say.
+func (r *cacheReport) rows() [][]cell {
+	rows := [][]cell{append([]cell{text("NODE"), text("STATE")}, texts(figureHeader)...)}
+	for i := range r.Nodes {
+		node := &r.Nodes[i]
+		row := append([]cell{text(node.Name), {node.State, stateColor(node.State)}}, node.Figures.cells()...)
+		rows = append(rows, append(row, cell{node.Problem, red}))
+	}
+	return withoutEmptyColumn(append(rows, append([]cell{text("TOTAL"), text("")}, r.Total.cells()...)), "PROBLEM")
+}
+
+// listRows are caches as a table.
+func listRows(reports []cacheReport, namespaces bool) [][]cell {
+	header := append([]cell{text("NAME"), text("READY"), text("STATUS")}, texts(figureHeader)...)
+	if namespaces {
+		header = append([]cell{text("NAMESPACE")}, header...)
+	}
+	rows := [][]cell{header}
+	for i := range reports {
+		report := &reports[i]
+		var row []cell
+		if namespaces {
+			row = []cell{text(report.Namespace)}
+		}
+		row = append(row, text(report.Name), text(fmt.Sprintf("%d/%d", report.ReadyNodes, report.Size)),
+			cell{report.Status, statusColor(report)})
+		row = append(row, report.Total.cells()...)
+		rows = append(rows, append(row, cell{report.problem(), red}))
+	}
+	return withoutEmptyColumn(rows, "PROBLEM")
+}
+
+// problem says how many nodes have not answered, and why if it is the same for all of them.
+func (r *cacheReport) problem() string {
+	silent, problem := 0, ""
+	for i := range r.Nodes {
+		switch reason := r.Nodes[i].Problem; {
+		case reason == "":
+			continue
+		case silent > 0 && reason != problem:
+			problem = "several problems, see status " + r.Name
+		default:
+			problem = reason
+		}
+		silent++
+	}
+	if silent == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d nodes: %s", silent, len(r.Nodes), problem)
+}
+
+// withoutEmptyColumn adds the header of a last column, or removes the column if it is empty.
+func withoutEmptyColumn(rows [][]cell, header string) [][]cell {
+	width, used := len(rows[0]), false
+	for _, row := range rows[1:] {
+		used = used || len(row) > width && row[width].text != ""
+	}
+	if used {
+		rows[0] = append(rows[0], text(header))
+		return rows
+	}
+	for i := range rows {
+		rows[i] = rows[i][:width]
+	}
+	return rows
+}
+
+func texts(values []string) []cell {
+	cells := make([]cell, len(values))
+	for i, value := range values {
+		cells[i] = text(value)
+	}
+	return cells
+}
+
+func stateColor(state string) color {
+	switch state {
+	case stateReady:
+		return green
+	case stateNotReady, stateTerminating, string(corev1.PodPending), "ContainerCreating":
+		return yellow
+	default:
+		return red
+	}
+}
+
+func statusColor(report *cacheReport) color {
+	switch {
+	case report.Message == "":
+		return green
+	case report.ReadyNodes == report.Size:
+		return yellow
+	default:
+		return red
+	}
+}

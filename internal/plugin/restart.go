@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// restartCommand replaces the nodes of a cache.
+type restartCommand struct {
+	*session
+
+	yes     bool
+	wait    bool
+	timeout time.Duration
+}
+
+const restartLong = `Replace the nodes of a cache, one after the other, by setting spec.restartedAt. The new nodes adopt newer
+defaults of the operator.
+
+The command says what that costs and asks. Then it waits until every node is replaced. Interrupting it does
+not stop the restart. If your manifests are in Git, write spec.restartedAt there instead.`
+
+const restartExamples = `  # After a question
+  kubectl memcached restart sessions
+
+  # Without a question, and without waiting for the end
+  kubectl memcached restart sessions --yes --wait=false`
+
+func newRestartCommand(s *session) *cobra.Command {
+	o := &restartCommand{session: s}
+	command := &cobra.Command{
+		Use:               "restart NAME",
+		Short:             "Replace the nodes of a cache, one after the other",
+		Long:              restartLong,
+		Example:           restartExamples,
+		Args:              exactly("NAME"),
+		ValidArgsFunction: s.completeNames,
+		RunE:              o.run,
+	}
+	bindYes(command, &o.yes)
+	command.Flags().BoolVar(&o.wait, "wait", true, "Wait until every node is replaced")
+	command.Flags().DurationVar(&o.timeout, "timeout", 0, "How long to wait; 0 is until the end")
+	return command
+}
+
+func (o *restartCommand) run(command *cobra.Command, args []string) error {
+	ctx := command.Context()
+	c, mc, err := o.open(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	if mc.Spec.Paused {
+		return fmt.Errorf("spec.paused of %s/%s holds changes back: set it to false first", mc.Namespace, mc.Name)
+	}
+	items, err := o.items(ctx, c, mc)
+	if err != nil {
+		return err
+	}
+	if err := o.confirm(restartCost(mc, items), o.yes); err != nil {
+		return err
+	}
+	if err := o.restart(ctx, c, mc); err != nil {
+		return err
+	}
+	if !o.wait {
+		fmt.Fprintf(o.Out, "restarting %s/%s\n", mc.Namespace, mc.Name)
+		return nil
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		tooLong := fmt.Errorf("not all nodes were replaced within %s: the restart goes on", o.timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, tooLong)
+		defer cancel()
+	}
+	if err := o.follow(ctx, c, mc); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Out, "restarted %s/%s\n", mc.Namespace, mc.Name)
+	return nil
+}
+
+// items counts the items of the nodes that answer.
+func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (int64, error) {
+	pods, err := c.pods(ctx, mc)
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	counts, _ := o.countItems(ctx, c, pods)
+	for _, count := range counts {
+		sum += count
+	}
+	return sum, nil
+}
+
+// restart sets the time. The nodes are replaced if it differs from the former one, which has whole seconds.
+func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
+	before := mc.DeepCopy()
+	now := o.clock.Now().UTC().Truncate(time.Second)
+	if former := mc.Spec.RestartedAt; former != nil && !former.Time.Before(now) {
+		now = former.Time.UTC().Add(time.Second)
+	}
+	mc.Spec.RestartedAt = &metav1.Time{Time: now}
+	return c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached"))
+}
+
+// follow waits until the operator reports that the change is done. It says whenever something has changed.
+func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
+	changed, shown := mc.Generation, ""
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-o.clock.After(o.pollPeriod):
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
+			return err
+		}
+		line, done, err := restartProgress(mc, changed)
+		if line != shown {
+			fmt.Fprintln(o.ErrOut, printable(line))
+			shown = line
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// restartProgress is how far a change has come: in a line, and whether it is done or cannot go on.
+func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool, err error) {
+	ready := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
+	if ready == nil || ready.ObservedGeneration < generation {
+		return "waiting for the operator", false, nil
+	}
+	if ready.Status == metav1.ConditionTrue {
+		return fmt.Sprintf("%d of %d nodes are replaced and ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true, nil
+	}
+	line = fmt.Sprintf("%d of %d nodes are replaced, %d are ready: %s",
+		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
+	if stalled := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionStalled); stalled != nil {
+		return line, false, errors.New("the restart cannot go on: " + ready.Message)
+	}
+	return line, false, nil
+}

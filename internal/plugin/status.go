@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/protocol"
+)
+
+const formatTable = "table"
+
+// statusCommand shows what is inside caches.
+type statusCommand struct {
+	*session
+
+	output     outputFlag
+	everywhere bool
+	watch      bool
+	interval   time.Duration
+	// namespace is known once the cluster is.
+	namespace string
+}
+
+const statusLong = `Show what is inside the caches of a namespace, or the nodes of one cache.
+
+Each node is asked twice, so EVICTIONS/S is the rate of the interval in between. With --interval=0 it is
+asked once, and the rate is the average since its memcached started. HIT-RATIO always counts from that
+start. A node that does not answer has a row that says why.
+
+For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
+serves, whether it has read what the Secrets hold, and why it must be restarted. If memcached demands a
+login, the figures come from there as well, and EVICTIONS/S is the average since it started.`
+
+const statusExamples = `  # Every cache of the namespace, in a row each
+  kubectl memcached status
+
+  # The nodes of a cache, and their total
+  kubectl memcached status sessions
+
+  # The same every five seconds
+  kubectl memcached status sessions --watch --interval=5s
+
+  # Every cache of the cluster, for a program
+  kubectl memcached status --all-namespaces --output=json`
+
+func newStatusCommand(s *session) *cobra.Command {
+	o := &statusCommand{session: s}
+	command := &cobra.Command{
+		Use:               "status [NAME]",
+		Short:             "Show nodes, items, memory, hit ratio and evictions",
+		Long:              statusLong,
+		Example:           statusExamples,
+		Args:              between(0, "NAME"),
+		ValidArgsFunction: s.completeNames,
+		RunE:              o.run,
+	}
+	o.output.bind(command, "Output format: table, json or yaml", formatTable, formatJSON, formatYAML)
+	flags := command.Flags()
+	flags.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "Show the caches of all namespaces")
+	flags.BoolVarP(&o.watch, "watch", "w", false, "Show it again and again, until interrupted")
+	flags.DurationVar(&o.interval, "interval", time.Second, "How long to measure rates; 0 asks once")
+	return command
+}
+
+func (o *statusCommand) run(command *cobra.Command, args []string) error {
+	if err := o.validate(command, args); err != nil {
+		return err
+	}
+	c, err := o.connect(o.session)
+	if err != nil {
+		return err
+	}
+	o.namespace = c.namespace
+	for ctx := command.Context(); ; {
+		reports, err := o.look(ctx, c, args)
+		if ctx.Err() != nil && o.watch {
+			return nil // interrupted, as it was meant to be
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.show(reports, len(args) > 0); err != nil || !o.watch {
+			return err
+		}
+	}
+}
+
+func (o *statusCommand) validate(command *cobra.Command, args []string) error {
+	switch {
+	case o.everywhere && len(args) > 0:
+		return misuse(command, "NAME and --all-namespaces exclude each other")
+	case o.watch && o.interval <= 0:
+		return misuse(command, "--watch needs an interval")
+	}
+	return o.output.validate(command)
+}
+
+// look reads the Memcacheds and asks their nodes.
+func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]cacheReport, error) {
+	var caches []cachev1alpha1.Memcached
+	if len(args) > 0 {
+		mc, err := c.memcached(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		caches = []cachev1alpha1.Memcached{*mc}
+	} else {
+		var err error
+		if caches, err = c.memcacheds(ctx, o.everywhere); err != nil {
+			return nil, err
+		}
+	}
+	podsOf := make([][]corev1.Pod, len(caches))
+	var all []corev1.Pod
+	for i := range caches {
+		var err error
+		if podsOf[i], err = c.pods(ctx, &caches[i]); err != nil {
+			return nil, err
+		}
+		all = append(all, podsOf[i]...)
+	}
+	nodes := o.measure(ctx, c, all)
+	reports := make([]cacheReport, len(caches))
+	for i := range caches {
+		reports[i] = reportOf(&caches[i], nodes[:len(podsOf[i])])
+		nodes = nodes[len(podsOf[i]):]
+	}
+	return reports, nil
+}
+
+// measure asks each pod twice, an interval apart, or once without one.
+func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.Pod) []nodeReport {
+	session := *o.session
+	session.nodeTimeout += o.interval
+	measured := make([]*figures, len(pods))
+	var agents []series
+	var scrapes sync.WaitGroup
+	scrapes.Go(func() { agents = o.seriesOf(ctx, c, pods) })
+	failures := session.askEach(ctx, c, pods, func(i int) question {
+		return func(ctx context.Context, conn *protocol.Conn) error {
+			stats, err := conn.Stats(ctx)
+			if err != nil {
+				return err
+			}
+			first := figuresOf(stats)
+			measured[i] = &first
+			if o.interval <= 0 {
+				return nil
+			}
+			begin := o.clock.Now()
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-o.clock.After(o.interval):
+			}
+			if stats, err = conn.Stats(ctx); err != nil {
+				return err
+			}
+			second := withRates(figuresOf(stats), first, o.clock.Since(begin))
+			measured[i] = &second
+			return nil
+		}
+	})
+	scrapes.Wait()
+	nodes := make([]nodeReport, len(pods))
+	for i := range pods {
+		nodes[i] = nodeReportOf(&pods[i], measured[i], failures[i])
+		nodes[i].addSeries(agents[i], failures[i])
+	}
+	return nodes
+}
+
+// show writes the reports, one cache in detail.
+func (o *statusCommand) show(reports []cacheReport, one bool) error {
+	if o.output.value != formatTable {
+		if one {
+			return o.writeDocument(o.output.value, reports[0])
+		}
+		return o.writeDocument(o.output.value, map[string][]cacheReport{"items": reports})
+	}
+	if o.watch && isTerminal(o.Out) {
+		fmt.Fprint(o.Out, "\033[H\033[2J")
+	}
+	switch {
+	case one:
+		fmt.Fprintln(o.Out, printable(reports[0].headline()))
+		writeTable(o.Out, o.colored(), reports[0].rows())
+		if rows := reports[0].credentialRows(o.clock.Now()); rows != nil {
+			fmt.Fprintln(o.Out)
+			writeTable(o.Out, o.colored(), rows)
+		}
+	case len(reports) == 0 && o.everywhere:
+		fmt.Fprintln(o.ErrOut, "No Memcached found.")
+	case len(reports) == 0:
+		fmt.Fprintf(o.ErrOut, "No Memcached found in the namespace %s.\n", o.namespace)
+	default:
+		writeTable(o.Out, o.colored(), listRows(reports, o.everywhere))
+	}
+	return nil
+}

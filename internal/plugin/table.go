@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// color is an escape sequence of a terminal, empty for none.
+type color string
+
+const (
+	plain  color = ""
+	red    color = "\033[31m"
+	green  color = "\033[32m"
+	yellow color = "\033[33m"
+	reset        = "\033[0m"
+)
+
+// cell is a text, with the color that it has on a terminal.
+type cell struct {
+	text  string
+	color color
+}
+
+func text(value string) cell { return cell{text: value} }
+
+// columnGap separates columns, as in the tables of kubectl.
+const columnGap = "   "
+
+// writeTable writes rows with aligned columns. The first row is the header. Texts from the cluster cannot control the terminal.
+func writeTable(out io.Writer, colored bool, rows [][]cell) {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(printable(c.text)))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			shown := printable(c.text)
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(shown))
+			if colored && c.color != plain {
+				shown = string(c.color) + shown + reset
+			}
+			line.WriteString(shown + padding + columnGap)
+		}
+		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
+	}
+}
+
+// printable replaces what a terminal would obey.
+func printable(value string) string {
+	return strings.Map(func(character rune) rune {
+		if character < ' ' || character >= 0x7f && character < 0xa0 {
+			return '?'
+		}
+		return character
+	}, value)
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, isFile := stream.(*os.File)
+	return isFile && term.IsTerminal(int(file.Fd()))
+}
+
+// colored reports whether the output may have colors: see https://no-color.org.
+func (s *session) colored() bool {
+	return isTerminal(s.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// unknownText stands for what nobody knows.
+const unknownText = "-"
+
+// mebibytes shows bytes as the fields of a spec do.
+func mebibytes(bytes int64) string {
+	const mebibyte, gibibyte = 1 << 20, 1 << 30
+	if bytes >= 10*gibibyte {
+		return fmt.Sprintf("%.1fGi", float64(bytes)/gibibyte)
+	}
+	return fmt.Sprintf("%.1fMi", float64(bytes)/mebibyte)
+}
+
+func percent(share *float64) string {
+	if share == nil {
+		return unknownText
+	}
+	return fmt.Sprintf("%.1f%%", *share*100)
+}
+
+func perSecond(rate *float64) string {
+	if rate == nil {
+		return unknownText
+	}
+	return fmt.Sprintf("%.1f", *rate)
+}
+
+func age(seconds int64) string { return duration.HumanDuration(time.Duration(seconds) * time.Second) }
