@@ -1,0 +1,24 @@
+{{/* The beginning of all names. The longest name, that of the Service of the metrics, may have 63 characters. */}}
+{{- define "memcached-operator.fullname" -}}
+{{- $name := .Release.Name }}
+{{- if not (contains .Chart.Name $name) }}
+{{- $name = printf "%s-%s" $name .Chart.Name }}
+{{- end }}
+{{- .Values.fullnameOverride | default $name | trunc 28 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The labels of all objects, beside those that config gives them. */}}
+{{- define "memcached-operator.labels" -}}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- end }}
+
+{{/* The image of the operator. */}}
+{{- define "memcached-operator.image" -}}
+{{- .Values.image.repository }}
+{{- if .Values.image.digest }}@{{ .Values.image.digest }}
+{{- else }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}

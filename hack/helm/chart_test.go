@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"maps"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// An installation with Helm is the one with kustomize, object by object.
+func TestChartInstallsWhatConfigInstalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		values string
+		want   objects
+	}{
+		"by default": {values: "", want: kustomized(t, "default")},
+		"in one namespace": {
+			values: "namespaced: true", want: kustomized(t, "namespaced"),
+		},
+		"in one namespace, whatever else is off": {
+			values: "{namespaced: true, metrics: {enabled: false}, crds: {enabled: false}, admissionPolicy: {enabled: false}}",
+			want:   kustomized(t, "namespaced"),
+		},
+		"with everything": {
+			values: "{monitoring: {enabled: true}, networkPolicy: {enabled: true}}",
+			want:   kustomized(t, "default", "#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want.unlabeled(), install(t, test.values).unlabeled()); diff != "" {
+				t.Errorf("the chart differs from config (-config +chart):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Each value changes what it says, and nothing else.
+func TestValuesChangeWhatTheySay(t *testing.T) {
+	const (
+		deployment = "Deployment memcached-operator-controller-manager: spec."
+		pod        = deployment + "template.spec."
+	)
+	policies := []string{"children", "configmaps", "containers", "deletions", "pods", "services", "writes"}
+	before := install(t, "")
+	for values, want := range map[string][]string{
+		"replicas: 3":                            {deployment + "replicas 1 -> 3"},
+		"priorityClassName: high":                {pod + `priorityClassName null -> "high"`},
+		"tolerations: [{key: a}]":                {pod + `tolerations null -> [{"key":"a"}]`},
+		"nodeSelector: {disk: ssd}":              {pod + `nodeSelector.disk null -> "ssd"`},
+		"nodeSelector: {kubernetes.io/os: null}": {pod + `nodeSelector {"kubernetes.io/os":"linux"} -> null`},
+		"affinity: {podAffinity: {}}":            {pod + `affinity.podAffinity null -> {}`},
+		"image: {pullSecrets: [{name: key}]}":    {pod + `imagePullSecrets null -> [{"name":"key"}]`},
+		"crds: {enabled: false}":                 {"- CustomResourceDefinition memcacheds.cache.example.com"},
+		"networkPolicy: {enabled: true}":         {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
+		"admissionWarnings: {enabled: false}":    both("- ", "warnings"),
+		"admissionPolicy: {enabled: false}":      both("- ", policies...),
+		"global: {any: thing}":                   nil,
+		"monitoring: {enabled: true}": {
+			"+ ClusterRoleBinding memcached-operator-metrics-reader",
+			"+ Secret memcached-operator-metrics-reader-token",
+			"+ ServiceAccount memcached-operator-metrics-reader",
+			"+ ServiceMonitor memcached-operator-controller-manager-metrics-monitor",
+		},
+	} {
+		t.Run(values, func(t *testing.T) {
+			if diff := cmp.Diff(want, changes(before, install(t, values))); diff != "" {
+				t.Errorf("changes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// both returns the policies of these names and their bindings.
+func both(sign string, names ...string) []string {
+	var all []string
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		for _, name := range names {
+			all = append(all, sign+kind+" memcached-operator-"+name)
+		}
+	}
+	return all
+}
+
+// The values of the container of the operator change this part of the Deployment only.
+func TestValuesOfTheContainer(t *testing.T) {
+	container := func(all objects) object {
+		spec := all["Deployment memcached-operator-controller-manager"]["spec"].(object)["template"].(object)["spec"].(object)
+		return spec["containers"].([]any)[0].(object)
+	}
+	env := func(all objects) objects {
+		variables := objects{}
+		for _, variable := range container(all)["env"].([]any) {
+			variables[variable.(object)["name"].(string)] = variable.(object)
+		}
+		return variables
+	}
+	before := install(t, "")
+	digest := "sha256:" + strings.Repeat("0f", 32)
+	version := tested(t).version
+	memcached := env(before)["RELATED_IMAGE_MEMCACHED"]["value"].(string)
+	for values, want := range map[string][]string{
+		"image: {tag: v9}": {
+			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
+			`manager: image "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
+		},
+		"image: {repository: a.b/c, tag: v9, digest: '" + digest + "'}": {
+			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
+			`manager: image "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
+		},
+		"image: {pullPolicy: Always}":              {`manager: imagePullPolicy null -> "Always"`},
+		"resources: {limits: {memory: 1Gi}}":       {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
+		"resources: null":                          {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
+		"goMemoryLimit: 700MiB":                    {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
+		"memcachedImage: mirror.example.com/m:1.7": {`RELATED_IMAGE_MEMCACHED: value "` + memcached + `" -> "mirror.example.com/m:1.7"`},
+		"extraArgs: [--a=b, --c]": {
+			`manager: args ["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=:8443"] -> ` +
+				`["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=:8443","--a=b","--c"]`,
+		},
+		"metrics: {enabled: false}": {
+			`manager: args ["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=:8443"] -> ` +
+				`["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=0"]`,
+			`manager: ports [{"containerPort":8081,"name":"health","protocol":"TCP"},{"containerPort":8443,"name":"metrics","protocol":"TCP"}] -> ` +
+				`[{"containerPort":8081,"name":"health","protocol":"TCP"}]`,
+		},
+	} {
+		t.Run(values, func(t *testing.T) {
+			after := install(t, values)
+			oldEnv, newEnv := env(before), env(after)
+			got := changes(oldEnv, newEnv)
+			was, is := maps.Clone(container(before)), container(after)
+			delete(was, "env")
+			delete(is, "env")
+			got = append(got, fieldChanges("manager:", was, is)...)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("changes of the container (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWithoutMetricsNothingServesThem(t *testing.T) {
+	want := []string{
+		"- ClusterRole memcached-operator-metrics-auth-role",
+		"- ClusterRole memcached-operator-metrics-reader",
+		"- ClusterRoleBinding memcached-operator-metrics-auth-rolebinding",
+		"- Service memcached-operator-controller-manager-metrics-service",
+	}
+	var got []string
+	for _, change := range changes(install(t, ""), install(t, "metrics: {enabled: false}")) {
+		if !strings.HasPrefix(change, "Deployment ") {
+			got = append(got, change)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}
+
+// Another release has other names and another namespace in every place, and nothing else.
+func TestNamesFollowTheRelease(t *testing.T) {
+	const everything = "{monitoring: {enabled: true}, networkPolicy: {enabled: true}}"
+	var names []string
+	usual := install(t, everything).unlabeled()
+	for key := range usual {
+		_, name, _ := strings.Cut(key, " ")
+		if strings.HasPrefix(name, namePrefix) {
+			names = append(names, name)
+		}
+	}
+	text := inJSONOf(usual)
+	for _, name := range names {
+		text = strings.ReplaceAll(text, `"`+name+`"`, `"shop-`+name+`"`)
+		text = strings.ReplaceAll(text, " "+name+`":`, " shop-"+name+`":`)
+	}
+	text = strings.ReplaceAll(text, `"`+namespace+`"`, `"caches"`)
+	var want objects
+	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, installAs(t, "shop", "caches", everything).unlabeled()); diff != "" {
+		t.Errorf("the release shop (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, installAs(t, "other", "caches", "{fullnameOverride: shop-memcached-operator, monitoring: {enabled: true}, "+
+		"networkPolicy: {enabled: true}}").unlabeled()); diff != "" {
+		t.Errorf("fullnameOverride (-want +got):\n%s", diff)
+	}
+}
+
+// The name of a release has up to 53 characters, that of a Service up to 63.
+func TestLongNamesAreValid(t *testing.T) {
+	dnsLabel := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	for _, name := range []string{strings.Repeat("a", 53), strings.Repeat("b", 27) + "-c", "1"} {
+		for key, manifest := range installAs(t, name, "caches", "monitoring: {enabled: true}") {
+			_, objectName, _ := strings.Cut(key, " ")
+			if manifest["kind"] != "CustomResourceDefinition" && !dnsLabel.MatchString(objectName) {
+				t.Errorf("release %s: %s", name, key)
+			}
+		}
+	}
+}
+
+// Other tools and the chart's guidelines select by these.
+func TestLabelsNameTheRelease(t *testing.T) {
+	version := tested(t).version
+	for key, manifest := range installAs(t, "shop", "caches", "monitoring: {enabled: true}") {
+		labels := manifest["metadata"].(object)["labels"].(object)
+		want := object{
+			"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop",
+			"app.kubernetes.io/version": "v" + version, "helm.sh/chart": "memcached-operator-" + version,
+		}
+		for name, value := range want {
+			if labels[name] != value {
+				t.Errorf("%s: the label %s is %v, want %s", key, name, labels[name], value)
+			}
+		}
+	}
+}
+
+// Helm upgrades a template, but not what is in crds. It keeps what has the annotation, with every Memcached.
+func TestDefinitionIsUpgradedAndKept(t *testing.T) {
+	if found := chartFor(t, tested(t)).CRDObjects(); len(found) > 0 {
+		t.Errorf("the chart has %d definitions that Helm would never upgrade", len(found))
+	}
+	for key, manifest := range install(t, "monitoring: {enabled: true}") {
+		annotations, _ := manifest["metadata"].(object)["annotations"].(object)
+		if kept := annotations["helm.sh/resource-policy"] == "keep"; kept != (manifest["kind"] == "CustomResourceDefinition") {
+			t.Errorf("%s stays after helm uninstall: %t", key, kept)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The command helm writes the Helm chart of the operator. The manifests are those that kustomize builds from config: the command
+// builds the complete installation, and once more without each part that a value of the chart can leave out, and makes
+// templates of the differences. What a release can set differently, such as its namespace, becomes an expression; the defaults of
+// the values are those of config. The rest of the chart, such as the words of values.yaml, is in the folder chart.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "helm:", err)
+		os.Exit(1)
+	}
+}
+
+// release is what a chart is made for.
+type release struct {
+	// root is the folder of the repository.
+	root string
+	// version is that of the operator and of the chart, without a leading v.
+	version string
+	// image and memcachedImage replace the images that config names, unless they are empty.
+	image, memcachedImage string
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("helm", flag.ContinueOnError)
+	var r release
+	flags.StringVar(&r.root, "root", ".", "the folder of the repository")
+	flags.StringVar(&r.version, "version", "", "the version of the chart, without a leading v")
+	flags.StringVar(&r.image, "image", "", "the image of the operator, instead of the one in config")
+	flags.StringVar(&r.memcachedImage, "memcached-image", "", "the default image of memcached, instead of the one in config")
+	output := flags.String("output", "", "the folder to write the chart to; a chart in it is replaced")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	files, err := render(r)
+	if err != nil {
+		return err
+	}
+	return write(*output, files)
+}
+
+// write replaces the chart in a folder.
+func write(folder string, files map[string][]byte) error {
+	if err := removeChart(folder); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // what is published is public
+			return err
+		}
+		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // the same
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChart removes a folder with a chart in it, and no other.
+func removeChart(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(folder, "Chart.yaml")); err != nil {
+		return fmt.Errorf("%s contains files, but no chart that could be replaced: choose another folder", folder)
+	}
+	return os.RemoveAll(folder)
+}

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pmezard/go-difflib/difflib"
+)
+
+// block is a sequence of lines of a template.
+type block struct {
+	lines []string
+	// lacking are the variants that lack the lines. If only is set, they are those that alone have them.
+	lacking []int
+	only    bool
+}
+
+// merge makes one template of the manifest of the complete installation and those of the variants, any of which may be empty.
+// Rendered for one of them, the template yields its manifest.
+func merge(whole []string, manifests [][]string) string {
+	lacking := make([][]int, len(whole))
+	added := make([][]block, len(whole)+1)
+	for v, manifest := range manifests {
+		ops := difflib.NewMatcherWithJunk(whole, manifest, false, nil).GetOpCodes()
+		for i, op := range ops {
+			if op.Tag == 'e' {
+				continue
+			}
+			if op.Tag == 'd' && i+1 < len(ops) {
+				op = slide(op, whole, ops[i+1].I2)
+			}
+			for i := op.I1; i < op.I2; i++ {
+				lacking[i] = append(lacking[i], v)
+			}
+			if op.J1 < op.J2 {
+				added[op.I1] = add(added[op.I1], manifest[op.J1:op.J2], v)
+			}
+		}
+	}
+	return spell(arrange(whole, lacking, added))
+}
+
+// slide moves lines that a variant lacks down, as long as they stay the same. Of two list items with the same last line, either last
+// line could be lacking: all variants must agree on one.
+func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
+	for op.I2 < end && whole[op.I1] == whole[op.I2] {
+		op.I1++
+		op.I2++
+	}
+	return op
+}
+
+// add adds lines that a variant has. Several variants may have the same ones.
+func add(blocks []block, lines []string, v int) []block {
+	for i := range blocks {
+		if slices.Equal(blocks[i].lines, lines) {
+			blocks[i].lacking = append(blocks[i].lacking, v)
+			return blocks
+		}
+	}
+	return append(blocks, block{lines: lines, lacking: []int{v}, only: true})
+}
+
+// arrange joins consecutive lines that the same variants lack, and inserts what variants have in addition.
+func arrange(whole []string, lacking [][]int, added [][]block) []block {
+	var blocks []block
+	for i, line := range whole {
+		blocks = append(blocks, added[i]...)
+		last := len(blocks) - 1
+		if last >= 0 && !blocks[last].only && slices.Equal(blocks[last].lacking, lacking[i]) {
+			blocks[last].lines = append(blocks[last].lines, line)
+		} else {
+			blocks = append(blocks, block{lines: []string{line}, lacking: lacking[i]})
+		}
+	}
+	return append(blocks, added[len(whole)]...)
+}
+
+// spell writes blocks with their conditions. Two that exclude each other become if and else.
+func spell(blocks []block) string {
+	var text strings.Builder
+	for i := 0; i < len(blocks); i++ {
+		now := blocks[i]
+		if len(now.lacking) == 0 {
+			writeLines(&text, now.lines...)
+			continue
+		}
+		if i+1 < len(blocks) && now.only != blocks[i+1].only && slices.Equal(now.lacking, blocks[i+1].lacking) {
+			other := blocks[i+1]
+			if now.only {
+				now, other = other, now
+			}
+			writeLines(&text, "{{- if "+condition(now)+" }}")
+			writeLines(&text, now.lines...)
+			writeLines(&text, "{{- else }}")
+			writeLines(&text, other.lines...)
+			i++
+		} else {
+			writeLines(&text, "{{- if "+condition(now)+" }}")
+			writeLines(&text, now.lines...)
+		}
+		writeLines(&text, "{{- end }}")
+	}
+	return text.String()
+}
+
+func writeLines(text *strings.Builder, lines ...string) {
+	for _, line := range lines {
+		text.WriteString(line + "\n")
+	}
+}
+
+// condition returns when a block is part of the manifest.
+func condition(b block) string {
+	operator := "and"
+	if b.only {
+		operator = "or"
+	}
+	var terms []string
+	for _, v := range b.lacking {
+		if b.only {
+			terms = append(terms, variants[v].when)
+		} else {
+			terms = append(terms, variants[v].unless)
+		}
+	}
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	for i, term := range terms {
+		if strings.Contains(term, " ") {
+			terms[i] = "(" + term + ")"
+		}
+	}
+	return operator + " " + strings.Join(terms, " ")
+}

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// What config names, and what a release names differently.
+const (
+	namespace  = "memcached-operator-system"
+	namePrefix = "memcached-operator-"
+)
+
+// Marks stand for expressions until the manifests are templates. They are plain scalars in YAML.
+const (
+	namespaceMark = "CHART.namespace"
+	nameMark      = "CHART.name-"
+	labelsMark    = "CHART.labels"
+	valueMark     = "CHART.value."
+)
+
+// managedBy is the label that kustomize and Helm set differently.
+const managedBy = "app.kubernetes.io/managed-by"
+
+// templates returns the templates of the manifests by file, and the defaults of the values in them.
+func templates(root string) (map[string]string, map[string]any, error) {
+	b, err := newBuilder(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole, err := b.build(complete, uncomment)
+	if err != nil {
+		return nil, nil, err
+	}
+	marker := newMarker(whole)
+	var keys []string
+	for _, manifest := range whole {
+		keys = append(keys, keyOf(manifest))
+	}
+	manifests, err := marker.mark(whole)
+	if err != nil {
+		return nil, nil, err
+	}
+	var others []map[string][]string
+	for _, v := range variants {
+		objects, err := b.build(v.folder, v.edits)
+		if err != nil {
+			return nil, nil, err
+		}
+		other, err := marker.mark(objects)
+		if err != nil {
+			return nil, nil, err
+		}
+		for key := range other {
+			if manifests[key] == nil {
+				return nil, nil, fmt.Errorf("%s has %s, which %s lacks", v.folder, key, complete)
+			}
+		}
+		others = append(others, other)
+	}
+	return assemble(keys, manifests, others), marker.defaults, nil
+}
+
+// assemble merges the variants of each manifest, and joins the manifests of a kind to a file.
+func assemble(keys []string, manifests map[string][]string, others []map[string][]string) map[string]string {
+	files := map[string]string{}
+	for _, key := range keys {
+		var same [][]string
+		for _, other := range others {
+			same = append(same, other[key])
+		}
+		kind, _, _ := strings.Cut(key, " ")
+		files["templates/"+strings.ToLower(kind)+".yaml"] += expressions(merge(manifests[key], same))
+	}
+	return files
+}
+
+// keyOf identifies a manifest in all variants: a Role in one may be a ClusterRole in another.
+func keyOf(manifest object) string {
+	metadata := manifest["metadata"].(object)
+	return strings.TrimPrefix(manifest["kind"].(string), "Cluster") + " " + metadata["name"].(string)
+}
+
+// marker puts marks into manifests and collects what it replaces.
+type marker struct {
+	// names are the names of all objects.
+	names map[string]bool
+	// defaults are the replaced values by the mark.
+	defaults map[string]any
+}
+
+func newMarker(whole []object) *marker {
+	m := &marker{names: map[string]bool{}, defaults: map[string]any{}}
+	for _, manifest := range whole {
+		if name := manifest["metadata"].(object)["name"].(string); strings.HasPrefix(name, namePrefix) {
+			m.names[name] = true
+		}
+	}
+	return m
+}
+
+// mark returns the lines of manifests with marks, by key.
+func (m *marker) mark(objects []object) (map[string][]string, error) {
+	manifests := map[string][]string{}
+	for _, manifest := range objects {
+		key := keyOf(manifest)
+		if manifest["kind"] == "Deployment" {
+			if err := m.markValues(manifest); err != nil {
+				return nil, err
+			}
+		}
+		m.markNames(manifest)
+		metadata := manifest["metadata"].(object)
+		labels, _ := metadata["labels"].(object)
+		if labels == nil {
+			labels = object{}
+		}
+		delete(labels, managedBy)
+		labels[labelsMark] = ""
+		metadata["labels"] = labels
+		text, err := yaml.Marshal(manifest)
+		if err != nil {
+			return nil, err
+		}
+		escaped := strings.ReplaceAll(string(text), "{{", `{{ "{{" }}`)
+		manifests[key] = append([]string{"---"}, strings.Split(strings.TrimSuffix(escaped, "\n"), "\n")...)
+	}
+	return manifests, nil
+}
+
+// markNames replaces the namespace and every name of an object, wherever something refers to it.
+func (m *marker) markNames(value any) any {
+	switch value := value.(type) {
+	case object:
+		for key := range value {
+			value[key] = m.markNames(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = m.markNames(value[i])
+		}
+	case string:
+		if value == namespace {
+			return namespaceMark
+		}
+		if m.names[value] {
+			return nameMark + strings.TrimPrefix(value, namePrefix)
+		}
+	}
+	return value
+}
+
+// markValues replaces what the chart has values for.
+func (m *marker) markValues(deployment object) error {
+	spec := deployment["spec"].(object)
+	m.markValue(spec, "replicas", "replicas")
+	pod := spec["template"].(object)["spec"].(object)
+	m.markValue(pod, "nodeSelector", "nodeSelector")
+	m.markValue(pod, "affinity", "affinity")
+	m.markValue(pod, "tolerations", "tolerations")
+	m.markValue(pod, "priorityClassName", "priorityClassName")
+	m.markValue(pod, "imagePullSecrets", "image.pullSecrets")
+
+	containers := pod["containers"].([]any)
+	if len(containers) != 1 {
+		return errors.New("the operator's pod does not have one container, for which the chart has values")
+	}
+	container := containers[0].(object)
+	m.markValue(container, "image", "image")
+	m.markValue(container, "imagePullPolicy", "image.pullPolicy")
+	m.markValue(container, "resources", "resources")
+	container["args"] = append(container["args"].([]any), valueMark+"extraArgs")
+	for name, value := range map[string]string{
+		"RELATED_IMAGE_MEMCACHED": "memcachedImage", "RELATED_IMAGE_MEMCACHED_OPERATOR": "image", "GOMEMLIMIT": "goMemoryLimit",
+	} {
+		variable := find(container["env"].([]any), name)
+		if variable == nil {
+			return fmt.Errorf("the operator has no variable %s, for which the chart has a value", name)
+		}
+		m.markValue(variable, "value", value)
+	}
+	return nil
+}
+
+// markValue replaces a field, which need not be there.
+func (m *marker) markValue(in object, field, value string) {
+	m.defaults[value] = in[field]
+	in[field] = valueMark + value
+}
+
+// find returns the object of a list that has a name.
+func find(list []any, name string) object {
+	for _, item := range list {
+		if item.(object)["name"] == name {
+			return item.(object)
+		}
+	}
+	return nil
+}
+
+// Expressions of the values that are always set. Those of the others depend on their place.
+var valueExpressions = map[string]string{
+	"replicas":       "{{ .Values.replicas }}",
+	"image":          `{{ include "memcached-operator.image" . | quote }}`,
+	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
+	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
+}
+
+// markedValue matches a line whose value, or item of a list, is the mark of a value.
+var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
+
+// expressions replaces the marks.
+func expressions(text string) string {
+	text = markedValue.ReplaceAllStringFunc(text, func(line string) string {
+		parts := markedValue.FindStringSubmatch(line)
+		indent, field, value := parts[1], parts[2], parts[3]
+		if expression := valueExpressions[value]; expression != "" {
+			return indent + field + expression
+		}
+		start := "{{- with .Values." + value + " }}\n"
+		switch {
+		case field == "- ":
+			return fmt.Sprintf("%s%s{{- toYaml . | nindent %d }}\n{{- end }}", start, indent, len(indent))
+		case value == "priorityClassName" || value == "image.pullPolicy":
+			return start + indent + field + "{{ . | quote }}\n{{- end }}"
+		}
+		field = strings.TrimSpace(field)
+		return fmt.Sprintf("%s%s%s\n%s  {{- toYaml . | nindent %d }}\n{{- end }}", start, indent, field, indent, len(indent)+2)
+	})
+	return strings.NewReplacer(
+		namespaceMark, "{{ .Release.Namespace | quote }}",
+		nameMark, `{{ include "memcached-operator.fullname" . }}-`,
+		labelsMark+`: ""`, `{{- include "memcached-operator.labels" . | nindent 4 }}`,
+	).Replace(text)
+}

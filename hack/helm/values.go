@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// value is one that a user can set.
+type value struct {
+	// path has the names of the groups and of the value.
+	path []string
+	// meaning is the comment in front of it.
+	meaning string
+	// initial is the default, as YAML in one line.
+	initial string
+	// group is set if the value only contains others.
+	group bool
+}
+
+// valuesIn returns all values of values.yaml, in its order.
+func valuesIn(text []byte) ([]value, error) {
+	root, err := kyaml.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("values.yaml: %w", err)
+	}
+	return valuesOf(root, nil)
+}
+
+func valuesOf(node *kyaml.RNode, path []string) ([]value, error) {
+	var all []value
+	err := node.VisitFields(func(field *kyaml.MapNode) error {
+		v := value{path: append(slices.Clip(path), field.Key.YNode().Value), meaning: words(field.Key.YNode().HeadComment)}
+		content, err := field.Value.String()
+		if err != nil {
+			return err
+		}
+		initial, err := yaml.YAMLToJSON([]byte(content))
+		if err != nil {
+			return err
+		}
+		v.initial = string(initial)
+		members, err := membersOf(field.Value, v.path)
+		v.group = len(members) > 0
+		all = append(append(all, v), members...)
+		return err
+	})
+	return all, err
+}
+
+// membersOf returns the values in a group. A map is a group if its fields have comments: others are values themselves.
+func membersOf(node *kyaml.RNode, path []string) ([]value, error) {
+	if node.YNode().Kind != kyaml.MappingNode {
+		return nil, nil
+	}
+	members, err := valuesOf(node, path)
+	if len(members) == 0 || members[0].meaning == "" {
+		return nil, err
+	}
+	return members, err
+}
+
+// words joins the lines of a comment.
+func words(comment string) string {
+	var all []string
+	for line := range strings.Lines(comment) {
+		all = append(all, strings.TrimSpace(strings.TrimLeft(line, "# ")))
+	}
+	return strings.Join(all, " ")
+}
+
+// describe adds the comments of values.yaml to the schema, for editors.
+func describe(schema, values []byte) ([]byte, error) {
+	all, err := valuesIn(values)
+	if err != nil {
+		return nil, err
+	}
+	root := object{}
+	if err := json.Unmarshal(schema, &root); err != nil {
+		return nil, fmt.Errorf("values.schema.json: %w", err)
+	}
+	for _, v := range all {
+		described := root
+		for _, name := range v.path {
+			properties, _ := described["properties"].(object)
+			if described, _ = properties[name].(object); described == nil {
+				return nil, fmt.Errorf("values.schema.json lacks %s, which values.yaml has", strings.Join(v.path, "."))
+			}
+		}
+		described["description"] = v.meaning
+	}
+	text, err := json.MarshalIndent(root, "", "  ")
+	return append(text, '\n'), err
+}
+
+// table returns the values as a table of Markdown.
+func table(values []value) string {
+	rows := []string{"| value | default | meaning |", "|---|---|---|"}
+	for _, v := range values {
+		if !v.group {
+			rows = append(rows, "| `"+strings.Join(v.path, ".")+"` | `"+v.initial+"` | "+v.meaning+" |")
+		}
+	}
+	return strings.Join(rows, "\n") + "\n"
+}

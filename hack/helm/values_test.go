@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// What is wrong is refused before anything is installed, in words that name the value.
+func TestWrongValuesAreRefused(t *testing.T) {
+	chart := chartFor(t, tested(t))
+	for values, words := range map[string]string{
+		"replica: 3":                                   "additional properties 'replica' not allowed",
+		"image: {name: a}":                             "at '/image': additional properties 'name' not allowed",
+		"image: example.com/a:v1":                      "at '/image': got string, want object",
+		"image: {digest: abc}":                         "at '/image/digest': 'abc' does not match pattern",
+		"image: {tag: 'a:b'}":                          "at '/image/tag'",
+		"image: {pullPolicy: always}":                  "at '/image/pullPolicy': value must be one of '', 'Always', 'IfNotPresent', 'Never'",
+		"image: {pullSecrets: [key]}":                  "at '/image/pullSecrets/0': got string, want object",
+		"image: {repository: ''}":                      "at '/image/repository'",
+		"image: null":                                  "missing property 'image'",
+		"memcachedImage: ''":                           "at '/memcachedImage'",
+		"replicas: '1'":                                "at '/replicas': got string, want integer",
+		"replicas: -1":                                 "at '/replicas'",
+		"namespaced: 'yes'":                            "at '/namespaced': got string, want boolean",
+		"metrics: true":                                "at '/metrics': got boolean, want object",
+		"crds: {keep: true}":                           "at '/crds': additional properties 'keep' not allowed",
+		"monitoring: {interval: 30s}":                  "additional properties 'interval' not allowed",
+		"admissionPolicy: {enabled: 'no'}":             "at '/admissionPolicy/enabled': got string, want boolean",
+		"extraArgs: --v=1":                             "at '/extraArgs': got string, want array",
+		"extraArgs: [v=1]":                             "at '/extraArgs/0'",
+		"resources: {memory: 1Gi}":                     "at '/resources': additional properties 'memory' not allowed",
+		"resources: {limits: {memory: []}}":            "at '/resources/limits/memory'",
+		"goMemoryLimit: 360Mi":                         "at '/goMemoryLimit'",
+		"nodeSelector: {ssd: true}":                    "at '/nodeSelector/ssd': got boolean, want string",
+		"affinity: {nodes: {}}":                        "at '/affinity': additional properties 'nodes' not allowed",
+		"tolerations: {key: a}":                        "at '/tolerations': got object, want array",
+		"priorityClassName: 1":                         "at '/priorityClassName': got number, want string",
+		"fullnameOverride: Shop":                       "at '/fullnameOverride'",
+		"fullnameOverride: " + strings.Repeat("a", 29): "at '/fullnameOverride'",
+		"{monitoring: {enabled: true}, metrics: {enabled: false}}": "monitoring.enabled is true, but metrics.enabled is false",
+		"{monitoring: {enabled: true}, namespaced: true}":          "an operator of a single namespace (namespaced: true) serves no metrics",
+	} {
+		t.Run(values, func(t *testing.T) {
+			if _, err := installed(t, chart, "memcached-operator", namespace, values); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("got %v, want an error with the words %q", err, words)
+			}
+		})
+	}
+}
+
+// Every value has a comment and is in the schema, and the schema has no others.
+func TestEveryValueIsDescribed(t *testing.T) {
+	files := filesFor(t, tested(t))
+	values, err := valuesIn(files["values.yaml"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{"global": true}
+	for _, v := range values {
+		name := strings.Join(v.path, ".")
+		known[name] = true
+		if !strings.HasSuffix(v.meaning, ".") {
+			t.Errorf("%s has the comment %q, which is no sentence", name, v.meaning)
+		}
+	}
+	schema := object{}
+	if err := json.Unmarshal(files["values.schema.json"], &schema); err != nil {
+		t.Fatal(err)
+	}
+	for name, property := range schema["properties"].(object) {
+		if !known[name] {
+			t.Errorf("values.yaml lacks %s, which the schema has", name)
+		}
+		members, _ := property.(object)["properties"].(object)
+		for member := range members {
+			if isGroup := known[name+"."+member]; !isGroup && name != "affinity" && name != "resources" {
+				t.Errorf("values.yaml lacks %s.%s, which the schema has", name, member)
+			}
+		}
+		if property.(object)["description"] == "" {
+			t.Errorf("the schema does not describe %s", name)
+		}
+	}
+	if _, err := describe(files["values.schema.json"], []byte("# New.\nnew: 1\n")); err == nil {
+		t.Error("a value that the schema lacks was not found")
+	}
+}
+
+// The table of the page is that of the chart.
+func TestPageListsTheValues(t *testing.T) {
+	files := filesFor(t, tested(t))
+	values, err := valuesIn(files["values.yaml"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := table(values); !strings.Contains(read(t, filepath.Join(root, page)), want) {
+		t.Errorf("%s must have this table:\n%s", page, want)
+	}
+}
+
+// The README goes with the chart, whose readers do not have the repository.
+func TestReadmeStandsAlone(t *testing.T) {
+	files := filesFor(t, tested(t))
+	readme := string(files["README.md"])
+	if !strings.HasPrefix(readme, "# ") || strings.Contains(readme, "<!--") {
+		t.Errorf("the README begins with %.40q, or has comments", readme)
+	}
+	for _, found := range link.FindAllString(readme, -1) {
+		t.Errorf("the README links to a file that its readers do not have: %s", found)
+	}
+	if !strings.Contains(readme, "/blob/v"+tested(t).version+"/docs/operations/install.md") {
+		t.Error("the README does not link to the version's page about installations")
+	}
+}
+
+func TestNotesLeadToACache(t *testing.T) {
+	chart := chartFor(t, tested(t))
+	const unknown = "the cluster does not know the Memcached resource"
+	for values, want := range map[string]struct {
+		says, not []string
+	}{
+		"": {
+			says: []string{"in the namespace caches and serves all namespaces.", "--watch --all-namespaces"},
+			not:  []string{unknown, "--namespace caches"},
+		},
+		"namespaced: true": {
+			says: []string{"serves this namespace only.", unknown, "kubectl apply --namespace caches", "--watch --namespace caches"},
+		},
+		"crds: {enabled: false}": {says: []string{unknown}},
+	} {
+		files, err := installed(t, chart, "memcached-operator", "caches", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["memcached-operator/templates/NOTES.txt"]
+		for _, words := range want.says {
+			if !strings.Contains(notes, words) {
+				t.Errorf("%s: the notes lack %q:\n%s", values, words, notes)
+			}
+		}
+		for _, words := range want.not {
+			if strings.Contains(notes, words) {
+				t.Errorf("%s: the notes contain %q:\n%s", values, words, notes)
+			}
+		}
+		_, manifest, _ := strings.Cut(notes, "echo '")
+		manifest, _, _ = strings.Cut(manifest, "'")
+		var sample object
+		if err := yaml.Unmarshal([]byte(manifest), &sample); err != nil || sample["kind"] != "Memcached" {
+			t.Errorf("%s: the notes apply %q: %v", values, manifest, err)
+		}
+	}
+}

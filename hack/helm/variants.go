@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// variant is an installation that lacks what one value of the chart leaves out.
+type variant struct {
+	// unless and when are conditions of templates: the value does not ask for the variant, and it does.
+	unless, when string
+	// folder has the kustomization, of which the edits replace each first text by the second.
+	folder string
+	edits  []string
+}
+
+// complete is the kustomization with everything in it: config/default with what it has as comments.
+const complete = "config/default"
+
+var uncomment = []string{"#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n"}
+
+// variants are all that a chart can leave out of the complete installation. The operator of a single namespace is another
+// kustomization, which leaves out whatever is cluster-scoped.
+var variants = []variant{
+	{
+		unless: "not .Values.namespaced", when: ".Values.namespaced", folder: "config/namespaced",
+		edits: []string{"- ../manager\n", "- ../manager\n- ../network-policy\n"},
+	},
+	without("crds", "- ../crd\n", ""),
+	without("metrics", "- metrics_service.yaml\n", "", "- ../components/metrics-auth\n", "", "- ../prometheus\n", "",
+		"path: manager_metrics_patch.yaml", "path: ../namespaced/manager_metrics_patch.yaml"),
+	without("monitoring", "- ../prometheus\n", ""),
+	without("networkPolicy", "- ../network-policy\n", ""),
+	without("admissionPolicy", "- ../components/admission-policy\n", ""),
+	without("admissionWarnings", "- ../components/admission-warnings\n", ""),
+}
+
+// without returns the variant in which VALUE.enabled is false.
+func without(value string, edits ...string) variant {
+	enabled := ".Values." + value + ".enabled"
+	return variant{unless: enabled, when: "not " + enabled, folder: complete, edits: slices.Concat(uncomment, edits)}
+}
+
+// object is a manifest.
+type object = map[string]any
+
+// builder builds kustomizations of a copy of config in memory.
+type builder struct{ files filesys.FileSystem }
+
+// newBuilder reads config.
+func newBuilder(root string) (*builder, error) {
+	b := &builder{filesys.MakeFsInMemory()}
+	repository := os.DirFS(root)
+	return b, fs.WalkDir(repository, "config", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(repository, name)
+		if err != nil {
+			return err
+		}
+		return b.files.WriteFile("/"+name, content)
+	})
+}
+
+// build builds the kustomization in a folder after edits, which are taken back.
+func (b *builder) build(folder string, edits []string) ([]object, error) {
+	file := path.Join("/", folder, "kustomization.yaml")
+	original, err := b.files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	text := string(original)
+	for edit := range slices.Chunk(edits, 2) {
+		before, after := edit[0], edit[1]
+		if !strings.Contains(text, before) {
+			return nil, fmt.Errorf("%s does not contain %q, which the chart depends on", file, before)
+		}
+		text = strings.Replace(text, before, after, 1)
+	}
+	if err := b.files.WriteFile(file, []byte(text)); err != nil {
+		return nil, err
+	}
+	defer func() { _ = b.files.WriteFile(file, original) }() // in memory, this cannot fail
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // a patch of one kustomization serves another
+	options.Reorder = krusty.ReorderOptionLegacy
+	built, err := krusty.MakeKustomizer(options).Run(b.files, path.Dir(file))
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", folder, err)
+	}
+	var objects []object
+	for _, resource := range built.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		manifest := object{}
+		if err := yaml.Unmarshal(text, &manifest); err != nil {
+			return nil, err
+		}
+		if manifest["kind"] != "Namespace" { // helm creates it
+			objects = append(objects, manifest)
+		}
+	}
+	return objects, nil
+}
