@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "slices"
+
+// schemaVersion is the last version of Grafana's JSON model of dashboards before its API of versioned resources.
+const schemaVersion = 42
+
+// The part of Grafana's JSON model that the dashboards use
+// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). Grafana adds its defaults.
+type (
+	dashboard struct {
+		UID           string     `json:"uid"`
+		Title         string     `json:"title"`
+		Description   string     `json:"description"`
+		Tags          []string   `json:"tags"`
+		SchemaVersion int        `json:"schemaVersion"`
+		Refresh       string     `json:"refresh"`
+		Time          timeRange  `json:"time"`
+		Links         []link     `json:"links"`
+		Templating    templating `json:"templating"`
+		Panels        []panel    `json:"panels"`
+	}
+
+	timeRange struct {
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+
+	// link leads to the dashboards with a tag, at the same time.
+	link struct {
+		Type     string   `json:"type"`
+		Title    string   `json:"title"`
+		Tags     []string `json:"tags"`
+		KeepTime bool     `json:"keepTime"`
+	}
+
+	templating struct {
+		List []variable `json:"list"`
+	}
+
+	variable struct {
+		Name       string  `json:"name"`
+		Label      string  `json:"label"`
+		Type       string  `json:"type"`
+		Query      string  `json:"query"`
+		Datasource *source `json:"datasource,omitempty"`
+		Refresh    int     `json:"refresh,omitempty"`
+		Sort       int     `json:"sort,omitempty"`
+		Multi      bool    `json:"multi,omitempty"`
+		IncludeAll bool    `json:"includeAll,omitempty"`
+		AllValue   string  `json:"allValue,omitempty"`
+	}
+
+	source struct {
+		Type string `json:"type"`
+		UID  string `json:"uid"`
+	}
+
+	panel struct {
+		ID          int            `json:"id"`
+		Type        string         `json:"type"`
+		Title       string         `json:"title"`
+		Description string         `json:"description"`
+		GridPos     position       `json:"gridPos"`
+		Datasource  source         `json:"datasource"`
+		FieldConfig fieldConfig    `json:"fieldConfig"`
+		Options     map[string]any `json:"options,omitempty"`
+		Targets     []query        `json:"targets"`
+	}
+
+	position struct {
+		X int `json:"x"`
+		Y int `json:"y"`
+		W int `json:"w"`
+		H int `json:"h"`
+	}
+
+	fieldConfig struct {
+		Defaults fieldDefaults `json:"defaults"`
+	}
+
+	fieldDefaults struct {
+		Unit       string         `json:"unit"`
+		Min        *float64       `json:"min,omitempty"`
+		Max        *float64       `json:"max,omitempty"`
+		NoValue    string         `json:"noValue,omitempty"`
+		Thresholds *thresholds    `json:"thresholds,omitempty"`
+		Links      []dataLink     `json:"links,omitempty"`
+		Custom     map[string]any `json:"custom,omitempty"`
+	}
+
+	thresholds struct {
+		Mode  string `json:"mode"`
+		Steps []step `json:"steps"`
+	}
+
+	step struct {
+		Color string   `json:"color"`
+		Value *float64 `json:"value"`
+	}
+
+	dataLink struct {
+		Title string `json:"title"`
+		URL   string `json:"url"`
+	}
+
+	query struct {
+		RefID        string `json:"refId"`
+		Expr         string `json:"expr"`
+		LegendFormat string `json:"legendFormat"`
+		Instant      bool   `json:"instant,omitempty"`
+		Format       string `json:"format,omitempty"`
+	}
+)
+
+// columns is the width of a dashboard.
+const columns = 24
+
+var prometheus = source{Type: "prometheus", UID: "${datasource}"}
+
+// newDashboard lays out panels from left to right and from top to bottom.
+func newDashboard(uid, title, description string, variables []variable, panels []panel) dashboard {
+	x, y, height := 0, 0, 0
+	for i := range panels {
+		at := &panels[i].GridPos
+		if x+at.W > columns {
+			x, y, height = 0, y+height, 0
+		}
+		at.X, at.Y = x, y
+		x, height = x+at.W, max(height, at.H)
+		panels[i].ID = i + 1
+	}
+	return dashboard{
+		UID: uid, Title: title, Description: description, Tags: []string{"memcached"}, SchemaVersion: schemaVersion,
+		Refresh: "1m", Time: timeRange{From: "now-6h", To: "now"},
+		Links: []link{{Type: "dashboards", Title: "Memcached", Tags: []string{"memcached"}, KeepTime: true}},
+		Templating: templating{List: append([]variable{
+			{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus"},
+		}, variables...)},
+		Panels: panels,
+	}
+}
+
+// choice is a variable with the values of a label, read again whenever the time range changes.
+func choice(name, label, series string) variable {
+	return variable{
+		Name: name, Label: label, Type: "query", Query: "label_values(" + series + ", " + name + ")",
+		Datasource: &prometheus, Refresh: 2, Sort: 1,
+	}
+}
+
+// graph shows queries over time. Queries come in pairs: an expression and its legend.
+func graph(title, description, unit string, expressionsAndLegends ...string) panel {
+	p := newPanel("timeseries", title, description, unit, 12, 8, expressionsAndLegends)
+	p.FieldConfig.Defaults.Custom = map[string]any{"fillOpacity": 10, "showPoints": "never"}
+	p.Options = map[string]any{
+		"legend":  map[string]any{"displayMode": "table", "placement": "right", "calcs": []string{"lastNotNull", "max"}},
+		"tooltip": map[string]any{"mode": "multi", "sort": "desc"},
+	}
+	return p
+}
+
+// number shows the present values of queries.
+func number(title, description, unit string, expressionsAndLegends ...string) panel {
+	p := newPanel("stat", title, description, unit, 4, 4, expressionsAndLegends)
+	for i := range p.Targets {
+		p.Targets[i].Instant = true
+	}
+	p.Options = map[string]any{"textMode": "auto", "graphMode": "none"}
+	return p
+}
+
+// refIDs are the names of the queries of a panel.
+const refIDs = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func newPanel(kind, title, description, unit string, width, height int, expressionsAndLegends []string) panel {
+	p := panel{
+		Type: kind, Title: title, Description: description, Datasource: prometheus, GridPos: position{W: width, H: height},
+		FieldConfig: fieldConfig{Defaults: fieldDefaults{Unit: unit}},
+	}
+	for pair := range slices.Chunk(expressionsAndLegends, 2) {
+		p.Targets = append(p.Targets, query{RefID: refIDs[len(p.Targets):][:1], Expr: pair[0], LegendFormat: pair[1]})
+	}
+	return p
+}
+
+// fromZero shows zero, and above it the given maximum, so that small changes do not look large.
+func (p panel) fromZero(maximum ...float64) panel {
+	zero := 0.0
+	p.FieldConfig.Defaults.Min = &zero
+	if len(maximum) > 0 {
+		p.FieldConfig.Defaults.Max = &maximum[0]
+	}
+	return p
+}
+
+// stacked adds the values up.
+func (p panel) stacked() panel {
+	p.FieldConfig.Defaults.Custom["stacking"] = map[string]any{"mode": "normal"}
+	return p
+}
+
+// red colors everything but zero; without values, nothing is wrong.
+func (p panel) red() panel {
+	from := 1.0
+	p.FieldConfig.Defaults.NoValue = "0"
+	p.FieldConfig.Defaults.Thresholds = &thresholds{
+		Mode: "absolute", Steps: []step{{Color: "green"}, {Color: "red", Value: &from}},
+	}
+	return p
+}
+
+// leadingTo adds a link to each series.
+func (p panel) leadingTo(title, url string) panel {
+	p.FieldConfig.Defaults.Links = []dataLink{{Title: title, URL: url}}
+	return p
+}

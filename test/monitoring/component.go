@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Files of the component, as seen from the root of the repository.
+const (
+	RulesFile      = "config/components/monitoring/rules.yaml"
+	FleetDashboard = "config/components/monitoring/dashboards/fleet.json"
+	CacheDashboard = "config/components/monitoring/dashboards/cache.json"
+)
+
+// Rule is a recording rule or an alert, as far as tests read it.
+type Rule struct{ Record, Alert, Expr, For string }
+
+// Rules returns the rules of a PrometheusRule, and the rule file that a Prometheus without the Prometheus operator reads.
+func Rules(prometheusRule string) (rules []Rule, file []byte, err error) {
+	var object struct{ Spec json.RawMessage }
+	if err := yaml.Unmarshal([]byte(prometheusRule), &object); err != nil {
+		return nil, nil, fmt.Errorf("parse the PrometheusRule: %w", err)
+	}
+	var spec struct{ Groups []struct{ Rules []Rule } }
+	if err := json.Unmarshal(object.Spec, &spec); err != nil {
+		return nil, nil, fmt.Errorf("parse the spec of the PrometheusRule: %w", err)
+	}
+	for _, group := range spec.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	file, err = yaml.JSONToYAML(object.Spec)
+	return rules, file, err
+}
+
+// Dashboard is a dashboard of Grafana, as far as tests read it.
+type Dashboard struct {
+	Title  string
+	Panels []Panel
+}
+
+// Panel shows the results of some queries.
+type Panel struct {
+	Title   string
+	Targets []Query
+
+	// JSON is all of it.
+	JSON json.RawMessage `json:"-"`
+}
+
+// Query is a query of a panel.
+type Query struct {
+	Expr, LegendFormat string
+	// Instant says that the panel shows one moment, not a period.
+	Instant bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Panel) UnmarshalJSON(content []byte) error {
+	type plain Panel // without this method
+	if err := json.Unmarshal(content, (*plain)(p)); err != nil {
+		return err
+	}
+	p.JSON = append(json.RawMessage(nil), content...)
+	return nil
+}
+
+// ParseDashboard parses the JSON of a dashboard, in which the variables of Grafana have been replaced.
+func ParseDashboard(content string) (Dashboard, error) {
+	var dashboard Dashboard
+	if err := json.Unmarshal([]byte(content), &dashboard); err != nil {
+		return Dashboard{}, fmt.Errorf("parse the dashboard: %w", err)
+	}
+	return dashboard, nil
+}

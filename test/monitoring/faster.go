@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package monitoring asks a Prometheus everything that config/components/monitoring asks it: the rules, and the queries of the
+// dashboards. Faster shortens their durations, so that a test of them takes minutes instead of days.
+package monitoring
+
+import (
+	"regexp"
+
+	"github.com/prometheus/common/model"
+)
+
+// duration matches a duration in rules and queries, after what precedes one: a range, its step, an offset, or the wait of an alert.
+var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
+
+// Faster divides every duration in the text of rules or dashboards by a factor. Everything else stays as it is: the same expressions
+// then see as many times more samples in a minute.
+func Faster(text string, factor int64) string {
+	return duration.ReplaceAllStringFunc(text, func(match string) string {
+		parts := duration.FindStringSubmatch(match)
+		long, err := model.ParseDuration(parts[2])
+		if err != nil {
+			panic(err) // what the pattern matches is a duration
+		}
+		return parts[1] + (long / model.Duration(factor)).String()
+	})
+}
