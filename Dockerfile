@@ -1,9 +1,14 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
+# A release names both by digest: make base-images prints the arguments. The second has certificates and a user, but no shell and
+# no package manager: all that a static binary needs.
+ARG BUILD_IMAGE=docker.io/library/golang:1.26
+ARG BASE_IMAGE=gcr.io/distroless/static:nonroot
+
 # Go cross-compiles: the compiler runs on the platform of the builder and is never emulated. docker (BuildKit), podman and buildah
 # set BUILDPLATFORM, TARGETOS and TARGETARCH.
-FROM --platform=$BUILDPLATFORM docker.io/library/golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
 WORKDIR /workspace
 
 # Modules change less often than code: this layer stays cached until go.mod changes.
@@ -12,17 +17,48 @@ RUN go mod download
 
 COPY main.go ./
 COPY api/ api/
+COPY cmd/ cmd/
 COPY controllers/ controllers/
 COPY internal/ internal/
 ARG TARGETOS
 ARG TARGETARCH
 ARG VERSION=0.0.0
-RUN CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags "-s -w -X main.version=v${VERSION}" -o manager .
+RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s -w -X main.version=v${VERSION}" && \
+    go build -trimpath -ldflags "$flags" -o manager . && \
+    go build -trimpath -ldflags "$flags" -o agent ./cmd/agent
+# Those of the operator and of everything that is linked into it. The agent links nothing else.
+COPY LICENSE ./
+COPY hack/licenses/ hack/licenses/
+RUN CGO_ENABLED=0 go run ./hack/licenses . licenses
 
-# Certificates and a user, but no shell and no package manager: all that a static binary needs.
-FROM gcr.io/distroless/static:nonroot
+FROM ${BASE_IMAGE}
+ARG VERSION=0.0.0
+# The commit. It has no default, because images for tests are not built from one.
+ARG REVISION
+# The first group is the OCI's, the others are what OpenShift shows and its certification demands.
+LABEL org.opencontainers.image.title="Memcached Operator" \
+      org.opencontainers.image.description="Runs memcached caches on Kubernetes" \
+      org.opencontainers.image.version="v${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.vendor="The Memcached Operator Authors" \
+      org.opencontainers.image.source="https://github.com/example/memcached-operator" \
+      org.opencontainers.image.documentation="https://github.com/example/memcached-operator/tree/v${VERSION}/docs" \
+      name="memcached-operator" \
+      vendor="The Memcached Operator Authors" \
+      maintainer="maintainers@example.com" \
+      version="v${VERSION}" \
+      release="1" \
+      summary="Runs memcached caches on Kubernetes" \
+      description="Runs memcached caches that are sized, spread, hardened and updated node by node" \
+      io.k8s.display-name="Memcached Operator" \
+      io.k8s.description="Runs memcached caches that are sized, spread, hardened and updated node by node" \
+      io.openshift.tags="memcached,cache,operator"
+COPY LICENSE /licenses/LICENSE
+COPY --from=build /workspace/licenses /licenses
 COPY --from=build /workspace/manager /manager
+# It runs beside memcached, in pods that name it as their command.
+COPY --from=build /workspace/agent /agent
 # The numeric ID of the user nonroot, so that the kubelet can verify runAsNonRoot.
 USER 65532:65532
 ENTRYPOINT ["/manager"]

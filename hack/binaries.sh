@@ -26,7 +26,8 @@ source_of() {
 	operator-sdk) echo olm github.com/operator-framework/operator-sdk/cmd/operator-sdk ;;
 	scorecard-test) echo olm github.com/operator-framework/operator-sdk/images/scorecard-test ;;
 	grpc_health_probe) echo olm github.com/grpc-ecosystem/grpc-health-probe ;;
-	helm) echo olm helm.sh/helm/v3/cmd/helm ;;
+	helm) echo helm helm.sh/helm/v4/cmd/helm ;;
+	prometheus | promtool) echo monitoring "./cmd/$1" ;;
 	*) echo "unknown command $1" >&2 && return 1 ;;
 	esac
 }
@@ -42,8 +43,17 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# Checks image signatures with Go code instead of a C library.
-tags=containers_image_openpgp
+# Checks image signatures with Go code instead of a C library. Prometheus discovers its targets in Kubernetes, not in clouds.
+tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
+
+# Prints the folder in which a module is built: ours, except for Prometheus. Its own go.mod and go.sum, which are part of it, name
+# the modules of all clouds. In ours, go mod tidy would download them.
+folder_of() {
+	case $1 in
+	monitoring) cd monitoring && go mod download github.com/prometheus/prometheus && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus ;;
+	*) echo "$1" ;;
+	esac
+}
 
 # Counts the packages in the output of go build -v, to show progress during minutes of compiling. Other lines are printed.
 progress='/^[a-z0-9][^ :]*$/ { if (++n % 200 == 0) { print "    " n " packages compiled"; fflush() }; next } { print; fflush() }'
@@ -63,7 +73,8 @@ for command in "$@"; do
 	echo "Building ${command}: the first build takes minutes, later ones take seconds."
 	rm -f "${stamp}"
 	SECONDS=0
-	(cd "${module}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
+	folder=$(folder_of "${module}")
+	(cd "${folder}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
 	echo "${fingerprint}" >"${stamp}"
 	echo "  ${command} built in ${SECONDS} s."
 done

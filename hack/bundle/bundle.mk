@@ -8,6 +8,14 @@ major = $(firstword $(subst ., ,$(VERSION)))
 # A pre-release belongs to the candidate channel only. The catalog's template yields the same channel names.
 CHANNELS ?= candidate-v$(major)$(if $(findstring -,$(VERSION)),,$(comma)stable-v$(major))
 DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
+# The OpenShift versions whose catalogs offer the bundle: v4.17 is the first with Kubernetes 1.30, and later ones are included.
+OPENSHIFT_VERSIONS ?= v4.17
+# The catalogs of OpenShift that the first submission asks for. The pipeline of the community catalog adds later ones itself.
+OPENSHIFT_CATALOGS ?= v4.17,v4.18,v4.19,v4.20,v4.21,v4.22
+# Where make community writes to: a folder, or one with clones of the forks of both catalogs.
+COMMUNITY_DIR ?= dist/community
+# The GitHub users, separated by commas, whose pull requests to the community catalogs are merged automatically.
+COMMUNITY_REVIEWERS ?=
 # If true, every image is named by its digest, which is looked up in its registry unless IMG and MEMCACHED_IMAGE contain it.
 USE_IMAGE_DIGESTS ?= false
 # Additional flags for operator-sdk generate bundle.
@@ -17,7 +25,7 @@ BUNDLE_IMG ?= $(IMAGE_TAG_BASE)-bundle:v$(VERSION)
 SCORECARD_IMG ?= $(IMAGE_TAG_BASE)-scorecard:v$(VERSION)
 # The catalog is rendered from a template of versions and the folders of their bundles, without a registry.
 CATALOG_TEMPLATE ?= catalog/template.yaml
-CATALOG_BUNDLES ?= catalog/bundles/* $(BUNDLE_DIR)
+CATALOG_BUNDLES ?= $(wildcard catalog/bundles/*) $(BUNDLE_DIR)
 CATALOG_DIR ?= catalog/memcached-operator
 # Checks image signatures with Go code instead of a C library.
 CATALOG_TAGS = -tags=containers_image_openpgp
@@ -34,7 +42,12 @@ export BUNDLE_IMG CATALOG_IMG SCORECARD_IMG
 bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Idempotent.
 	@BUNDLE_DIR="$(BUNDLE_DIR)" BUNDLE_GEN_FLAGS="$(BUNDLE_GEN_FLAGS)" CHANNELS="$(CHANNELS)" KUSTOMIZE="$(KUSTOMIZE)" \
 	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" MEMCACHED_IMAGE="$(MEMCACHED_IMAGE)" OPERATOR_SDK="$(OPERATOR_SDK)" \
-	USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
+	OPENSHIFT_VERSIONS="$(OPENSHIFT_VERSIONS)" USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
+
+.PHONY: community
+community: check-version ## Write the files for pull requests to the community catalogs of Kubernetes and OpenShift to COMMUNITY_DIR.
+	@BUNDLE_DIR="$(BUNDLE_DIR)" COMMUNITY_DIR="$(COMMUNITY_DIR)" COMMUNITY_REVIEWERS="$(COMMUNITY_REVIEWERS)" \
+	OPENSHIFT_CATALOGS="$(OPENSHIFT_CATALOGS)" hack/bundle/community.sh
 
 .PHONY: bundle-validate
 bundle-validate: operator-sdk ## Check bundle/ with every validator of operator-sdk.
@@ -54,10 +67,13 @@ catalog: ## Render the catalog of the versions in catalog/template.yaml, and the
 	@$(LOCALBIN)/render-catalog --template $(CATALOG_TEMPLATE) --repository $(IMAGE_TAG_BASE)-bundle \
 		--output $(CATALOG_DIR)/catalog.yaml --graph $(dir $(CATALOG_DIR))graph.md $(CATALOG_BUNDLES)
 
+# Checks the catalog, and writes its Dockerfile, which the end of the recipe removes.
+catalog-dockerfile = rm -f $(CATALOG_DIR).Dockerfile && trap 'rm -f $(CATALOG_DIR).Dockerfile' EXIT && set -x && \
+	$(OPM) validate $(CATALOG_DIR) && $(OPM) generate dockerfile $(CATALOG_DIR) --base-image $(OPM_IMG) --builder-image $(OPM_IMG)
+
 .PHONY: catalog-build
 catalog-build: check-container-tool opm ## Build the catalog image CATALOG_IMG from CATALOG_DIR.
-	@rm -f $(CATALOG_DIR).Dockerfile && trap 'rm -f $(CATALOG_DIR).Dockerfile' EXIT && set -x && \
-	$(OPM) validate $(CATALOG_DIR) && $(OPM) generate dockerfile $(CATALOG_DIR) --base-image $(OPM_IMG) --builder-image $(OPM_IMG) && \
+	@$(catalog-dockerfile) && \
 	$(CONTAINER_TOOL) build -f $(CATALOG_DIR).Dockerfile -t $(CATALOG_IMG) $(dir $(CATALOG_DIR))
 
 .PHONY: catalog-push
@@ -66,7 +82,7 @@ catalog-push: check-container-tool ## Push the catalog image CATALOG_IMG.
 
 .PHONY: scorecard-build
 scorecard-build: check-container-tool ## Build the image of the project's own scorecard tests, SCORECARD_IMG.
-	$(CONTAINER_TOOL) build -f test/scorecard/Dockerfile -t $(SCORECARD_IMG) .
+	$(CONTAINER_TOOL) build -f test/scorecard/Dockerfile $(base-arguments) -t $(SCORECARD_IMG) .
 
 .PHONY: scorecard-push
 scorecard-push: check-container-tool ## Push the image SCORECARD_IMG.

@@ -32,6 +32,8 @@ check_input() {
 		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
 	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||
 		fail "USE_IMAGE_DIGESTS is '${USE_IMAGE_DIGESTS}', but must be true or false."
+	[[ "${OPENSHIFT_VERSIONS}" =~ ^=?v4\.[0-9]+(-v4\.[0-9]+)?$ ]] ||
+		fail "OPENSHIFT_VERSIONS is '${OPENSHIFT_VERSIONS}', but must be an OpenShift version or a range, such as v4.17 or v4.17-v4.20."
 	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is not a folder: create it."
 	local tool
 	for tool in "${KUSTOMIZE}" "${OPERATOR_SDK}" go; do
@@ -56,10 +58,11 @@ copy_config() {
 	cp -R config PROJECT "${work}"
 	(cd "${work}/config/manager" && "${KUSTOMIZE}" edit set image "controller=${IMG}")
 	local default
-	default=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
+	default=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 	sed -i "s|value: ${default}$|value: ${MEMCACHED_IMAGE}|" "${work}/config/manager/manager.yaml"
 	sed -i "s|image: scorecard:latest$|image: ${SCORECARD_IMG}|" "${work}"/config/scorecard/patches/*.yaml
 	base=${work}/config/manifests/bases/${package}.clusterserviceversion.yaml
+	sed -i "s|/v0\.0\.0|/v${VERSION}|" "${base}"
 	created=$(awk '$1 == "createdAt:" { print $2 }' "${base}")
 	put "${base}" base64data "$(base64 --wrap=0 hack/bundle/icon.svg)"
 	put "${base}" features.operators.openshift.io/disconnected "\"${pinned}\""
@@ -76,6 +79,15 @@ generate() (
 	cat objects.yaml | quietly "${OPERATOR_SDK}" generate bundle --quiet --package "${package}" --output-dir "${name}" \
 		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
 )
+
+# operator-sdk writes the annotations and the labels anew, without those of OpenShift.
+label_openshift() {
+	local key=com.redhat.openshift.versions comment="# The OpenShift versions whose catalogs offer this bundle."
+	printf '\n  %s\n  %s: %s\n' "${comment}" "${key}" "${OPENSHIFT_VERSIONS}" >>"${work}/${name}/metadata/annotations.yaml"
+	awk -v label="${comment}\nLABEL ${key}=${OPENSHIFT_VERSIONS}\n" '/^# Copy files/ { print label } { print }' \
+		"${work}/bundle.Dockerfile" >"${work}/labelled"
+	mv "${work}/labelled" "${work}/bundle.Dockerfile"
+}
 
 # resolved VARIABLE prints the image that operator-sdk has set in an environment variable of the operator.
 resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
@@ -108,6 +120,7 @@ copy_config
 generate || fail "The bundle cannot be generated, fix what kustomize or operator-sdk names: $(cause)"
 # operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
+label_openshift
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
 	fail "The bundle is not valid, fix what operator-sdk names: $(cause)"
 rm -rf "${BUNDLE_DIR}.new"

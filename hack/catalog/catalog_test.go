@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,16 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// foldersIn returns the folders in a folder, which need not exist.
+func foldersIn(t *testing.T, folder string) []string {
+	t.Helper()
+	folders, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folders
 }
 
 // bundleOf copies the project's bundle as one of another version, and returns its folder.
@@ -78,10 +89,7 @@ func rendered(t *testing.T, template string, versions ...string) *declcfg.Declar
 // The catalog and the picture are up to date with the template, and every released version can be upgraded to the newest.
 func TestTheCatalogIsCurrent(t *testing.T) {
 	output := t.TempDir()
-	bundles, err := filepath.Glob(filepath.Join(root, "catalog", "bundles", "*"))
-	if err != nil || len(bundles) == 0 {
-		t.Fatalf("there is no released bundle: %v", err)
-	}
+	bundles := foldersIn(t, filepath.Join(root, "catalog", "bundles"))
 	catalog, graph := filepath.Join(output, "catalog.yaml"), filepath.Join(output, "graph.md")
 	args := append([]string{"--template", filepath.Join(root, "catalog", "template.yaml"), "--output", catalog, "--graph", graph},
 		append(bundles, filepath.Join(root, "bundle"))...)
@@ -98,17 +106,13 @@ func TestTheCatalogIsCurrent(t *testing.T) {
 // Every bundle in the folder has been released, and the version in preparation is not there.
 func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
-	kept, err := os.ReadDir(filepath.Join(root, "catalog", "bundles"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range kept {
-		version, err := versionOf(filepath.Join(root, "catalog", "bundles", entry.Name()))
+	for _, folder := range foldersIn(t, filepath.Join(root, "catalog", "bundles")) {
+		version, err := versionOf(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if version != entry.Name() {
-			t.Errorf("catalog/bundles/%s holds version %s", entry.Name(), version)
+		if version != filepath.Base(folder) {
+			t.Errorf("%s holds version %s", folder, version)
 		}
 		if !strings.Contains(template, "-bundle:v"+version+"\n") {
 			t.Errorf("catalog/bundles/%s is not in catalog/template.yaml", version)
@@ -148,6 +152,26 @@ func TestChannelsOfSeveralReleases(t *testing.T) {
 	}
 	if got := config.Packages[0].DefaultChannel; got != "stable-v1" {
 		t.Errorf("the default channel is %s, want stable-v1", got)
+	}
+}
+
+// A release candidate is upgraded to the release in the candidate channel. From then on, the stable channel has the installed
+// version. It has no upgrade from the candidate itself.
+func TestACandidateReachesTheStableChannel(t *testing.T) {
+	versions := []string{"1.0.0-rc.1", "1.0.0"}
+	config := rendered(t, list("candidate", versions...)+list("stable", "1.0.0"), versions...)
+	upgrades := map[string][]string{}
+	for _, channel := range config.Channels {
+		for _, entry := range channel.Entries {
+			upgrades[channel.Name+" "+entry.Name] = append(entry.Skips, entry.Replaces)
+		}
+	}
+	const candidate, release = "memcached-operator.v1.0.0-rc.1", "memcached-operator.v1.0.0"
+	if !slices.Contains(upgrades["candidate-v1 "+release], candidate) {
+		t.Errorf("the candidate channel does not upgrade the candidate: %q", upgrades)
+	}
+	if stable, found := upgrades["stable-v1 "+release]; !found || slices.Contains(stable, candidate) {
+		t.Errorf("the stable channel lacks the release, or upgrades the candidate, which install.md denies: %q", upgrades)
 	}
 }
 

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,27 +69,25 @@ func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefi
 	return crd
 }
 
-// released returns the folders of the released bundles, oldest first.
-func released(t *testing.T) []string {
+// earlier returns the folders of the bundles of earlier versions, oldest first: those that were released, and the one from which
+// make test-olm upgrades.
+func earlier(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(root, "catalog", "bundles"))
-	if err != nil || len(entries) == 0 {
-		t.Fatalf("there is no released bundle: %v", err)
+	folders := append(foldersIn(t, filepath.Join(root, "test", "olm", "bundles")),
+		foldersIn(t, filepath.Join(root, "catalog", "bundles"))...)
+	if len(folders) == 0 {
+		t.Fatal("there is no earlier bundle")
 	}
-	slices.SortFunc(entries, func(a, b os.DirEntry) int {
-		return semver.MustParse(a.Name()).Compare(semver.MustParse(b.Name()))
+	slices.SortFunc(folders, func(a, b string) int {
+		return semver.MustParse(filepath.Base(a)).Compare(semver.MustParse(filepath.Base(b)))
 	})
-	var folders []string
-	for _, entry := range entries {
-		folders = append(folders, filepath.Join(root, "catalog", "bundles", entry.Name()))
-	}
 	return folders
 }
 
-// Every released version can be upgraded to the one in preparation, and every stored resource stays valid.
+// Every earlier version can be upgraded to the one in preparation, and every stored resource stays valid.
 func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
 	after := definition(t, filepath.Join(root, "bundle"))
-	for _, folder := range released(t) {
+	for _, folder := range earlier(t) {
 		for _, reason := range refused(t, definition(t, folder), after) {
 			t.Errorf("OLM v1 would refuse the upgrade from %s: %s", filepath.Base(folder), reason)
 		}

@@ -2,27 +2,32 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the operator twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an empty cache,
-# so that everything is compiled again. The digests must be equal.
+# Builds the operator and its agent twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an
+# empty cache, so that everything is compiled again. The digests must be equal.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 elsewhere=${work}/a/folder/of/another/name
-mkdir -p "${elsewhere}" "${work}/cache" "${work}/out"
+mkdir -p "${elsewhere}" "${work}/cache" "${work}/out/here" "${work}/out/elsewhere"
 # The same files as the Dockerfile copies.
-cp -R go.mod go.sum main.go api controllers internal "${elsewhere}"
+cp -R go.mod go.sum main.go api cmd controllers internal "${elsewhere}"
 
+# build FOLDER builds both into a folder.
 build() {
-	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=v${VERSION}" -o "$1" .
+	local flags="-s -w -X main.version=v${VERSION}"
+	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/manager" .
+	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/agent" ./cmd/agent
 }
 build "${work}/out/here"
 (cd "${elsewhere}" && GOCACHE="${work}/cache" build "${work}/out/elsewhere")
 
-here=$(sha256sum "${work}/out/here" | cut -d' ' -f1)
-there=$(sha256sum "${work}/out/elsewhere" | cut -d' ' -f1)
-if [[ ${here} != "${there}" ]]; then
-	echo "The builds differ: ${here} here, ${there} elsewhere." >&2
-	exit 1
-fi
-echo "manager v${VERSION}, $(go env GOVERSION) $(go env GOOS)/$(go env GOARCH): sha256 ${here}, twice"
+for command in manager agent; do
+	here=$(sha256sum "${work}/out/here/${command}" | cut -d' ' -f1)
+	there=$(sha256sum "${work}/out/elsewhere/${command}" | cut -d' ' -f1)
+	if [[ ${here} != "${there}" ]]; then
+		echo "The builds of ${command} differ: ${here} here, ${there} elsewhere." >&2
+		exit 1
+	fi
+	echo "${command} v${VERSION}, $(go env GOVERSION) $(go env GOOS)/$(go env GOARCH): sha256 ${here}, twice"
+done

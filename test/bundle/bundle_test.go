@@ -171,3 +171,10 @@ func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 		t.Errorf("the annotation helm.sh/resource-policy is %q, want keep", policy)
 	}
 }
+
+// previousBundle returns the folder of the bundle from which make test-olm upgrades.
+func previousBundle(t *testing.T) string {
+	t.Helper()
+	version := regexp.MustCompile(`(?m)^[^#\s]+`).FindString(repository.Read(t, "test", "olm", "previous"))
+	return "test/olm/bundles/" + version
+}

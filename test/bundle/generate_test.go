@@ -39,7 +39,9 @@ case "$*" in
 	esac
 	printf '    containerImage: %s\n    createdAt: "now"\n  - image: %s\n' "$IMG" "$MEMCACHED_IMAGE" \
 		>bundle/manifests/memcached-operator.clusterserviceversion.yaml
-	echo "FROM scratch" >bundle.Dockerfile
+	mkdir -p bundle/metadata
+	echo "annotations:" >bundle/metadata/annotations.yaml
+	printf 'FROM scratch\n\n# Copy files to locations specified by labels.\n' >bundle.Dockerfile
 	;;
 "bundle validate"*) [ "$MEMCACHED_IMAGE" != bad ] || { echo 'level=error msg="it is bad"' >&2; exit 1; } ;;
 esac
@@ -71,7 +73,7 @@ func generate(t *testing.T, variables ...string) generation {
 	command := exec.Command(repository.Path("hack", "bundle", "bundle.sh"))
 	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=example.com/operator:v1.2.3", "MEMCACHED_IMAGE=example.com/memcached:1",
 		"SCORECARD_IMG=example.com/scorecard:v1.2.3", "CHANNELS=candidate-v1,stable-v1", "DEFAULT_CHANNEL=stable-v1",
-		"USE_IMAGE_DIGESTS=false", "BUNDLE_GEN_FLAGS=", "BUNDLE_DIR="+filepath.Join(folder, "bundle"),
+		"USE_IMAGE_DIGESTS=false", "OPENSHIFT_VERSIONS=v4.17", "BUNDLE_GEN_FLAGS=", "BUNDLE_DIR="+filepath.Join(folder, "bundle"),
 		"KUSTOMIZE="+filepath.Join(folder, "kustomize"), "OPERATOR_SDK="+filepath.Join(folder, "operator-sdk"))
 	command.Env = append(command.Env, variables...)
 	output, err := command.CombinedOutput()
@@ -116,6 +118,7 @@ func TestBadInputIsRefusedInOneSentence(t *testing.T) {
 		"a channel with space":  {[]string{"CHANNELS=a b"}, "CHANNELS is 'a b', but must be names separated by commas"},
 		"another default":       {[]string{"DEFAULT_CHANNEL=beta"}, "DEFAULT_CHANNEL is 'beta', but must be one of CHANNELS"},
 		"neither true or false": {[]string{"USE_IMAGE_DIGESTS=yes"}, "USE_IMAGE_DIGESTS is 'yes', but must be true or false"},
+		"no OpenShift version":  {[]string{"OPENSHIFT_VERSIONS=4.17"}, "OPENSHIFT_VERSIONS is '4.17', but must be an OpenShift version or a range"},
 		"no folder":             {[]string{"BUNDLE_DIR=/does/not/exist"}, "/does/not is not a folder"},
 		"no kustomize":          {[]string{"KUSTOMIZE=/does/not/exist"}, "/does/not/exist is missing: make kustomize operator-sdk"},
 		"no operator-sdk":       {[]string{"OPERATOR_SDK=/does/not/exist"}, "/does/not/exist is missing: make kustomize operator-sdk"},
@@ -147,7 +150,8 @@ func TestBadInputIsRefusedInOneSentence(t *testing.T) {
 
 func TestTheNewBundleReplacesTheOldOne(t *testing.T) {
 	got := generate(t)
-	if want := "bundle/manifests/memcached-operator.clusterserviceversion.yaml bundle.Dockerfile"; got.code != 0 || sorted(got.bundles(t)) != want {
+	want := "bundle/manifests/memcached-operator.clusterserviceversion.yaml bundle/metadata/annotations.yaml bundle.Dockerfile"
+	if got.code != 0 || sorted(got.bundles(t)) != want {
 		t.Fatalf("exit code %d, output %q, files %q, want %q", got.code, got.output, got.bundles(t), want)
 	}
 }

@@ -40,6 +40,18 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	}
 }
 
+// An upgrade waits for the new pod to be ready, and so for the probe. A short delay of the operator must not make
+// its Deployment unavailable, which OLM would report.
+func TestManagerIsReadySoonAndForLong(t *testing.T) {
+	probe := container(t, kustomize.Render(t, config("default"))).ReadinessProbe
+	if soonest := probe.InitialDelaySeconds + probe.PeriodSeconds; soonest > 4 {
+		t.Errorf("an operator that runs may count as unready for %d s", soonest)
+	}
+	if patience := probe.PeriodSeconds * probe.FailureThreshold; patience != 30 {
+		t.Errorf("an operator that does not answer is unready after %d s, want 30 s", patience)
+	}
+}
+
 // Go must begin to save memory before the limit kills the process, but not long before.
 func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 	all := kustomize.Render(t, config("default"))
@@ -79,5 +91,32 @@ func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
 		Replace(variable("IMG"))
 	if got := container(t, kustomize.Render(t, config("default"))).Image; got != want {
 		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
+	}
+}
+
+// The agents of spec.monitoring are in the image of the operator.
+func TestAgentImageIsTheOneOfTheManager(t *testing.T) {
+	for _, overlay := range []string{"default", "namespaced", "samples/namespaced"} {
+		all := kustomize.Render(t, config(overlay))
+		if got, want := env(t, all, "RELATED_IMAGE_MEMCACHED_OPERATOR").Value, container(t, all).Image; got != want {
+			t.Errorf("config/%s has agents from the image %s, the operator is %s", overlay, got, want)
+		}
+	}
+}
+
+// On a cluster node of another platform, the image would not start.
+func TestManagerRunsOnThePlatformsOfItsImage(t *testing.T) {
+	template := kustomize.Find[appsv1.Deployment](t, kustomize.Render(t, config("default")), "Deployment", manager).Spec.Template
+	terms := template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	expression := repository.TheOnly(t, repository.TheOnly(t, terms, "terms").MatchExpressions, "expressions")
+	if expression.Key != "kubernetes.io/arch" || expression.Operator != "In" {
+		t.Errorf("the affinity is %v", expression)
+	}
+	var platforms []string
+	for _, architecture := range expression.Values {
+		platforms = append(platforms, template.Spec.NodeSelector["kubernetes.io/os"]+"/"+architecture)
+	}
+	if got, want := strings.Join(platforms, ","), repository.Variable(t, "PLATFORMS"); got != want {
+		t.Errorf("the operator runs on %s, its image is built for %s", got, want)
 	}
 }

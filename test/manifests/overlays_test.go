@@ -12,11 +12,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 func TestDefaultInstallsExactly(t *testing.T) {
@@ -37,13 +39,17 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"Service memcached-operator-controller-manager-metrics-service",
 		"ServiceAccount memcached-operator-controller-manager",
 		"ValidatingAdmissionPolicy memcached-operator-children",
+		"ValidatingAdmissionPolicy memcached-operator-configmaps",
 		"ValidatingAdmissionPolicy memcached-operator-containers",
+		"ValidatingAdmissionPolicy memcached-operator-deletions",
 		"ValidatingAdmissionPolicy memcached-operator-pods",
 		"ValidatingAdmissionPolicy memcached-operator-services",
 		"ValidatingAdmissionPolicy memcached-operator-warnings",
 		"ValidatingAdmissionPolicy memcached-operator-writes",
 		"ValidatingAdmissionPolicyBinding memcached-operator-children",
+		"ValidatingAdmissionPolicyBinding memcached-operator-configmaps",
 		"ValidatingAdmissionPolicyBinding memcached-operator-containers",
+		"ValidatingAdmissionPolicyBinding memcached-operator-deletions",
 		"ValidatingAdmissionPolicyBinding memcached-operator-pods",
 		"ValidatingAdmissionPolicyBinding memcached-operator-services",
 		"ValidatingAdmissionPolicyBinding memcached-operator-warnings",
@@ -184,5 +190,31 @@ func TestNamespaceIsRestricted(t *testing.T) {
 	object := kustomize.Find[metav1.PartialObjectMetadata](t, kustomize.Render(t, config("default")), "Namespace", namespace)
 	if level := object.Labels["pod-security.kubernetes.io/enforce"]; level != "restricted" {
 		t.Errorf("the namespace enforces %q, want restricted", level)
+	}
+}
+
+// OpenShift's monitoring of user workloads rejects a ServiceMonitor that names a file. The token is that of an account which may
+// read the metrics.
+func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
+	all := withOptional(t)
+	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+	endpoints, _, _ := unstructured.NestedSlice(monitor, "spec", "endpoints")
+	endpoint := repository.TheOnly(t, endpoints, "endpoints").(map[string]any)
+	if file, found := endpoint["bearerTokenFile"]; found {
+		t.Errorf("the ServiceMonitor names the file %v", file)
+	}
+	credentials, _, _ := unstructured.NestedStringMap(endpoint, "authorization", "credentials")
+	secret := kustomize.Find[corev1.Secret](t, all, "Secret", credentials["name"])
+	if secret.Type != corev1.SecretTypeServiceAccountToken || credentials["key"] != corev1.ServiceAccountTokenKey {
+		t.Errorf("the ServiceMonitor takes %q of a Secret of type %s", credentials["key"], secret.Type)
+	}
+	account := kustomize.Find[corev1.ServiceAccount](t, all, "ServiceAccount", secret.Annotations[corev1.ServiceAccountNameKey])
+	binding := kustomize.Find[rbacv1.ClusterRoleBinding](t, all, "ClusterRoleBinding", account.Name)
+	subject := repository.TheOnly(t, binding.Subjects, "subjects")
+	if subject.Name != account.Name || subject.Namespace != secret.Namespace || account.Namespace != secret.Namespace {
+		t.Errorf("the token is one of %s in %s, the binding is for %+v", account.Name, secret.Namespace, subject)
+	}
+	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
+		t.Errorf("the account has the role %s", binding.RoleRef.Name)
 	}
 }

@@ -30,6 +30,8 @@ var (
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
+	// upgradesImage is the same catalog with the previous version, which has not been published.
+	upgradesImage = catalogImage + "-upgrades"
 )
 
 // k8s is the cluster, as its administrator sees it.

@@ -21,6 +21,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/docs"
 )
 
 const (
@@ -75,7 +76,7 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 
 	It("upgrades the operator, when the new version is approved, without losing a key", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		cache.MustSurvive(ctx, func() {
-			release(ctx, catalogImage)
+			release(ctx, upgradesImage)
 			plan := untilPlanned(ctx, operators, version)
 			Consistently(ctx, installed).WithArguments(operators).WithTimeout(3 * time.Second).
 				Should(HaveKeyWithValue(previous, operatorsv1alpha1.CSVPhaseSucceeded))
@@ -126,16 +127,22 @@ var _ = Describe("An administrator subscribes to the operator", Ordered, func() 
 })
 
 var _ = Describe("An administrator leaves upgrades to OLM", func() {
-	It("upgrades the operator as soon as the catalog has a new version", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
+	It("upgrades the operator as soon as the catalog has a new version", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
 		previous, operators := clustertest.PreviousVersion(), k8s.NewNamespace(ctx)
 		newCatalog(ctx, tagged(catalogImage, "v"+previous))
 		newScope(ctx, operators)
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
 		untilInstalled(ctx, operators, previous)
-		release(ctx, catalogImage)
+		release(ctx, upgradesImage)
 		untilInstalled(ctx, operators, version)
-		uninstall(ctx, operators, version)
+
+		By("changing from the candidate channel to the stable one, which has the same version")
+		k8s.Kubectl(ctx, "patch", "--namespace", operators, "subscription/"+packageName, "--type=merge",
+			"--patch", `{"spec":{"channel":"`+stableChannel+`"}}`)
+		release(ctx, tagged(catalogImage, "v"+nextVersion))
+		untilInstalled(ctx, operators, nextVersion)
+		uninstall(ctx, operators, nextVersion)
 	})
 
 	It("upgrades it only when no nodes are being replaced any more", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
@@ -144,6 +151,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		newCatalog(ctx, catalogImage)
 		newScope(ctx, operators)
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
+		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // at once, when the ClusterServiceVersion does not exist yet
 		untilInstalled(ctx, operators, version)
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		untilUpgradeable(ctx, operators)
@@ -169,6 +177,18 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		uninstall(ctx, operators, nextVersion)
 	})
 })
+
+// documentedWait returns the commands of install.md that wait for the installation, for the namespace of a story.
+func documentedWait(namespace string) string {
+	GinkgoHelper()
+	for _, block := range docs.Parse("install.md", []byte(clustertest.Read("docs/operations/install.md"))).Blocks {
+		if strings.Contains(block.Text, "--for=create") {
+			return strings.ReplaceAll(block.Text, "memcached-operator-system", namespace)
+		}
+	}
+	Fail("install.md does not say how to wait for the ClusterServiceVersion")
+	return ""
+}
 
 // runningImage returns the image of the operator in a namespace.
 func runningImage(ctx context.Context, namespace string) (string, error) {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/docs"
 )
 
 const (
@@ -34,17 +34,15 @@ const (
 	definition = "customresourcedefinition/memcacheds.cache.example.com"
 )
 
-// yamlBlock matches a block of YAML in Markdown.
-var yamlBlock = regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```\n")
-
 // documented returns the manifest of a kind that install.md gives for OLM v1.
 func documented(kind string) *unstructured.Unstructured {
 	GinkgoHelper()
-	_, section, found := strings.Cut(clustertest.Read("docs/operations/install.md"), "\n## OLM v1\n")
-	Expect(found).To(BeTrue(), "install.md has a section about OLM v1")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, block := range yamlBlock.FindAllStringSubmatch(section, -1) {
-		for document := range strings.SplitSeq(block[1], "\n---\n") {
+	page := docs.Parse("install.md", []byte(clustertest.Read("docs/operations/install.md")))
+	for _, block := range page.Blocks {
+		if block.Section != "olm-v1" || block.Language != "yaml" {
+			continue
+		}
+		for document := range strings.SplitSeq(block.Text, "\n---\n") {
 			object := &unstructured.Unstructured{}
 			Expect(yaml.UnmarshalStrict([]byte(document), &object.Object)).To(Succeed())
 			if object.GetKind() == kind {

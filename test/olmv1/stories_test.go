@@ -32,6 +32,7 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 
 	BeforeAll(func(ctx SpecContext) {
 		beginStory(ctx)
+		release(ctx, version+"-upgrades") // the same catalog with the previous version, which has not been published
 		previous, caches = clustertest.PreviousVersion(), k8s.NewNamespace(ctx)
 	}, NodeTimeout(2*time.Minute))
 

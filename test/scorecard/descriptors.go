@@ -15,7 +15,8 @@ import (
 
 // foreign are fields whose inner fields Kubernetes defines and describes.
 var foreign = []string{
-	"scheduling.affinity", "scheduling.tolerations", "scheduling.topologySpreadConstraints", "networkPolicy.from", "conditions",
+	"scheduling.affinity", "scheduling.tolerations", "scheduling.topologySpreadConstraints", "networkPolicy.from",
+	"networkPolicy.metricsFrom", "conditions",
 }
 
 // descriptors finds fields of the API without a descriptor, and descriptors of missing fields or that a console could not show.

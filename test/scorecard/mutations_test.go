@@ -97,8 +97,8 @@ var mutations = map[string]map[string]mutation{
 		"a new field in the CRD": {
 			func(b *bundle) {
 				spec := b.crds[0].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-				spec.Properties["tls"] = apiextensionsv1.JSONSchemaProps{}
-			}, "spec.tls has no descriptor",
+				spec.Properties["extstore"] = apiextensionsv1.JSONSchemaProps{}
+			}, "spec.extstore has no descriptor",
 		},
 	},
 	"examples": {

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Refuses to release what must not be published. Each finding says what to set or to do. make check-release calls this script;
+# the .mk files describe the variables, and docs/operations/release.md the way to a release.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+findings=0
+refuse() {
+	echo "- $*"
+	findings=$((findings + 1))
+}
+
+csv=bundle/manifests/memcached-operator.clusterserviceversion.yaml
+base=config/manifests/bases/memcached-operator.clusterserviceversion.yaml
+
+check_checkout() {
+	[[ -z "$(git status --porcelain)" ]] || refuse "The checkout has changes that no commit contains: commit or remove them."
+	local tagged
+	tagged=$(git rev-parse --quiet --verify "refs/tags/v${VERSION}^{commit}" || true)
+	[[ -z "${tagged}" || "${tagged}" == "$(git rev-parse HEAD)" ]] ||
+		refuse "The tag v${VERSION} names another commit, ${tagged}: released versions do not change, so raise VERSION."
+}
+
+check_changelog() {
+	local day created
+	day=$(sed -n "s/^## \[${VERSION//./\\.}\] - \([0-9-]*\)$/\1/p" CHANGELOG.md)
+	created=$(sed -n 's/^ *createdAt: "\([0-9-]*\)T.*/\1/p' "${base}")
+	if [[ -z "${day}" ]]; then
+		refuse "CHANGELOG.md has no entry for this version: rename the section Unreleased to [${VERSION}] - ${created}, and begin a new one."
+	elif [[ "${day}" != "${created}" ]]; then
+		refuse "CHANGELOG.md dates the version ${day}, and createdAt in ${base} is ${created}: set both to the day of the release."
+	elif sed -n '/^## \[Unreleased\]$/,/^## \[[0-9]/p' CHANGELOG.md | grep -q '^- '; then
+		refuse "CHANGELOG.md has unreleased changes, but the release contains them: move them to [${VERSION}]."
+	fi
+}
+
+check_versions() {
+	local found
+	found=$(sed -n 's/^  version: //p' "${csv}")
+	[[ "${found}" == "${VERSION}" ]] || refuse "The bundle is of version ${found}: run make bundle catalog, and commit the result."
+	grep -q -- "-bundle:v${VERSION//./\\.}$" catalog/template.yaml || refuse "catalog/template.yaml does not list this version: add it."
+	[[ "${IMG##*/}" == *":v${VERSION}" ]] || refuse "IMG is ${IMG}, but its tag must be v${VERSION}: set IMG or IMAGE_TAG_BASE."
+}
+
+# example.com belongs to nobody who could publish there, and its names are taken to be placeholders.
+check_placeholders() {
+	local variable group
+	for variable in IMG BUNDLE_IMG CATALOG_IMG SCORECARD_IMG; do
+		[[ "${!variable}" != example.com/* ]] ||
+			refuse "${variable} is the placeholder ${!variable}: set IMAGE_TAG_BASE to the prefix of your images in your registry."
+	done
+	group=$(sed -n 's/^  group: //p' config/crd/bases/*.yaml)
+	[[ "${group}" != *.example.com ]] ||
+		refuse "The API group ${group} is a placeholder, and cannot change after the first release: choose a domain that is yours," \
+			"in PROJECT, api, config and the documentation."
+	local files
+	files=$(grep -lE 'github\.com/example/|@example\.com' bundle/manifests/*.yaml Dockerfile || true)
+	[[ -z "${files}" ]] ||
+		refuse "These files contain links or addresses with the placeholder example: ${files//$'\n'/, }. Put yours into ${base} and" \
+			"Dockerfile, and run make bundle."
+}
+
+# Tags can be moved to other images, digests cannot.
+check_digests() {
+	local variable image
+	for variable in BUILD_IMAGE BASE_IMAGE OPM_IMG; do
+		[[ "${!variable}" == *@sha256:* ]] || refuse "${variable} is '${!variable}', without a digest: set what make base-images prints."
+	done
+	while read -r image; do
+		[[ "${image}" == *@sha256:* ]] ||
+			refuse "The bundle names ${image} without a digest: push the image, and run make bundle USE_IMAGE_DIGESTS=true."
+	done < <(sed -n 's/^[ -]*\(image\|containerImage\): //p' "${csv}" | sort -u)
+}
+
+check_checkout
+check_changelog
+check_versions
+check_placeholders
+check_digests
+if [[ ${findings} -gt 0 ]]; then
+	echo "Version ${VERSION} must not be published yet: see the ${findings} findings above." >&2
+	exit 1
+fi
+echo "Version ${VERSION} can be published."

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+
+##@ Release: images for all platforms
+
+# The base images of the Dockerfiles, as make base-images prints them. Empty means those that the Dockerfiles name.
+BUILD_IMAGE ?=
+BASE_IMAGE ?=
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+base-arguments = $(foreach name,BUILD_IMAGE BASE_IMAGE,$(if $($(name)),--build-arg $(name)="$($(name))"))
+build-arguments = --build-arg VERSION="$$VERSION" --build-arg REVISION="$(REVISION)" $(base-arguments)
+
+# buildx builds image $(1) for all PLATFORMS and pushes it. $(2) are the other arguments, the last of which is the context.
+ifeq ($(notdir $(CONTAINER_TOOL)),podman)
+define buildx
+$(CONTAINER_TOOL) build --platform=$(PLATFORMS) --manifest "$(1)" $(2) && \
+$(CONTAINER_TOOL) manifest push --all "$(1)"
+endef
+else
+define buildx
+{ $(CONTAINER_TOOL) buildx inspect memcached-operator >/dev/null 2>&1 || $(CONTAINER_TOOL) buildx create --name memcached-operator; } && \
+$(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --push --tag "$(1)" $(2)
+endef
+endif
+
+.PHONY: base-images
+base-images: ## Print the base images with their digests, as variables of the following targets. Needs their registries.
+	@CONTAINER_TOOL="$(CONTAINER_TOOL)" OPM_IMG="$(OPM_IMG)" hack/release/base-images.sh
+
+.PHONY: docker-buildx
+docker-buildx: check-version check-img check-container-tool ## Build and push the image IMG for all PLATFORMS.
+	$(call buildx,$(IMG),$(build-arguments) .)
+
+.PHONY: bundle-buildx
+bundle-buildx: check-container-tool ## Build and push the bundle image BUNDLE_IMG for all PLATFORMS.
+	$(call buildx,$(BUNDLE_IMG),--file $(BUNDLE_DIR).Dockerfile $(dir $(BUNDLE_DIR)))
+
+.PHONY: catalog-buildx
+catalog-buildx: check-container-tool opm ## Build and push the catalog image CATALOG_IMG for all PLATFORMS. Emulates the foreign ones.
+	@$(catalog-dockerfile) && $(call buildx,$(CATALOG_IMG),--file $(CATALOG_DIR).Dockerfile $(dir $(CATALOG_DIR)))
+
+.PHONY: scorecard-buildx
+scorecard-buildx: check-container-tool ## Build and push the image SCORECARD_IMG for all PLATFORMS.
+	$(call buildx,$(SCORECARD_IMG),--file test/scorecard/Dockerfile $(base-arguments) .)
+
+##@ Release: before anything is published
+
+.PHONY: check-release
+check-release: check-version ## Refuse to release what must not be published, and say what to set.
+	@BUILD_IMAGE="$(BUILD_IMAGE)" BASE_IMAGE="$(BASE_IMAGE)" OPM_IMG="$(OPM_IMG)" hack/release/check.sh

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// supported returns the supported versions of Kubernetes, such as 1.30, the oldest first.
+func supported(t *testing.T) []string {
+	t.Helper()
+	var oldest, patch int
+	if _, err := fmt.Sscanf(repository.Variable(t, "OLDEST_K8S_VERSION"), "1.%d.%d", &oldest, &patch); err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for minor := oldest; minor <= repository.NewestKubernetes(t); minor++ {
+		versions = append(versions, fmt.Sprintf("1.%d", minor))
+	}
+	if len(versions) < 2 {
+		t.Fatalf("only %q are supported", versions)
+	}
+	return versions
+}
+
+// What the oldest one is stands in many places.
+func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
+	oldest := supported(t)[0]
+	if got := bundle(t).CSV.Spec.MinKubeVersion; got != oldest+".0" {
+		t.Errorf("the bundle has minKubeVersion %s, the Makefile tests with %s", got, oldest)
+	}
+	for file, pattern := range map[string]string{
+		"README.md":                        `Kubernetes (1\.\d+) or newer`,
+		"docs/operations/install.md":       `Kubernetes (1\.\d+) or newer`,
+		"docs/operations/compatibility.md": `(?m)^\| [\d.]+ \| (1\.\d+) to 1\.\d+ \|`,
+		"hack/bundle/bundle.mk":            `is the first with Kubernetes (1\.\d+)`,
+		"hack/security/lint-manifests.sh":  `--kubernetes-version v(1\.\d+)`,
+		"config/manifests/bases/memcached-operator.clusterserviceversion.yaml": `Kubernetes (1\.\d+) or newer`,
+	} {
+		matches := regexp.MustCompile(pattern).FindAllStringSubmatch(repository.Read(t, file), -1)
+		if len(matches) == 0 {
+			t.Errorf("%s does not say which Kubernetes is the oldest", file)
+		}
+		for _, match := range matches {
+			if match[1] != oldest {
+				t.Errorf("%s says %q, the Makefile tests with %s", file, match[0], oldest)
+			}
+		}
+	}
+}
+
+// The page says how each version is tested, and the workflow tests with all but the newest, with which make check tests.
+func TestEverySupportedKubernetesIsTested(t *testing.T) {
+	versions := supported(t)
+	var rows []string
+	page := repository.Read(t, "docs", "operations", "compatibility.md")
+	for _, row := range regexp.MustCompile(`(?m)^\| (1\.\d+) \| (?:every change|the workflow)`).FindAllStringSubmatch(page, -1) {
+		rows = append(rows, row[1])
+	}
+	slices.Reverse(rows)
+	if !slices.Equal(rows, versions) {
+		t.Errorf("the page has rows for %q, and %q are supported", rows, versions)
+	}
+	workflow := repository.Read(t, ".github", "workflows", "ci.yaml")
+	want := "version: [" + strings.Join(versions[:len(versions)-1], ".x, ") + ".x]\n"
+	if !strings.Contains(workflow, want) {
+		t.Errorf("the workflow does not test with %q", want)
+	}
+	if !strings.Contains(repository.Read(t, ".ci", "run"), "\nstep nice make test-compatibility\n") {
+		t.Error(".ci/run does not test with the oldest version")
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bundle_test
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// What consoles and catalogs show of the operator before anyone installs it.
+
+// annotation decodes the JSON of an annotation.
+func annotation[T any](t *testing.T, name string) T {
+	t.Helper()
+	var value T
+	decoder := json.NewDecoder(strings.NewReader(bundle(t).CSV.Annotations[name]))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return value
+}
+
+// OpenShift's console opens the first example of a kind when a user creates a resource.
+func TestFirstExampleIsTheSimplest(t *testing.T) {
+	examples := annotation[[]map[string]any](t, "alm-examples")
+	first := examples[0]
+	delete(first, "status")
+	want := map[string]any{
+		"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
+		"metadata": map[string]any{"name": "memcached-sample"}, "spec": map[string]any{"size": 3.0},
+	}
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Errorf("the first example (-want +got):\n%s", diff)
+	}
+}
+
+// Every example has a description, which promises a host of its own to each node only if the example does so.
+func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
+	descriptions := annotation[map[string]struct {
+		Description string `json:"description"`
+	}](t, "alm-examples-metadata")
+	var names []string
+	for _, example := range annotation[[]cachev1alpha1.Memcached](t, "alm-examples") {
+		names = append(names, example.Name)
+		text := descriptions[example.Name].Description
+		if regexp.MustCompile(`(different|own|separate) (hosts?|cluster nodes?)|(five|three) hosts`).MatchString(text) && !apart(example) {
+			t.Errorf("%s is described as %q, but several of its nodes may run on one host", example.Name, text)
+		}
+	}
+	slices.Sort(names)
+	if described := slices.Sorted(maps.Keys(descriptions)); !slices.Equal(names, described) {
+		t.Errorf("the examples are %q, the descriptions are of %q", names, described)
+	}
+}
+
+// apart reports whether no two nodes of a Memcached run on one host: maxSkew alone allows that when there are few hosts.
+func apart(mc cachev1alpha1.Memcached) bool {
+	return slices.ContainsFunc(mc.Spec.Scheduling.TopologySpreadConstraints, func(spread cachev1alpha1.TopologySpreadConstraint) bool {
+		return spread.TopologyKey == corev1.LabelHostname && spread.WhenUnsatisfiable == corev1.DoNotSchedule &&
+			spread.MaxSkew == 1 && spread.MinDomains != nil && mc.Spec.Size <= *spread.MinDomains
+	})
+}
+
+// A console that creates the namespace gives it the level of Pod Security that config/default gives it.
+func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
+	suggested := annotation[corev1.Namespace](t, "operatorframework.io/suggested-namespace-template")
+	name := bundle(t).CSV.Annotations["operatorframework.io/suggested-namespace"]
+	if suggested.APIVersion != "v1" || suggested.Kind != "Namespace" || suggested.Name != name {
+		t.Errorf("the template is of %s %s %s, want the namespace %s", suggested.APIVersion, suggested.Kind, suggested.Name, name)
+	}
+	installed := kustomize.Find[metav1.PartialObjectMetadata](t, kustomize.Render(t, repository.Path("config", "default")), "Namespace", name)
+	const level = "pod-security.kubernetes.io/enforce"
+	if got, want := suggested.Labels[level], installed.Labels[level]; got != "restricted" || got != want {
+		t.Errorf("the template enforces %q, config/default %q, want restricted", got, want)
+	}
+}
+
+// The maturity is that of the API, whatever the version is called: an operator is no more stable than what its users write.
+func TestMaturityIsThatOfTheAPI(t *testing.T) {
+	csv := bundle(t).CSV
+	version := repository.TheOnly(t, csv.Spec.CustomResourceDefinitions.Owned, "APIs").Version
+	want := "stable"
+	if match := regexp.MustCompile(`alpha|beta`).FindString(version); match != "" {
+		want = match
+	}
+	if csv.Spec.Maturity != want {
+		t.Errorf("the maturity is %s, that of the API %s is %s", csv.Spec.Maturity, version, want)
+	}
+	if !strings.Contains(csv.Spec.Description, "The API is `"+version+"`") {
+		t.Errorf("the description does not say what the level of the API, %s, means for users", version)
+	}
+}
+
+// Readers of an old version find its documentation, not that of the newest one.
+func TestLinksLeadToTheVersion(t *testing.T) {
+	csv := bundle(t).CSV
+	for _, link := range csv.Spec.Links {
+		if !strings.Contains(link.URL+"/", "/v"+csv.Spec.Version.String()+"/") {
+			t.Errorf("%s leads to %s, not to version %s", link.Name, link.URL, csv.Spec.Version)
+		}
+	}
+}

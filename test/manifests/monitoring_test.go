@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+func TestMonitoringInstallsExactly(t *testing.T) {
+	want := []string{
+		"ClusterRoleBinding memcached-operator-metrics-reader",
+		"ConfigMap memcached-operator-cache-dashboard",
+		"ConfigMap memcached-operator-fleet-dashboard",
+		"PodMonitor memcached-operator-nodes",
+		"PrometheusRule memcached-operator-alerts",
+		"Secret memcached-operator-metrics-reader-token",
+		"ServiceAccount memcached-operator-metrics-reader",
+		"ServiceMonitor memcached-operator-controller-manager-metrics-monitor",
+	}
+	alone := kustomize.Render(t, config("monitoring"))
+	if diff := cmp.Diff(want, alone.Names()); diff != "" {
+		t.Errorf("config/monitoring (-want +got):\n%s", diff)
+	}
+	binding := kustomize.Find[rbacv1.ClusterRoleBinding](t, alone, "ClusterRoleBinding", "memcached-operator-metrics-reader")
+	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
+		t.Errorf("without config/default, the binding refers to %s", binding.RoleRef.Name)
+	}
+	// The same objects as with config/default, in the same namespace: a user may change from one to the other.
+	optional := withOptional(t)
+	for _, object := range alone {
+		i := slices.IndexFunc(optional, func(other *unstructured.Unstructured) bool {
+			return other.GetKind() == object.GetKind() && other.GetName() == object.GetName()
+		})
+		if i < 0 {
+			t.Errorf("config/default cannot have %s %s", object.GetKind(), object.GetName())
+		} else if diff := cmp.Diff(optional[i].Object, object.Object); diff != "" {
+			t.Errorf("%s %s (-config/default +config/monitoring):\n%s", object.GetKind(), object.GetName(), diff)
+		}
+	}
+}
+
+// Bundles cannot contain objects of a definition that the cluster may not have.
+func TestBundlesHaveNoMonitors(t *testing.T) {
+	for _, object := range kustomize.Render(t, config("manifests")) {
+		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
+			t.Errorf("config/manifests has %s %s", object.GetKind(), object.GetName())
+		}
+	}
+}
+
+// podMonitor is what the tests read of one.
+type podMonitor struct {
+	Spec struct {
+		NamespaceSelector   struct{ Any bool }
+		Selector            struct{ MatchLabels map[string]string }
+		PodMetricsEndpoints []podMetricsEndpoint
+	}
+}
+
+type podMetricsEndpoint struct {
+	Port, Path, ScrapeTimeout string
+	HonorLabels               bool
+	Relabelings               []struct {
+		SourceLabels []string
+		TargetLabel  string
+	}
+}
+
+// The PodMonitor selects the pods that the operator makes of the example with an agent, and its port.
+func TestMonitoringScrapesTheAgents(t *testing.T) {
+	all := kustomize.Render(t, config("monitoring"))
+	object := kustomize.Find[unstructured.Unstructured](t, all, "PodMonitor", "memcached-operator-nodes")
+	content, err := object.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var monitor podMonitor
+	if err := json.Unmarshal(content, &monitor); err != nil {
+		t.Fatal(err)
+	}
+	template := monitoredPods(t)
+	if !monitor.Spec.NamespaceSelector.Any {
+		t.Error("the PodMonitor does not select all namespaces")
+	}
+	selected := monitor.Spec.Selector.MatchLabels
+	if len(selected) < 2 || !labels.SelectorFromSet(selected).Matches(labels.Set(template.Labels)) {
+		t.Errorf("the PodMonitor selects %v, the pods have %v", selected, template.Labels)
+	}
+	if _, one := selected["app.kubernetes.io/instance"]; one {
+		t.Error("the PodMonitor selects the pods of one Memcached")
+	}
+	endpoint := repository.TheOnly(t, monitor.Spec.PodMetricsEndpoints, "endpoints")
+	agent := repository.TheOnly(t, template.Spec.InitContainers, "init containers")
+	if port := repository.TheOnly(t, agent.Ports, "ports of the agent").Name; endpoint.Port != port || endpoint.Path != "/metrics" {
+		t.Errorf("the PodMonitor scrapes port %s, path %s; the agent has port %s", endpoint.Port, endpoint.Path, port)
+	}
+	if endpoint.HonorLabels || endpoint.ScrapeTimeout == "" {
+		t.Errorf("the PodMonitor honors labels: %t; its timeout is %q", endpoint.HonorLabels, endpoint.ScrapeTimeout)
+	}
+	got := map[string]string{}
+	for _, relabeling := range endpoint.Relabelings {
+		got[relabeling.TargetLabel] = strings.Join(relabeling.SourceLabels, ",")
+	}
+	want := map[string]string{
+		"namespace": "__meta_kubernetes_namespace",
+		"pod":       "__meta_kubernetes_pod_name",
+		"memcached": "__meta_kubernetes_pod_label_app_kubernetes_io_instance",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+// monitoredPods is the template of the pods in the golden file with an agent.
+func monitoredPods(t *testing.T) corev1.PodTemplateSpec {
+	t.Helper()
+	golden := repository.Read(t, "internal", "memcached", "desired", "testdata", "monitoring.golden.yaml")
+	for document := range strings.SplitSeq(golden, "\n---\n") {
+		var deployment appsv1.Deployment
+		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {
+			t.Fatal(err)
+		}
+		if deployment.Kind == "Deployment" {
+			return deployment.Spec.Template
+		}
+	}
+	t.Fatal("there is no Deployment with an agent")
+	return corev1.PodTemplateSpec{}
+}
+
+func TestGrafanaFindsTheDashboards(t *testing.T) {
+	all := kustomize.Render(t, config("monitoring"))
+	for _, name := range []string{"fleet", "cache"} {
+		configMap := kustomize.Find[corev1.ConfigMap](t, all, "ConfigMap", "memcached-operator-"+name+"-dashboard")
+		if configMap.Labels["grafana_dashboard"] != "1" || len(configMap.Data) != 1 {
+			t.Errorf("%s has the labels %v and %d files", configMap.Name, configMap.Labels, len(configMap.Data))
+		}
+		var dashboard struct{ UID string }
+		if err := json.Unmarshal([]byte(configMap.Data[name+".json"]), &dashboard); err != nil || dashboard.UID != "memcached-"+name {
+			t.Errorf("%s: %v, UID %q", configMap.Name, err, dashboard.UID)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// workflow is what the tests read of a GitHub workflow.
+type workflow struct {
+	Permissions map[string]string `json:"permissions"`
+	Jobs        map[string]struct {
+		Permissions map[string]string `json:"permissions"`
+		Container   struct {
+			Image string `json:"image"`
+		} `json:"container"`
+		Steps []struct {
+			Uses string         `json:"uses"`
+			Run  string         `json:"run"`
+			With map[string]any `json:"with"`
+		} `json:"steps"`
+	} `json:"jobs"`
+}
+
+// findings returns what is wrong with the text of a workflow.
+func workflowFindings(t *testing.T, text string) []string {
+	t.Helper()
+	var found []string
+	finding := func(what string) { found = append(found, what) }
+	var parsed workflow
+	if err := yaml.Unmarshal([]byte(text), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
+		finding("the permissions are not contents: read alone")
+	}
+	if strings.Contains(text, "pull_request_target") || strings.Contains(text, "secrets.") {
+		finding("strangers' changes meet secrets")
+	}
+	for name, job := range parsed.Jobs {
+		if len(job.Permissions) > 0 {
+			finding(name + " has permissions of its own")
+		}
+		for _, step := range job.Steps {
+			if step.Uses != "" && !regexp.MustCompile(`uses: `+regexp.QuoteMeta(step.Uses)+` # v\d+\.\d+\.\d+\n`).MatchString(text) ||
+				!regexp.MustCompile(`^([\w-]+/[\w-]+@[0-9a-f]{40})?$`).MatchString(step.Uses) {
+				finding(step.Uses + " is not pinned by a commit, with its version as a comment")
+			}
+			if strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != any(false) {
+				finding(name + " keeps the token in the checkout")
+			}
+			if strings.Contains(step.Run, "${{") {
+				finding(step.Run + " is assembled from what strangers may write")
+			}
+		}
+	}
+	return found
+}
+
+func TestWorkflowsArePinnedAndHaveFewPermissions(t *testing.T) {
+	files, err := filepath.Glob(repository.Path(".github", "workflows", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no workflows: %v", err)
+	}
+	for _, file := range files {
+		for _, finding := range workflowFindings(t, repository.ReadFile(t, file)) {
+			t.Errorf("%s: %s", filepath.Base(file), finding)
+		}
+	}
+}
+
+// A check that finds nothing proves nothing.
+func TestMistakesInWorkflowsAreFound(t *testing.T) {
+	text := repository.Read(t, ".github", "workflows", "ci.yaml")
+	for before, after := range map[string]string{
+		"contents: read":                 "contents: write",
+		"pull_request:":                  "pull_request_target:",
+		" # v7.0.1":                      "",
+		"@3d3c42e5aac5ba805825da76410c1": "@v7",
+		"persist-credentials: false":     "persist-credentials: true",
+		"run: make check":                "run: make check TITLE=${{ github.event.pull_request.title }}",
+		"runs-on: ubuntu-24.04":          "permissions: {packages: write}",
+	} {
+		changed := strings.ReplaceAll(text, before, after)
+		if changed == text {
+			t.Errorf("the workflow has no %q", before)
+		} else if len(workflowFindings(t, changed)) == 0 {
+			t.Errorf("%q in place of %q was not found", after, before)
+		}
+	}
+}
+
+// The workflow runs what contributors run, and nothing that only it could run.
+func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
+	var parsed workflow
+	if err := yaml.Unmarshal([]byte(repository.Read(t, ".github", "workflows", "ci.yaml")), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	last := func(job string) string { return parsed.Jobs[job].Steps[len(parsed.Jobs[job].Steps)-1].Run }
+	if last("check") != "make check" || last("all") != ".ci/run" {
+		t.Errorf("the jobs run %q and %q", last("check"), last("all"))
+	}
+	if info, err := os.Stat(repository.Path(".ci", "run")); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf(".ci/run is not a command: %v", err)
+	}
+	for _, part := range []string{"make test RACE=1", "nice make lint", "make verify"} {
+		if !strings.Contains(repository.Read(t, ".ci", "run"), "\nstep "+part+"\n") {
+			t.Errorf(".ci/run lacks %s, a part of make check", part)
+		}
+	}
+	if !regexp.MustCompile(`(?m)^check: test lint verify ##`).MatchString(repository.Read(t, "Makefile")) {
+		t.Error("make check does not run the tests, the linters and the check of generated files")
+	}
+	if image := parsed.Jobs["all"].Container.Image; !strings.Contains(repository.Read(t, "Dockerfile"), image) {
+		t.Errorf("the job runs in %s, which the Dockerfile does not build with", image)
+	}
+}
