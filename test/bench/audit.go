@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +23,7 @@ type request struct {
 	user, verb string
 	// resource includes the subresource after a slash. It is empty for URLs such as those of the discovery API.
 	resource string
-	// object is the name of the object. The children of a Memcached have its name.
+	// object is the name of the object. The children of a Memcached have its name, its ConfigMap with a suffix.
 	object types.NamespacedName
 	// code is the HTTP status of the response.
 	code int
@@ -116,6 +117,10 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 		case !r.isWrite():
 		case r.toStatus():
 			statuses[r.object]++
+		case r.resource == "configmaps":
+			name := r.object
+			name.Name = strings.TrimSuffix(name.Name, "-servers")
+			children[name]++
 		default:
 			children[r.object]++
 		}

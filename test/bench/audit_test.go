@@ -50,6 +50,18 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
+// TestWritesPerObject counts the list of servers, which has a name of its own, as a child of its Memcached.
+func TestWritesPerObject(t *testing.T) {
+	write := func(resource, name string) request {
+		return request{verb: "patch", resource: resource, code: http.StatusOK, object: types.NamespacedName{Name: name}}
+	}
+	children, _ := writesPerObject([]request{write("statefulsets", "a"), write("configmaps", "a-servers"), write("services", "b-servers")})
+	want := map[types.NamespacedName]int{{Name: "a"}: 2, {Name: "b-servers"}: 1}
+	if diff := cmp.Diff(want, children); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestProgressWrites counts a write that comes five seconds after the previous one, unless it is the last.
 func TestProgressWrites(t *testing.T) {
 	began := time.Now()

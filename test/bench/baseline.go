@@ -44,7 +44,7 @@ func childrenOf(n int) ([][]client.Object, error) {
 }
 
 func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Desired, error) {
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: image})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: image, AgentImage: image})
 	for _, child := range wanted.Objects {
 		child.SetNamespace(mc.Namespace)
 	}
@@ -92,26 +92,18 @@ type rawWriter struct {
 }
 
 // startRawWriter starts a raw writer that runs until the context ends.
-func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) (*rawWriter, error) {
-	config, err := t.clientConfig(rawUser)
-	if err != nil {
-		return nil, err
-	}
+func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) *rawWriter {
+	config := must(t.clientConfig(rawUser))
 	config.QPS = -1
-	w := &rawWriter{create: how, queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{}}
-	if w.client, err = client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()}); err != nil {
-		return nil, err
+	w := &rawWriter{
+		client: must(client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()})), image: must(operator.DefaultImage()),
+		create: how, queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{},
 	}
-	if w.image, err = operator.DefaultImage(); err != nil {
-		return nil, err
-	}
-	if err := listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail); err != nil {
-		return nil, err
-	}
+	check(listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail))
 	for range rawWorkers {
 		go w.work(ctx)
 	}
-	return w, nil
+	return w
 }
 
 // handle queues Memcacheds that are new or have a new size.
@@ -124,7 +116,7 @@ func (w *rawWriter) handle(event watchapi.EventType, object client.Object) {
 	defer w.mutex.Unlock()
 	before, known := w.sizes[mc.UID]
 	w.sizes[mc.UID] = mc.Spec.Size
-	if !known && mc.Status.ObservedGeneration == 0 || known && before != mc.Spec.Size {
+	if !known && mc.Status.ObservedGeneration <= 0 || known && before != mc.Spec.Size {
 		w.queue <- mc
 	}
 }

@@ -27,6 +27,8 @@ type bench struct {
 	report  report
 	// burst holds the result of the current round.
 	burst burst
+	// plain is what Memcacheds with the smallest spec cost.
+	plain costs
 }
 
 func (b *bench) logf(format string, args ...any) {
@@ -44,6 +46,12 @@ func (b *bench) run(ctx context.Context) error {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
 			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operator.Binary)
 	}
+	if b.selected(agents) {
+		if err := findPrograms(); err != nil {
+			return err
+		}
+	}
+	b.describe()
 	for range b.options.rounds {
 		if err := b.round(ctx); err != nil {
 			return err
@@ -60,9 +68,11 @@ func (b *bench) once(ctx context.Context) error {
 		what          string
 		n             int
 		apiServerOnly bool
-		measure       func(context.Context, *testbed, int) error
+		measure       func(context.Context, *testbed, int)
 	}{
+		{b.selected(converge, operations, restart), "M1, M2, M3 with %d StatefulSets", o.statefulSets, false, b.statefulSets},
 		{b.selected(restart, reaction, footprint), "M3, M6, M7 with %d Memcacheds", o.large, false, b.large},
+		{b.selected(converge, operations, restart), "M1, M2, M3 with %d monitored Memcacheds", o.monitored, false, b.monitoring},
 		{b.selected(footprint), "M7 with %d Memcacheds", o.few, false, b.few},
 		{b.selected(footprint), "M7 with %d pods and Deployments of others", o.foreign, true, b.foreign},
 		{b.selected(manyNodes), "M10 with %d nodes", o.nodes, false, b.manyNodes},
@@ -72,12 +82,16 @@ func (b *bench) once(ctx context.Context) error {
 			continue
 		}
 		b.logf(part.what, part.n)
-		err := b.onTestbed(ctx, part.apiServerOnly, func(ctx context.Context, t *testbed) error { return part.measure(ctx, t, part.n) })
+		err := b.onTestbed(ctx, part.apiServerOnly, func(ctx context.Context, t *testbed) { part.measure(ctx, t, part.n) })
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	if !b.selected(agents) {
+		return nil
+	}
+	b.logf("M11 with %d connections", o.clients)
+	return b.besideMemcached(ctx)
 }
 
 func (b *bench) round(ctx context.Context) error {
@@ -107,34 +121,28 @@ func (b *bench) round(ctx context.Context) error {
 }
 
 // lifecycle measures n Memcacheds from their creation on.
-func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) error {
-	o, err := b.converge(ctx, t, n)
-	if err != nil {
-		return err
-	}
+func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
+	o := b.converge(ctx, t, n)
 	deleted := 0
 	if b.selected(operations) {
-		if deleted, err = b.operate(ctx, t, o, n); err != nil {
-			return err
-		}
+		deleted = b.operate(ctx, t, o, n)
 	}
 	if b.selected(failover) {
-		return b.failOver(ctx, t, o, deleted, n)
+		b.failOver(ctx, t, o, deleted, n)
 	}
-	return nil
 }
 
 // onTestbed runs a measurement on a new testbed. It fails when a component or an operator exits unexpectedly.
-func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(context.Context, *testbed) error) error {
+func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(context.Context, *testbed)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
 	defer cancel()
 	t, err := newTestbed(ctx, apiServerOnly)
 	if err != nil {
 		return err
 	}
-	b.describe(t)
+	b.nameVersion(t)
 	done := make(chan error, 1)
-	go func() { done <- measure(ctx, t) }()
+	go func() { done <- attempt(func() { measure(ctx, t) }) }()
 	select {
 	case err = <-done:
 	case err = <-t.cluster.Failed():
@@ -143,15 +151,19 @@ func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(
 	return errors.Join(err, t.stop())
 }
 
-// describe records the conditions of the run when its first testbed has started.
-func (b *bench) describe(t *testbed) {
-	c := &b.report.Conditions
-	if c.CPUs > 0 {
-		return
-	}
-	*c = conditions{
+// describe records the conditions of the run.
+func (b *bench) describe() {
+	b.report.Conditions = conditions{
 		Time: b.began.UTC(), CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Operator: revision(), Memory: memoryOfMachine(), Command: b.options.command, Rounds: b.options.rounds,
+	}
+}
+
+// nameVersion records the version of Kubernetes when the first testbed has started.
+func (b *bench) nameVersion(t *testbed) {
+	c := &b.report.Conditions
+	if c.Kubernetes != "" {
+		return
 	}
 	if k8s, err := discovery.NewDiscoveryClientForConfig(t.cluster.Config); err == nil {
 		if version, err := k8s.ServerVersion(); err == nil {

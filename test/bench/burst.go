@@ -27,16 +27,15 @@ type burst struct {
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)
-		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) (err error) {
-			b.burst.atOnce, err = b.bareChildren(ctx, t, n, t.createAtOnce)
-			return err
+		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) {
+			b.burst.atOnce = b.bareChildren(ctx, t, n, t.createAtOnce)
 		}); err != nil {
 			return err
 		}
 	}
 	if b.selected(converge, operations, endToEnd, failover) {
 		b.logf("M1, M2, M5, M8 with %d Memcacheds", n)
-		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) error { return b.lifecycle(ctx, t, n) }); err != nil {
+		if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) { b.lifecycle(ctx, t, n) }); err != nil {
 			return err
 		}
 	}
@@ -45,11 +44,10 @@ func (b *bench) endToEnd(ctx context.Context, n int) error {
 	}
 	last := b.burst.creations[len(b.burst.creations)-1].at
 	b.logf("M5 with %d bare sets of children, created when the operator created them, the last after %.1f s", n, last.Seconds())
-	if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) (err error) {
-		b.burst.replayed, err = b.bareChildren(ctx, t, n, func(ctx context.Context, sets [][]client.Object) error {
+	if err := b.onTestbed(ctx, false, func(ctx context.Context, t *testbed) {
+		b.burst.replayed = b.bareChildren(ctx, t, n, func(ctx context.Context, sets [][]client.Object) error {
 			return t.replay(ctx, sets, b.burst.creations)
 		})
-		return err
 	}); err != nil {
 		return err
 	}

@@ -22,50 +22,30 @@ const (
 )
 
 // converge measures how n Memcacheds become Ready, in writes and in seconds.
-func (b *bench) converge(ctx context.Context, t *testbed, n int) (*replica, error) {
-	o, ready, err := t.startOperatorFor(ctx, n)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
+	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
-	available, err := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
-	if err != nil {
-		return nil, err
-	}
+	available := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	defer available.stop()
-	before, err := t.beginPhase(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+	before := t.beginPhase(ctx, o)
 	defer before.versions.stop()
-	began, took, err := t.createReady(ctx, ready, n)
-	if err != nil {
-		return nil, err
-	}
+	began, took := t.createReady(ctx, ready, n)
 	b.burst.operator = took
 	b.logf("%d Memcacheds are ready after %.1f s", n, took.Seconds())
-	requests, err := b.endPhase(ctx, before, converge, fmt.Sprintf("%d resources from creation to Ready", n))
-	if err != nil {
-		return nil, err
-	}
-	b.holdWrites(requests, n)
+	requests := b.endPhase(ctx, before, converge, fmt.Sprintf("%d resources from creation to Ready", n))
+	b.holdWrites(requests, n, len(childKinds), "resource")
+	b.plain[created] = costOf(requests, n)
 	if b.selected(endToEnd) {
 		b.addMedians(n, began, ready, available)
-		if b.burst.creations, err = creationsIn(requests, o.user, began, n); err != nil {
-			return nil, err
-		}
+		b.burst.creations = must(creationsIn(requests, o.user, began, n))
 	}
-	u, err := usageOf(o.Pid())
-	if err != nil {
-		return nil, err
-	}
-	cpu := (u.cpu - before.usage.cpu).Seconds() * 1000 / float64(n)
+	cpu := (must(usageOf(o.Pid())).cpu - before.usage.cpu).Seconds() * 1000 / float64(n)
 	b.report.add(footprint, "CPU for 1,000 resources from creation to Ready", "s", cpu)
-	return o, nil
+	return o
 }
 
-func (b *bench) holdWrites(requests []request, n int) {
-	k := len(childKinds)
+// holdWrites holds the writes to n resources with k children each.
+func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)
 	total, needed, most := 0, 0, 0
@@ -74,8 +54,8 @@ func (b *bench) holdWrites(requests []request, n int) {
 		total += writes
 		needed, most = needed+writes-progress[name], max(most, writes-progress[name])
 	}
-	b.report.add(converge, "writes per resource, mean", "writes", float64(total)/float64(n))
-	const name = "writes per resource beside progress after five seconds, "
+	b.report.add(converge, "writes per "+resource+", mean", "writes", float64(total)/float64(n))
+	name := "writes per " + resource + " beside progress after five seconds, "
 	b.report.hold(converge, name+"mean", "writes", float64(needed)/float64(n), threshold{float64(k) + meanStatuses, true})
 	b.report.holdCount(converge, name+"most", "writes", most, k+mostStatuses)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	watchapi "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
@@ -49,14 +49,11 @@ func newCounter(matches func(client.Object) bool) *counter {
 }
 
 // countObjects starts a counter, which runs until it is stopped or the context ends.
-func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matches func(client.Object) bool) (*counter, error) {
+func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matches func(client.Object) bool) *counter {
 	c := newCounter(matches)
 	ctx, c.stop = context.WithCancel(ctx)
-	if err := listAndWatch(ctx, t.k8s, kind, c.handle, c.fail); err != nil {
-		c.stop()
-		return nil, err
-	}
-	return c, nil
+	check(listAndWatch(ctx, t.k8s, kind, c.handle, c.fail))
+	return c
 }
 
 // listAndWatch calls handle for each existing object of a kind and for each change, until the context ends. When the API
@@ -130,20 +127,18 @@ func (c *counter) notify() {
 }
 
 // waitFor waits until n objects match and returns when the last change made it so.
-func (c *counter) waitFor(ctx context.Context, n int) (time.Time, error) {
+func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	for {
 		c.mutex.Lock()
 		now, changed, updated, err := len(c.matching), c.changed, c.updated, c.err
 		c.mutex.Unlock()
-		switch {
-		case err != nil:
-			return time.Time{}, err
-		case now == n:
-			return changed, nil
+		check(err)
+		if now == n {
+			return changed
 		}
 		select {
 		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("%d objects match, want %d: %w", now, n, context.Cause(ctx))
+			check(fmt.Errorf("%d objects match, want %d: %w", now, n, context.Cause(ctx)))
 		case <-updated:
 		}
 	}
@@ -170,16 +165,14 @@ type version struct {
 }
 
 // trackVersions watches the kinds that the operator writes. The caller stops it.
-func (t *testbed) trackVersions(ctx context.Context) (*versions, error) {
+func (t *testbed) trackVersions(ctx context.Context) *versions {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)
-	for _, kind := range append(slices.Clone(childKinds), cachev1alpha1.GroupVersion.WithKind("Memcached")) {
-		if err := listAndWatch(ctx, t.k8s, metadataList(kind), v.handle, v.fail); err != nil {
-			v.stop()
-			return nil, err
-		}
+	kinds := sets.New(childKinds...).Insert(statefulSetKinds...).Insert(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+	for kind := range kinds {
+		check(listAndWatch(ctx, t.k8s, metadataList(kind), v.handle, v.fail))
 	}
-	return v, nil
+	return v
 }
 
 func (v *versions) handle(event watchapi.EventType, object client.Object) {

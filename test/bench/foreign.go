@@ -24,52 +24,31 @@ const (
 
 // foreign measures how much the memory of the operator grows with n pods and n Deployments of others. Without controllers they
 // stay as they are created.
-func (b *bench) foreign(ctx context.Context, t *testbed, n int) error {
-	without, err := t.residentAfterStart(ctx)
-	if err != nil {
-		return err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: foreignNamespace, Name: "default"}}
-	if err := errors.Join(t.k8s.Create(ctx, namespace), t.k8s.Create(ctx, account)); err != nil {
-		return err
-	}
-	err = inParallel(n, func(i int) error {
+func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
+	without := t.residentAfterStart(ctx)
+	check(t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}))
+	check(t.k8s.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: foreignNamespace, Name: "default"}}))
+	check(inParallel(n, func(i int) error {
 		pod := &corev1.Pod{ObjectMeta: foreignMetadata(i), Spec: foreignPodSpec()}
 		return errors.Join(t.k8s.Create(ctx, pod), t.k8s.Create(ctx, foreignDeployment(i)))
-	})
-	if err != nil {
-		return err
-	}
-	with, err := t.residentAfterStart(ctx)
-	if err != nil {
-		return err
-	}
+	}))
+	with := t.residentAfterStart(ctx)
 	b.report.add(footprint, "memory of an idle operator with little garbage (GOGC=10)", "MiB", without)
 	b.report.hold(footprint, fmt.Sprintf("memory added by %d pods and %d Deployments of others", n, n), "MiB", with-without,
 		threshold{foreignGrowth, false})
-	return nil
 }
 
 // residentAfterStart returns the memory of an operator that has just become ready and keeps little garbage: the median of
 // several starts.
-func (t *testbed) residentAfterStart(ctx context.Context) (float64, error) {
+func (t *testbed) residentAfterStart(ctx context.Context) float64 {
 	var samples []float64
 	for range starts {
-		o, err := t.startOperator(ctx, "GOGC=10")
-		if err != nil {
-			return 0, err
-		}
-		if err := pause(ctx, quietPeriod); err != nil {
-			return 0, err
-		}
-		u, err := usageOf(o.Pid())
-		if err := errors.Join(err, o.stop()); err != nil {
-			return 0, err
-		}
-		samples = append(samples, u.resident)
+		o := t.startOperator(ctx, "GOGC=10")
+		check(pause(ctx, quietPeriod))
+		samples = append(samples, must(usageOf(o.Pid())).resident)
+		check(o.stop())
 	}
-	return median(samples), nil
+	return median(samples)
 }
 
 func foreignDeployment(i int) *appsv1.Deployment {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -13,105 +12,71 @@ import (
 // mostResident limits the memory of the operator with as many Memcacheds as the benchmark creates, in MiB.
 const mostResident = 400
 
+// restarts are how many restarts the reactions are measured in: they vary, and the median counts.
+const restarts = 3
+
 // large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, how fast the
 // operator reacts to a change, and how much memory it needs.
-func (b *bench) large(ctx context.Context, t *testbed, n int) error {
-	if err := b.loadLarge(ctx, t, n); err != nil {
-		return err
-	}
-	o, err := b.restartLarge(ctx, t, n)
-	if err != nil {
-		return err
-	}
+func (b *bench) large(ctx context.Context, t *testbed, n int) {
+	b.loadLarge(ctx, t, n)
+	o := b.restartLarge(ctx, t, n)
 	if b.selected(reaction) {
-		if err := b.reactIdle(ctx, t, o); err != nil {
-			return err
-		}
+		b.reactIdle(ctx, t, o)
 	}
-	if err := o.stop(); err != nil {
-		return err
-	}
+	check(o.stop())
 	if b.selected(restart) {
-		if err := b.resync(ctx, t, n); err != nil {
-			return err
-		}
+		b.resync(ctx, t, n)
 	}
 	if b.selected(reaction) {
-		return errors.Join(b.reactRestarting(ctx, t), b.reactRaw(ctx, t))
+		for i := range restarts {
+			b.reactRestarting(ctx, t, size+int32(i%2)) // another size than before
+		}
+		b.reactRaw(ctx, t)
 	}
-	return nil
 }
 
 // loadLarge creates n Memcacheds, waits until they are Ready, and stops the operator.
-func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) error {
-	o, ready, err := t.startOperatorFor(ctx, n)
-	if err != nil {
-		return err
-	}
+func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) {
+	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
-	_, took, err := t.createReady(ctx, ready, n)
-	if err != nil {
-		return err
-	}
+	_, took := t.createReady(ctx, ready, n)
 	b.logf("%d Memcacheds are ready after %.0f s", n, took.Seconds())
-	if _, err := t.waitUntilQuiet(ctx, 0, o.user); err != nil {
-		return err
-	}
+	t.waitUntilQuiet(ctx, 0, o.user)
 	if b.selected(footprint) {
-		u, err := usageOf(o.Pid())
-		if err != nil {
-			return err
-		}
-		b.report.add(footprint, fmt.Sprintf("peak memory while %d resources and their %d pods are created", n, n*size), "MiB", u.peak)
+		b.report.add(footprint, fmt.Sprintf("peak memory while %d resources and their %d pods are created", n, n*size), "MiB",
+			must(usageOf(o.Pid())).peak)
 	}
-	return o.stop()
+	check(o.stop())
 }
 
 // restartLarge starts the operator with n Memcacheds that are Ready, and counts its requests.
-func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) (*replica, error) {
-	o, requests, err := t.restartOperator(ctx, n, b.options.idle)
-	if err != nil {
-		return nil, err
-	}
-	f, err := o.metrics.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if inLog, sent := patches(requests), f.sentWrites(); float64(inLog) != sent {
-		return nil, fmt.Errorf("the audit log has %d writes, the operator counted %g", inLog, sent)
+func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
+	o, requests := t.restartOperator(ctx, n, b.options.idle)
+	if inLog, sent := patches(requests), must(o.metrics.read(ctx)).sentWrites(); float64(inLog) != sent {
+		check(fmt.Errorf("the audit log has %d writes, the operator counted %g", inLog, sent))
 	}
 	if b.selected(restart) {
 		b.holdNothing(requests, fmt.Sprintf("restart with %d resources, then %s idle", n, b.options.idle))
+		b.plain[restarted] = costOfStart(requests, n)
 	}
 	if b.selected(footprint) {
-		u, err := usageOf(o.Pid())
-		if err != nil {
-			return nil, err
-		}
+		u := must(usageOf(o.Pid()))
 		name := fmt.Sprintf("memory after a restart with %d resources and their %d pods", n, n*size)
 		b.report.hold(footprint, name, "MiB", u.resident, threshold{mostResident, false})
 		b.report.add(footprint, "peak "+name, "MiB", u.peak)
 		b.report.add(footprint, fmt.Sprintf("CPU of a restart with %d resources", n), "s", u.cpu.Seconds())
 	}
-	return o, nil
+	return o
 }
 
 // restartOperator starts the operator with n existing Memcacheds. It returns what the operator requested until it had
 // reconciled all of them and had then been idle for some time.
-func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request, error) {
-	since, err := t.log.mark()
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := t.startOperator(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := errors.Join(o.awaitReconciles(ctx, n), pause(ctx, idle)); err != nil {
-		return nil, nil, err
-	}
-	requests, err := t.waitUntilQuiet(ctx, since, o.user)
-	return o, requests, err
+func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request) {
+	since := must(t.log.mark())
+	o := t.startOperator(ctx)
+	o.awaitReconciles(ctx, n)
+	check(pause(ctx, idle))
+	return o, t.waitUntilQuiet(ctx, since, o.user)
 }
 
 // holdNothing reports that no write and no GET is allowed.

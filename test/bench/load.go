@@ -29,54 +29,48 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the i-th Memcached, with the smallest possible spec.
-func memcachedNumber(i int) *cachev1alpha1.Memcached {
-	return &cachev1alpha1.Memcached{
+// memcachedNumber returns the i-th Memcached, with the smallest possible spec and changes to it.
+func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
 	}
+	for _, change := range changes {
+		change(mc)
+	}
+	return mc
 }
 
 // createNamespaces creates the namespaces of n Memcacheds. With accounts, it waits for the service accounts of the pods.
-func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) error {
+func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	count := (n + perNamespace - 1) / perNamespace
 	isDefault := func(object client.Object) bool { return object.GetName() == "default" }
-	ready, err := t.countObjects(ctx, metadataList(corev1.SchemeGroupVersion.WithKind("ServiceAccount")), isDefault)
-	if err != nil {
-		return err
-	}
+	ready := t.countObjects(ctx, metadataList(corev1.SchemeGroupVersion.WithKind("ServiceAccount")), isDefault)
 	defer ready.stop()
 	before := &corev1.NamespaceList{}
-	if err := t.k8s.List(ctx, before); err != nil {
-		return err
-	}
-	err = inParallel(count, func(i int) error {
+	check(t.k8s.List(ctx, before))
+	check(inParallel(count, func(i int) error {
 		return t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i * perNamespace)}})
-	})
-	if err != nil || !accounts {
-		return err
+	}))
+	if accounts {
+		ready.waitFor(ctx, len(before.Items)+count)
 	}
-	_, err = ready.waitFor(ctx, len(before.Items)+count)
-	return err
 }
 
-// createMemcacheds creates n Memcacheds at once and returns when the first request was sent.
-func (t *testbed) createMemcacheds(ctx context.Context, n int) (time.Time, error) {
+// createMemcacheds creates n Memcacheds at once, with changes, and returns when the first request was sent.
+func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
-	return began, inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i)) })
+	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))
+	return began
 }
 
 // createReady creates n Memcacheds at once and returns how long it took until the last of them was Ready.
-func (t *testbed) createReady(ctx context.Context, ready *counter, n int) (began time.Time, took time.Duration, _ error) {
-	began, err := t.createMemcacheds(ctx, n)
-	if err != nil {
-		return began, 0, err
-	}
-	done, err := ready.waitFor(ctx, n)
-	if err != nil {
-		return began, 0, fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
-	}
-	return began, done.Sub(began), nil
+func (t *testbed) createReady(
+	ctx context.Context, ready *counter, n int, changes ...func(*cachev1alpha1.Memcached),
+) (began time.Time, took time.Duration) {
+	began = t.createMemcacheds(ctx, n, changes...)
+	during("waiting for Memcacheds to be ready", func() { took = ready.waitFor(ctx, n).Sub(began) })
+	return began, took
 }
 
 // inParallel calls do with 0 to n-1, some of them concurrently, and returns the first error.

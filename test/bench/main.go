@@ -44,7 +44,7 @@ func status() int {
 		fmt.Fprintln(os.Stderr, err)
 		return exitFailed
 	}
-	b := &bench{options: o, out: os.Stdout, began: time.Now()}
+	b := &bench{options: o, out: os.Stdout, began: time.Now(), plain: costs{}}
 	failure := b.run(ctx)
 	if err := errors.Join(failure, b.publish(failure == nil)); err != nil {
 		fmt.Fprintln(os.Stderr, "The benchmark failed:", err)
@@ -63,17 +63,23 @@ const (
 	gateCounts = "counts"
 )
 
-// numbers says how many objects the measurements use: Memcacheds, pods and Deployments of others, and nodes of one Memcached.
-type numbers struct{ resources, more, large, few, foreign, paced, nodes, hostile int }
+// numbers says how many objects the measurements use: Memcacheds, pods and Deployments of others, nodes of one Memcached, and the
+// connections, MiB and scrapes of one node.
+type numbers struct {
+	resources, statefulSets, monitored, more, large, few, foreign, paced, nodes, hostile, clients, cache, scrapes int
+}
 
 // usual are the numbers of published results. The thresholds are meant for them.
-var usual = numbers{resources: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000, hostile: 1000}
+var usual = numbers{
+	resources: 1000, statefulSets: 100, monitored: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000,
+	hostile: 1000, clients: 10000, cache: 1024, scrapes: 1000,
+}
 
 type options struct {
 	numbers
 	only                             []metric
 	rounds                           int
-	idle                             time.Duration
+	idle, resync                     time.Duration
 	gate, jsonFile, updated, command string
 }
 
@@ -88,6 +94,8 @@ func parseOptions(args []string) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := flags.String("only", "", "what to measure, such as M1,M4; empty for everything")
 	flags.IntVar(&o.resources, "resources", usual.resources, "Memcacheds of M1, M2, M4, M5 and M8")
+	flags.IntVar(&o.statefulSets, "statefulsets", usual.statefulSets, "Memcacheds with StatefulSets of M1, M2 and M3")
+	flags.IntVar(&o.monitored, "monitored", usual.monitored, "Memcacheds with monitoring of M1, M2 and M3")
 	flags.IntVar(&o.more, "more", usual.more, "Memcacheds of a second comparison in M4; 0 leaves it out")
 	flags.IntVar(&o.large, "large", usual.large, "Memcacheds of M3, M6 and M7")
 	flags.IntVar(&o.few, "few", usual.few, "Memcacheds of a second measurement in M7")
@@ -95,10 +103,15 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.paced, "paced", usual.paced, "Memcacheds of M9")
 	flags.IntVar(&o.nodes, "nodes", usual.nodes, "nodes of the Memcached of M10, at most 1000")
 	flags.IntVar(&o.hostile, "hostile", usual.hostile, "Memcacheds of M12")
+	flags.IntVar(&o.clients, "clients", usual.clients, "the most connections of clients in M11")
+	flags.IntVar(&o.cache, "cache", usual.cache, "item memory of the memcached of M11 in MiB, at least 64")
+	flags.IntVar(&o.scrapes, "scrapes", usual.scrapes, "scrapes of each agent of M11")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5, M8 and M9 are measured; the result is the median")
-	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 observes the operator after a restart")
+	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 observes the operator after a restart, and M11 an agent")
 	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
 		"depend on the machine")
+	flags.DurationVar(&o.resync, "resync", time.Minute, "how often the caches deliver everything again in M3: "+
+		"longer than the operator takes to reconcile everything")
 	flags.StringVar(&o.jsonFile, "json", "", "file for all results")
 	flags.StringVar(&o.updated, "update", "", "Markdown file in which the results replace the text between the markers")
 	if err := flags.Parse(args); err != nil {
@@ -131,15 +144,15 @@ func (o *options) validate() error {
 	switch {
 	case min(o.resources, o.large) < 20:
 		return errors.New("-resources and -large must be at least 20")
-	case o.more < 0 || min(o.few, o.foreign, o.hostile, o.rounds) < 1:
-		return errors.New("-few, -foreign, -hostile and -rounds must be at least 1, and -more not negative")
+	case o.more < 0 || min(o.statefulSets, o.monitored, o.few, o.foreign, o.hostile, o.clients, o.cache/64, o.scrapes, o.rounds) < 1:
+		return errors.New("-statefulsets, -monitored, -few, -foreign, -hostile, -clients, -scrapes and -rounds must be at least 1, " +
+			"-cache at least 64, and -more not negative")
 	case o.paced < 2 || o.nodes < 10 || o.nodes > 1000:
 		return errors.New("-paced must be at least 2, and -nodes from 10 to 1000")
 	case o.gate != gateAll && o.gate != gateCounts:
 		return fmt.Errorf("-gate is %q, but must be %s or %s", o.gate, gateAll, gateCounts)
 	case o.updated != "" && (len(o.only) < len(allMetrics) || o.numbers != usual):
-		return errors.New("-update needs everything, in the usual numbers: leave out -only, -resources, -more, -large, -few, " +
-			"-foreign, -paced, -nodes and -hostile")
+		return errors.New("-update needs everything, in the usual numbers: leave out -only and every flag for a number of objects")
 	}
 	return nil
 }

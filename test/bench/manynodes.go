@@ -28,11 +28,8 @@ type change struct {
 }
 
 // manyNodes measures one Memcached with n nodes.
-func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) error {
-	o, ready, err := t.startOperatorFor(ctx, 1)
-	if err != nil {
-		return err
-	}
+func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) {
+	o, ready := t.startOperatorFor(ctx, 1)
 	defer ready.stop()
 	mc := memcachedNumber(0)
 	mc.Spec.Size = int32(n) //nolint:gosec // 1000 at most
@@ -45,11 +42,8 @@ func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) error {
 			return t.patch(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
 		}, 1, changeStatuses},
 	} {
-		if err := b.changeMany(ctx, t, o, ready, c); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
+		during(c.name, func() { b.changeMany(ctx, t, o, ready, c) })
 	}
-	return nil
 }
 
 type observation struct {
@@ -58,52 +52,26 @@ type observation struct {
 	usage      usage
 }
 
-func (t *testbed) observe(ctx context.Context, o *replica) (found observation, _ error) {
-	f, err := o.metrics.read(ctx)
-	if err != nil {
-		return found, err
+func (t *testbed) observe(ctx context.Context, o *replica) observation {
+	f := must(o.metrics.read(ctx))
+	return observation{
+		reconciles: f.histogram("controller_runtime_reconcile_time_seconds", "controller", "memcached"),
+		closed:     t.closedPodWatches(ctx),
+		usage:      must(usageOf(o.Pid())),
 	}
-	found.reconciles = f.histogram("controller_runtime_reconcile_time_seconds", "controller", "memcached")
-	if found.closed, err = t.closedPodWatches(ctx); err != nil {
-		return found, err
-	}
-	found.usage, err = usageOf(o.Pid())
-	return found, err
 }
 
-func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *counter, c change) error {
-	p, err := t.beginPhase(ctx, o)
-	if err != nil {
-		return err
-	}
+func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *counter, c change) {
+	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
-	before, err := t.observe(ctx, o)
-	if err != nil {
-		return err
-	}
+	before := t.observe(ctx, o)
 	began := time.Now()
-	if err := c.do(ctx); err != nil {
-		return err
-	}
+	check(c.do(ctx))
 	// The operator may not have noticed the change before its first quiet period.
-	if _, err := t.waitUntilQuiet(ctx, p.mark, o.user); err != nil {
-		return err
-	}
-	done, err := ready.waitFor(ctx, 1)
-	if err != nil {
-		return err
-	}
-	requests, err := b.endPhase(ctx, p, manyNodes, c.name)
-	if err != nil {
-		return err
-	}
-	b.holdMany(requests, c, done.Sub(began))
-	now, err := t.observe(ctx, o)
-	if err != nil {
-		return err
-	}
-	b.addObservation(c, now, before)
-	return nil
+	t.waitUntilQuiet(ctx, p.mark, o.user)
+	took := ready.waitFor(ctx, 1).Sub(began)
+	b.holdMany(b.endPhase(ctx, p, manyNodes, c.name), c, took)
+	b.addObservation(c, t.observe(ctx, o), before)
 }
 
 // holdMany reports the writes of a change that took this long.
@@ -141,15 +109,8 @@ func (b *bench) addObservation(c change, now, before observation) {
 }
 
 // closedPodWatches is how many watches of pods the API server has closed since it started because their clients were too slow.
-func (t *testbed) closedPodWatches(ctx context.Context) (float64, error) {
-	k8s, err := discovery.NewDiscoveryClientForConfig(t.cluster.Config)
-	if err != nil {
-		return 0, err
-	}
-	text, err := k8s.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the metrics of the API server: %w", err)
-	}
-	f, err := parseFamilies(bytes.NewReader(text))
-	return f.sum("apiserver_terminated_watchers_total", "resource", "pods"), err
+func (t *testbed) closedPodWatches(ctx context.Context) float64 {
+	k8s := must(discovery.NewDiscoveryClientForConfig(t.cluster.Config))
+	text := must(k8s.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx))
+	return must(parseFamilies(bytes.NewReader(text))).sum("apiserver_terminated_watchers_total", "resource", "pods")
 }

@@ -67,11 +67,8 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 
 // operate measures the writes after each operation on some of n Memcacheds that are Ready. It returns how many it deleted: the
 // first ones.
-func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) (int, error) {
-	ready, err := t.countObjects(ctx, memcachedList(), isReady)
-	if err != nil {
-		return 0, err
-	}
+func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int {
+	ready := t.countObjects(ctx, memcachedList(), isReady)
 	defer ready.stop()
 	affected := max(1, n/50)
 	remaining := n
@@ -79,45 +76,31 @@ func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) (int
 		if op.removes {
 			remaining -= affected
 		}
-		if err := b.operateOnce(ctx, t, o, op, affected, func() error {
-			_, err := ready.waitFor(ctx, remaining)
-			return err
-		}); err != nil {
-			return 0, fmt.Errorf("%s: %w", op.name, err)
-		}
+		during(op.name, func() {
+			b.plain[stage{operations, op.name}] = b.operateOnce(ctx, t, o, op, affected, func() { ready.waitFor(ctx, remaining) })
+		})
 	}
-	return affected, nil
+	return affected
 }
 
-func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op operation, n int, ready func() error) error {
-	p, err := t.beginPhase(ctx, o)
-	if err != nil {
-		return err
-	}
+// operateOnce measures the writes after an operation on the first n Memcacheds, and returns what it costs.
+func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op operation, n int, untilReady func()) cost {
+	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
 	for i := range n {
-		if err := errors.Join(op.do(ctx, t, i), pause(ctx, pace)); err != nil {
-			return err
-		}
+		check(errors.Join(op.do(ctx, t, i), pause(ctx, pace)))
 	}
 	// The operator may not have noticed all the changes before its first quiet period.
-	if _, err := t.waitUntilQuiet(ctx, p.mark, o.user); err != nil {
-		return err
-	}
-	if err := ready(); err != nil {
-		return err
-	}
-	requests, err := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))
-	if err != nil {
-		return err
-	}
+	t.waitUntilQuiet(ctx, p.mark, o.user)
+	untilReady()
+	requests := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))
 	children, statuses := writesPerObject(requests)
 	if op.children > 0 {
 		b.report.holdCount(operations, "resources without a child write: "+op.name, "resources", n-len(children), 0)
 	}
 	b.report.holdCount(operations, "child writes, most: "+op.name, "writes", most(children), op.children)
 	b.report.holdCount(operations, "status writes, most: "+op.name, "writes", most(statuses), op.statuses)
-	return nil
+	return costOf(requests, n)
 }
 
 func most(numbers map[types.NamespacedName]int) int {

@@ -28,24 +28,13 @@ type replica struct {
 
 // newOperator starts the operator as config/manager runs it, except for its addresses and additional environment variables,
 // and does not wait for it. It ends with the testbed.
-func (t *testbed) newOperator(ctx context.Context, environment ...string) (*replica, error) {
+func (t *testbed) newOperator(ctx context.Context, environment ...string) *replica {
 	o := &replica{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
-	kubeconfig, err := t.cluster.KubeconfigFile(o.user, measured, serviceAccounts)
-	if err != nil {
-		return nil, err
-	}
-	endpoint, err := operator.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	if o.metrics, err = t.newMetricsClient(ctx, "https://"+endpoint+"/metrics"); err != nil {
-		return nil, err
-	}
-	o.Operator, err = operator.Start(t.cluster, kubeconfig, o.user,
-		[]string{"--leader-election-namespace=" + operator.Namespace, "--metrics-bind-address=" + endpoint}, environment)
-	if err != nil {
-		return nil, err
-	}
+	kubeconfig := must(t.cluster.KubeconfigFile(o.user, measured, serviceAccounts))
+	endpoint := must(operator.FreeAddress())
+	o.metrics = must(t.newMetricsClient(ctx, "https://"+endpoint+"/metrics"))
+	o.Operator = must(operator.Start(t.cluster, kubeconfig, o.user,
+		[]string{"--leader-election-namespace=" + operator.Namespace, "--metrics-bind-address=" + endpoint}, environment))
 	t.operators = append(t.operators, o)
 	go func() {
 		if err := o.Err(); !o.stopping.Load() {
@@ -55,33 +44,21 @@ func (t *testbed) newOperator(ctx context.Context, environment ...string) (*repl
 			}
 		}
 	}()
-	return o, nil
+	return o
 }
 
 // startOperator starts the operator and waits until it is ready: its caches are synced.
-func (t *testbed) startOperator(ctx context.Context, environment ...string) (*replica, error) {
-	o, err := t.newOperator(ctx, environment...)
-	if err != nil {
-		return nil, err
-	}
-	err = o.UntilReady(ctx, startDeadline)
-	return o, err
+func (t *testbed) startOperator(ctx context.Context, environment ...string) *replica {
+	o := t.newOperator(ctx, environment...)
+	check(o.UntilReady(ctx, startDeadline))
+	return o
 }
 
 // startOperatorFor creates the namespaces of n Memcacheds, counts the Memcacheds that are Ready, and starts the operator.
-func (t *testbed) startOperatorFor(ctx context.Context, n int) (*replica, *counter, error) {
-	if err := t.createNamespaces(ctx, n, true); err != nil {
-		return nil, nil, err
-	}
-	ready, err := t.countObjects(ctx, memcachedList(), isReady)
-	if err != nil {
-		return nil, nil, err
-	}
-	o, err := t.startOperator(ctx)
-	if err != nil {
-		ready.stop()
-	}
-	return o, ready, err
+func (t *testbed) startOperatorFor(ctx context.Context, n int) (*replica, *counter) {
+	t.createNamespaces(ctx, n, true)
+	ready := t.countObjects(ctx, memcachedList(), isReady)
+	return t.startOperator(ctx), ready
 }
 
 // stop ends the operator as the kubelet ends a container.

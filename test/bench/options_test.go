@@ -19,7 +19,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("rounds is %d, want 3; metrics (-want +got):\n%s", o.rounds, diff)
 	}
 	for _, args := range [][]string{
-		{"-only", "M11"},
+		{"-only", "M13"},
 		{"-only", "M1", "-update", "docs/benchmarks.md"},
 		{"-resources", "20", "-update", "docs/benchmarks.md"},
 		{"-foreign", "1", "-update", "docs/benchmarks.md"},
@@ -27,6 +27,12 @@ func TestOptions(t *testing.T) {
 		{"-large", "0"},
 		{"-foreign", "0"},
 		{"-few", "0"},
+		{"-statefulsets", "0"},
+		{"-monitored", "0"},
+		{"-clients", "0"},
+		{"-scrapes", "0"},
+		{"-cache", "63"},
+		{"-cache", "64", "-update", "docs/benchmarks.md"},
 		{"-paced", "1"},
 		{"-nodes", "9"},
 		{"-nodes", "1001"},

@@ -23,106 +23,76 @@ type openPhase struct {
 }
 
 // beginPhase starts to count when the operator is ready and idle. The caller stops the versions.
-func (t *testbed) beginPhase(ctx context.Context, o *replica) (*openPhase, error) {
-	v, err := t.trackVersions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p := &openPhase{testbed: t, operator: o, versions: v}
-	if err := p.begin(ctx); err != nil {
-		v.stop()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *openPhase) begin(ctx context.Context) error {
-	if err := p.waitForVersions(ctx); err != nil {
-		return err
-	}
-	f, err := p.operator.metrics.read(ctx)
-	if err != nil {
-		return err
-	}
-	p.sent = f.sentWrites()
-	if p.usage, err = usageOf(p.operator.Pid()); err != nil {
-		return err
-	}
-	p.mark, err = p.testbed.log.mark()
-	return err
+func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
+	p := &openPhase{testbed: t, operator: o, versions: t.trackVersions(ctx)}
+	p.waitForVersions(ctx)
+	p.sent = must(o.metrics.read(ctx)).sentWrites()
+	p.usage = must(usageOf(o.Pid()))
+	p.mark = must(t.log.mark())
+	return p
 }
 
 // waitForVersions waits until nothing changes any more and the watches have delivered everything that exists.
-func (p *openPhase) waitForVersions(ctx context.Context) error {
-	return waitUntilStable(ctx, func() (n int, err error) {
-		p.existing, err = p.versions.count()
-		return p.existing, err
+func (p *openPhase) waitForVersions(ctx context.Context) {
+	waitUntilStable(ctx, func() int {
+		p.existing = must(p.versions.count())
+		return p.existing
 	})
 }
 
+// waitUntilQuiet waits until in addition the operator has written nothing for as long. It returns what the operator requested.
+func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
+	var requests []request
+	waitUntilStable(ctx, func() int {
+		requests = must(p.testbed.log.since(p.mark, p.operator.user))
+		p.existing = must(p.versions.count())
+		return p.existing + writes(requests)
+	})
+	return requests
+}
+
 // waitUntilStable waits until a number has stayed the same for the quiet period.
-func waitUntilStable(ctx context.Context, number func() (int, error)) error {
+func waitUntilStable(ctx context.Context, number func() int) {
 	const poll = 200 * time.Millisecond
 	last, since := -1, time.Now()
 	for {
-		now, err := number()
-		if err != nil {
-			return err
-		}
+		now := number()
 		if now != last {
 			last, since = now, time.Now()
 		} else if time.Since(since) >= quietPeriod {
-			return nil
+			return
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(poll):
-		}
+		check(pause(ctx, poll))
 	}
 }
 
 // waitUntilQuiet waits until the users have written nothing for the quiet period, and returns their requests.
-func (t *testbed) waitUntilQuiet(ctx context.Context, since mark, users ...string) ([]request, error) {
+func (t *testbed) waitUntilQuiet(ctx context.Context, since mark, users ...string) []request {
 	var requests []request
-	err := waitUntilStable(ctx, func() (n int, err error) {
-		requests, err = t.log.since(since, users...)
-		c := count(requests)
-		return c[accepted] + c[rejected], err
+	waitUntilStable(ctx, func() int {
+		requests = must(t.log.since(since, users...))
+		return writes(requests)
 	})
-	return requests, err
+	return requests
 }
 
 // endPhase waits until the operator is idle, adds its requests to the report and returns them.
-func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name string) ([]request, error) {
-	requests, err := p.testbed.waitUntilQuiet(ctx, p.mark, p.operator.user)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name string) []request {
 	existing := p.existing
-	if err := p.waitForVersions(ctx); err != nil {
-		return nil, err
-	}
-	all, err := p.testbed.log.since(p.mark)
-	if err != nil {
-		return nil, err
-	}
-	noOps := updates(all) - (p.existing - existing)
+	requests := p.waitUntilQuiet(ctx)
+	noOps := updates(must(p.testbed.log.since(p.mark))) - (p.existing - existing)
 	if noOps < 0 {
-		return nil, fmt.Errorf("%s: there are %d more versions than writes in the audit log", name, -noOps)
+		check(fmt.Errorf("%s: there are %d more versions than writes in the audit log", name, -noOps))
 	}
-	f, err := p.operator.metrics.read(ctx)
-	if err != nil {
-		return nil, err
-	}
+	sent := must(p.operator.metrics.read(ctx)).sentWrites() - p.sent
 	c := count(requests)
 	b.report.Phases = append(b.report.Phases, phase{Metric: m, Name: name, Counts: c, NoOps: noOps})
 	b.report.holdCount(m, "rejected writes: "+name, "writes", c[rejected], 0)
 	b.report.holdCount(m, "writes that change nothing: "+name, "writes", noOps, 0)
-	if inLog, sent := patches(requests), f.sentWrites()-p.sent; float64(inLog) != sent {
-		return nil, fmt.Errorf("%s: the audit log has %d writes, but the operator counted %g", name, inLog, sent)
+	if inLog := patches(requests); float64(inLog) != sent {
+		check(fmt.Errorf("%s: the audit log has %d writes, but the operator counted %g", name, inLog, sent))
 	}
-	return requests, nil
+	return requests
 }
 
 // updates is the number of accepted writes that create a new version of an object, unless they change nothing.
@@ -131,6 +101,9 @@ func updates(requests []request) int {
 		return r.columnOf() == accepted && r.verb != "delete" && r.verb != "deletecollection"
 	})
 }
+
+// writes is the number of writes, accepted or rejected.
+func writes(requests []request) int { return countIf(requests, request.isWrite) }
 
 // patches is the number of patches and deletions of any resource.
 func patches(requests []request) int {

@@ -25,32 +25,19 @@ const (
 // edit changes the sizes of some Memcacheds one after the other and returns the reactions. A reaction begins when the user's
 // request reaches the API server, or at the time notBefore if that is later, and ends when the request for the Deployment is
 // answered.
-func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() (time.Time, error)) (
-	reactions []time.Duration, unanswered int, _ error,
+func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
+	reactions []time.Duration, unanswered int,
 ) {
-	since, err := t.log.mark()
-	if err != nil {
-		return nil, 0, err
-	}
+	since := must(t.log.mark())
 	count := min(edits, large)
 	for i := range count {
 		// The edited Memcacheds are spread over the order of creation.
-		if err := t.resize(ctx, i*(large/count), newSize); err != nil {
-			return nil, 0, err
-		}
-		if err := pause(ctx, pace); err != nil {
-			return nil, 0, err
-		}
+		check(t.resize(ctx, i*(large/count), newSize))
+		check(pause(ctx, pace))
 	}
-	began, err := notBefore()
-	if err != nil {
-		return nil, 0, err
-	}
-	if _, err := t.waitUntilQuiet(ctx, since, user); err != nil {
-		return nil, 0, err
-	}
-	reactions, unanswered = reactionsIn(t.log.requests[since:], user, began)
-	return reactions, unanswered, nil
+	began := notBefore()
+	t.waitUntilQuiet(ctx, since, user)
+	return reactionsIn(t.log.requests[since:], user, began)
 }
 
 // reactionsIn finds the next patch of the Deployment by the user for each change of a Memcached.
@@ -79,24 +66,17 @@ func reactionsIn(requests []request, user string, notBefore time.Time) (reaction
 }
 
 // reactIdle measures the reactions of an operator that has nothing else to do.
-func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) error {
-	reactions, unanswered, err := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
-	if err != nil {
-		return err
-	}
+func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) {
+	reactions, unanswered := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
 	b.addReactions("a new size, idle", reactions, unanswered)
-	return nil
 }
 
 // anyTime lets reactions begin with the requests of the user.
-func anyTime() (time.Time, error) { return time.Time{}, nil }
+func anyTime() time.Time { return time.Time{} }
 
 // reactRestarting measures the reactions of an operator that starts, from the time when it is ready.
-func (b *bench) reactRestarting(ctx context.Context, t *testbed) error {
-	o, err := t.newOperator(ctx)
-	if err != nil {
-		return err
-	}
+func (b *bench) reactRestarting(ctx context.Context, t *testbed, newSize int32) {
+	o := t.newOperator(ctx)
 	type start struct {
 		at  time.Time
 		err error
@@ -107,42 +87,32 @@ func (b *bench) reactRestarting(ctx context.Context, t *testbed) error {
 		err := o.UntilReady(ctx, startDeadline)
 		ready <- start{time.Now(), err}
 	}()
-	reactions, unanswered, err := t.edit(ctx, size, o.user, b.options.large, func() (time.Time, error) {
+	reactions, unanswered := t.edit(ctx, newSize, o.user, b.options.large, func() time.Time {
 		s := <-ready
+		check(s.err)
 		b.report.add(reaction, fmt.Sprintf("start of the operator with %d resources until it is ready", b.options.large), "s",
 			s.at.Sub(began).Seconds())
-		return s.at, s.err
+		return s.at
 	})
-	if err != nil {
-		return err
-	}
-	if err := o.awaitReconciles(ctx, b.options.large); err != nil { // the operator reconciles the unedited Memcacheds too
-		return err
-	}
+	o.awaitReconciles(ctx, b.options.large) // the operator reconciles the unedited Memcacheds too
 	name := "a new size, during a restart"
 	b.addReactions(name, reactions, unanswered)
 	b.report.hold(reaction, name+", p99", "ms", milliseconds(percentile(reactions, 99)),
 		threshold{milliseconds(slowestReaction), false})
-	return o.stop()
+	check(o.stop())
 }
 
 // reactRaw measures the reactions of the raw writer.
-func (b *bench) reactRaw(ctx context.Context, t *testbed) error {
+func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := t.startRawWriter(working, b.options.large, apply)
-	if err != nil {
-		return err
-	}
-	if err := waitUntilStable(ctx, w.known); err != nil {
-		return err
-	}
-	reactions, unanswered, err := t.edit(ctx, editedSize, rawUser, b.options.large, anyTime)
-	if err != nil {
-		return errors.Join(err, w.failure())
-	}
-	b.addReactions("a new size, raw writer", reactions, unanswered)
-	return w.failure()
+	w := t.startRawWriter(working, b.options.large, apply)
+	waitUntilStable(ctx, func() int { return must(w.known()) })
+	err := attempt(func() {
+		reactions, unanswered := t.edit(ctx, editedSize, rawUser, b.options.large, anyTime)
+		b.addReactions("a new size, raw writer", reactions, unanswered)
+	})
+	check(errors.Join(err, w.failure()))
 }
 
 // addReactions reports percentiles of the reactions. Every change must have one.

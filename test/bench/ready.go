@@ -24,65 +24,33 @@ const (
 // becomeReady measures how long Memcacheds that are created every half second, so that nothing is saturated, take to become
 // Ready, and how long bare children take to become available at the same pace without an operator. Half of the bare children
 // are created before the Memcacheds and half after, because a cluster slows down as it fills.
-func (b *bench) becomeReady(ctx context.Context, t *testbed) error {
+func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
-	if err := t.createNamespaces(ctx, 2*n, true); err != nil {
-		return err
-	}
-	available, err := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
-	if err != nil {
-		return err
-	}
+	t.createNamespaces(ctx, 2*n, true)
+	available := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	defer available.stop()
-	ready, err := t.countObjects(ctx, memcachedList(), isReady)
-	if err != nil {
-		return err
-	}
+	ready := t.countObjects(ctx, memcachedList(), isReady)
 	defer ready.stop()
 	bare := newStopwatch()
-	if err := t.createBare(ctx, bare, available, n, n+n/2, n/2); err != nil {
-		return err
-	}
-	o, err := t.startOperator(ctx)
-	if err != nil {
-		return err
-	}
+	t.createBare(ctx, bare, available, n, n+n/2, n/2)
+	o := t.startOperator(ctx)
 	ours := newStopwatch()
-	err = onSchedule(ctx, evenly(n, pace), func(i int) error { return ours.create(ctx, t.k8s, memcachedNumber(i)) })
-	if err != nil {
-		return err
-	}
-	if _, err := ready.waitFor(ctx, n); err != nil {
-		return fmt.Errorf("waiting for Memcacheds to be ready: %w", err)
-	}
-	if err := o.stop(); err != nil {
-		return err
-	}
-	if err := t.createBare(ctx, bare, available, n+n/2, 2*n, 2*n); err != nil {
-		return err
-	}
+	check(onSchedule(ctx, evenly(n, pace), func(i int) error { return ours.create(ctx, t.k8s, memcachedNumber(i)) }))
+	during("waiting for Memcacheds to be ready", func() { ready.waitFor(ctx, n) })
+	check(o.stop())
+	t.createBare(ctx, bare, available, n+n/2, 2*n, 2*n)
 	deployments := available.firstMatches()
 	b.addReadiness(between(ours.began, ready.firstMatches()), between(ours.began, deployments), between(bare.began, deployments))
-	return nil
 }
 
 // createBare creates the children of the Memcacheds from first to before end, one set every half second, and waits until all
 // Deployments are available, including those of earlier calls.
-func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) error {
-	children, err := childrenOf(end)
-	if err != nil {
-		return err
-	}
-	err = onSchedule(ctx, evenly(end-first, pace), func(i int) error {
+func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) {
+	children := must(childrenOf(end))
+	check(onSchedule(ctx, evenly(end-first, pace), func(i int) error {
 		return began.create(ctx, t.k8s, children[first+i]...)
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := available.waitFor(ctx, all); err != nil {
-		return fmt.Errorf("waiting for Deployments to be available: %w", err)
-	}
-	return nil
+	}))
+	during("waiting for Deployments to be available", func() { available.waitFor(ctx, all) })
 }
 
 // addReadiness reports how long Memcacheds took to become Ready, and their Deployments and those of the bare children to

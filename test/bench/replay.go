@@ -80,36 +80,19 @@ func (t *testbed) replay(ctx context.Context, sets [][]client.Object, creations 
 // bareChildren measures how long the children of n Memcacheds take to become available when no operator creates them.
 func (b *bench) bareChildren(
 	ctx context.Context, t *testbed, n int, create func(context.Context, [][]client.Object) error,
-) (took time.Duration, _ error) {
-	if err := t.createNamespaces(ctx, n, true); err != nil {
-		return 0, err
-	}
-	available, err := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
-	if err != nil {
-		return 0, err
-	}
+) (took time.Duration) {
+	t.createNamespaces(ctx, n, true)
+	available := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	defer available.stop()
-	v, err := t.trackVersions(ctx) // as many watches as in the measurement of the operator
-	if err != nil {
-		return 0, err
-	}
+	v := t.trackVersions(ctx) // as many watches as in the measurement of the operator
 	defer v.stop()
-	children, err := childrenOf(n)
-	if err != nil {
-		return 0, err
-	}
+	children := must(childrenOf(n))
 	began := time.Now()
-	if err := create(ctx, children); err != nil {
-		return 0, err
-	}
+	check(create(ctx, children))
 	created := time.Since(began)
-	done, err := available.waitFor(ctx, n)
-	if err != nil {
-		return 0, fmt.Errorf("waiting for Deployments to be available: %w", err)
-	}
-	took = done.Sub(began)
+	during("waiting for Deployments to be available", func() { took = available.waitFor(ctx, n).Sub(began) })
 	b.logf("%d bare sets of children, created in %.1f s, are available after %.1f s", n, created.Seconds(), took.Seconds())
-	return took, nil
+	return took
 }
 
 func isAvailable(object client.Object) bool {

@@ -23,11 +23,12 @@ const (
 	failover   metric = "M8"
 	readiness  metric = "M9"
 	manyNodes  metric = "M10"
+	agents     metric = "M11"
 	hostility  metric = "M12"
 )
 
 var allMetrics = []metric{
-	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, hostility,
+	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, agents, hostility,
 }
 
 type threshold struct {

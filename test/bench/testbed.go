@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/apiclient"
 	"github.com/example/memcached-operator/test/operator"
 	"github.com/example/memcached-operator/test/simulated"
@@ -41,9 +42,11 @@ const (
 
 const nodes = 20
 
-// childKinds are the kinds of the children that each of these Memcacheds has.
-var childKinds = func() []schema.GroupVersionKind {
-	wanted, err := decide(memcachedNumber(0), "memcached")
+// childKinds are the kinds of the children that each of these Memcacheds has, statefulSetKinds those of one with a StatefulSet.
+var childKinds, statefulSetKinds = kindsOf(memcachedNumber(0)), kindsOf(memcachedNumber(0, statefulSetNodes))
+
+func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {
+	wanted, err := decide(mc, "memcached")
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +55,7 @@ var childKinds = func() []schema.GroupVersionKind {
 		kinds[i] = child.GetObjectKind().GroupVersionKind()
 	}
 	return kinds
-}()
+}
 
 //go:embed audit-policy.yaml
 var auditPolicy []byte
@@ -95,9 +98,9 @@ func (t *testbed) stop() error {
 }
 
 // prepare installs everything that an installation of the operator has, as soon as the API server is ready.
-func (t *testbed) prepare(ctx context.Context, config *rest.Config) error {
+func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error {
 	var err error
-	if t.k8s, err = apiclient.New(config); err != nil {
+	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
 		return err
 	}
 	if err := operator.InstallCRD(ctx, t.k8s); err != nil {

@@ -24,18 +24,15 @@ const rawRatio = 1.25
 func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	var ours time.Duration
 	var raw [2]time.Duration
-	err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) (err error) {
-		ours, err = t.operatorThroughput(ctx, n)
-		return err
+	err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) {
+		t.startOperator(ctx)
+		ours = t.fill(ctx, n)
 	})
 	if err != nil {
 		return err
 	}
 	for i, how := range []create{apply, post} {
-		err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) (err error) {
-			raw[i], err = t.rawThroughput(ctx, n, how)
-			return err
-		})
+		err := b.onTestbed(ctx, true, func(ctx context.Context, t *testbed) { raw[i] = t.rawThroughput(ctx, n, how) })
 		if err != nil {
 			return fmt.Errorf("the raw writer: %w", err)
 		}
@@ -51,66 +48,33 @@ func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	return nil
 }
 
-func (t *testbed) operatorThroughput(ctx context.Context, n int) (time.Duration, error) {
-	if _, err := t.startOperator(ctx); err != nil {
-		return 0, err
-	}
-	return t.fill(ctx, n)
-}
-
-func (t *testbed) rawThroughput(ctx context.Context, n int, how create) (time.Duration, error) {
+func (t *testbed) rawThroughput(ctx context.Context, n int, how create) (took time.Duration) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := t.startRawWriter(working, n, how)
-	if err != nil {
-		return 0, err
+	w := t.startRawWriter(working, n, how)
+	err := attempt(func() { took = t.fill(ctx, n) })
+	check(errors.Join(err, w.failure()))
+	if c := count(t.waitUntilQuiet(ctx, 0, rawUser)); c[accepted] != n*(len(childKinds)+1) || c[rejected] > 0 {
+		check(fmt.Errorf("it sent %d writes, %d of which were rejected", c[accepted]+c[rejected], c[rejected]))
 	}
-	took, err := t.fill(ctx, n)
-	if err != nil {
-		return 0, errors.Join(err, w.failure())
-	}
-	requests, err := t.waitUntilQuiet(ctx, 0, rawUser)
-	if err != nil {
-		return 0, err
-	}
-	if c := count(requests); c[accepted] != n*(len(childKinds)+1) || c[rejected] > 0 {
-		return 0, fmt.Errorf("it sent %d writes, %d of which were rejected", c[accepted]+c[rejected], c[rejected])
-	}
-	return took, w.failure()
+	check(w.failure())
+	return took
 }
 
 // fill creates n Memcacheds and returns how long it took until all had their children and a status.
-func (t *testbed) fill(ctx context.Context, n int) (time.Duration, error) {
-	if err := t.createNamespaces(ctx, n, false); err != nil {
-		return 0, err
-	}
+func (t *testbed) fill(ctx context.Context, n int) (took time.Duration) {
+	t.createNamespaces(ctx, n, false)
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	statuses, err := t.countObjects(watching, memcachedList(), hasStatus)
-	if err != nil {
-		return 0, err
-	}
-	counters := []*counter{statuses}
+	counters := []*counter{t.countObjects(watching, memcachedList(), hasStatus)}
 	for _, kind := range childKinds {
-		children, err := t.countObjects(watching, metadataList(kind), isBenchmarks)
-		if err != nil {
-			return 0, err
-		}
-		counters = append(counters, children)
+		counters = append(counters, t.countObjects(watching, metadataList(kind), isBenchmarks))
 	}
-	began, err := t.createMemcacheds(ctx, n)
-	if err != nil {
-		return 0, err
-	}
-	var took time.Duration
+	began := t.createMemcacheds(ctx, n)
 	for _, one := range counters {
-		done, err := one.waitFor(ctx, n)
-		if err != nil {
-			return 0, err
-		}
-		took = max(took, done.Sub(began))
+		took = max(took, one.waitFor(ctx, n).Sub(began))
 	}
-	return took, nil
+	return took
 }
 
 // isBenchmarks reports whether an object is in one of the namespaces of the Memcacheds.

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Limits of an agent.
+const (
+	// mostAgentMemory is in MiB.
+	mostAgentMemory = 15
+	// mostAgentCPU is what an agent may use at rest, in CPUs.
+	mostAgentCPU  = 0.01
+	slowestScrape = 50 * time.Millisecond
+)
+
+// scrapeInterval is how often Prometheus asks an agent at rest, and longestRest how long it is observed.
+const (
+	scrapeInterval = 15 * time.Second
+	longestRest    = time.Minute
+)
+
+// besideMemcached measures what agents need beside a full memcached with more and more clients.
+func (b *bench) besideMemcached(ctx context.Context) error {
+	o := b.options
+	return onNode(ctx, o.deadline(), o.cache, o.clients, func(ctx context.Context, n *node) {
+		version, items := n.fill(ctx)
+		b.logf("memcached %s has %.0f items in %d MiB", version, items, o.cache)
+		b.report.add(agents, fmt.Sprintf("items of a full memcached %s with %d MiB", version, o.cache), "items", items)
+		for _, clients := range slices.Compact([]int{min(1, o.clients), min(100, o.clients), o.clients}) {
+			n.connect(ctx, clients)
+			s := n.sampleAgent(ctx, o.scrapes, min(o.idle, longestRest))
+			b.logf("connections: %d, peak memory of the agent: %.1f MiB", clients, s.peak)
+			b.addAgent(clients, s)
+		}
+	})
+}
+
+// agentSample is what a new agent took for some scrapes, and then at rest.
+type agentSample struct {
+	// scraped is how long each scrape took, and failed how many had no statistics of memcached.
+	scraped []time.Duration
+	failed  int
+	// scraping and resting are CPU times, the second one in the time rested.
+	scraping, resting, rested time.Duration
+	// peak is the largest memory in use, in MiB.
+	peak float64
+}
+
+// addAgent reports a sample of an agent whose memcached has this many connections of clients.
+func (b *bench) addAgent(clients int, s agentSample) {
+	connections := fmt.Sprintf(", connections: %d", clients)
+	b.report.hold(agents, "peak memory of an agent"+connections, "MiB", s.peak, threshold{mostAgentMemory, false})
+	b.report.add(agents, "CPU of a scrape"+connections, "ms", milliseconds(s.scraping)/float64(len(s.scraped)))
+	minute := milliseconds(s.resting) * float64(time.Minute) / float64(s.rested)
+	b.report.hold(agents, "CPU of a minute at rest"+connections, "ms", minute,
+		threshold{mostAgentCPU * milliseconds(time.Minute), false})
+	b.report.add(agents, "a scrape"+connections+", p50", "ms", milliseconds(percentile(s.scraped, 50)))
+	b.report.hold(agents, "a scrape"+connections+", p99", "ms", milliseconds(percentile(s.scraped, 99)),
+		threshold{milliseconds(slowestScrape), false})
+	b.report.holdCount(agents, "scrapes without statistics"+connections, "scrapes", s.failed, 0)
+}
+
+// sampleAgent starts an agent, scrapes it often, and then lets it rest.
+func (n *node) sampleAgent(ctx context.Context, scrapes int, rest time.Duration) agentSample {
+	a := must(n.startAgent(ctx))
+	var s agentSample
+	before := must(usageOf(a.Pid()))
+	for range scrapes {
+		began := time.Now()
+		text := must(a.metrics.fetch(ctx))
+		s.scraped = append(s.scraped, time.Since(began))
+		if !strings.Contains(string(text), "\nmemcached_up 1\n") {
+			s.failed++
+		}
+	}
+	scraped := must(usageOf(a.Pid()))
+	began := time.Now()
+	a.rest(ctx, rest)
+	rested := must(usageOf(a.Pid()))
+	s.scraping, s.resting, s.rested, s.peak = scraped.cpu-before.cpu, rested.cpu-scraped.cpu, time.Since(began), rested.peak
+	check(a.Stop(stopGrace))
+	return s
+}
+
+// rest asks the agent what the kubelet and Prometheus ask, for some time.
+func (a *agent) rest(ctx context.Context, duration time.Duration) {
+	var group errgroup.Group
+	ask := func(client *metricsClient, period time.Duration) {
+		times := evenly(int(max(1, duration/period)), period)
+		group.Go(func() error {
+			return onSchedule(ctx, times, func(int) error {
+				_, err := client.fetch(ctx)
+				return err
+			})
+		})
+	}
+	for _, probe := range []*corev1.Probe{a.container.ReadinessProbe, a.container.LivenessProbe} {
+		ask(a.probe(probe.HTTPGet.Path), time.Duration(probe.PeriodSeconds)*time.Second)
+	}
+	ask(a.metrics, scrapeInterval)
+	group.Go(func() error { return pause(ctx, duration) })
+	check(group.Wait())
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// stage is what happens to Memcacheds, with and without monitoring.
+type stage struct {
+	metric metric
+	name   string
+}
+
+// The other stages are operations.
+var created, restarted = stage{converge, "creation to Ready"}, stage{restart, "restart"}
+
+type costs map[stage]cost
+
+// cost is the number of requests of each sort, as far as it is the same in every run.
+type cost map[string]float64
+
+// costOf counts requests for each of n Memcacheds. Status writes that report progress every five seconds depend on the time, and
+// rejected writes and those that change nothing are not allowed anyway.
+func costOf(requests []request, n int) cost {
+	children, statuses := writesPerObject(requests)
+	c, each := count(requests), float64(n)
+	return cost{
+		"writes to children": float64(total(children)) / each,
+		"writes to statuses": float64(total(statuses)-total(progressWrites(requests))) / each,
+		"GETs":               float64(c[get]) / each,
+		"lists":              float64(c[list]) / each,
+	}
+}
+
+// costOfStart also counts the Kinds that an operator that starts watches: how often the API server ends a watch differs.
+func costOfStart(requests []request, n int) cost {
+	kinds := sets.Set[string]{}
+	for _, r := range requests {
+		if r.columnOf() == watch {
+			kinds.Insert(r.resource)
+		}
+	}
+	c := costOf(requests, n)
+	c["watched Kinds"] = float64(kinds.Len())
+	return c
+}
+
+func total(numbers map[types.NamespacedName]int) int {
+	sum := 0
+	for _, n := range numbers {
+		sum += n
+	}
+	return sum
+}
+
+// beyond returns how many requests more this is than another cost. Fewer of one sort do not make up for more of another.
+func (c cost) beyond(other cost) float64 {
+	more := 0.0
+	for sort, requests := range c {
+		more += max(0, requests-other[sort])
+	}
+	return more
+}
+
+// holdNoMore compares what Memcacheds with monitoring cost with what those without cost, as far as that was measured.
+func (b *bench) holdNoMore(with costs) {
+	inOrder := slices.SortedFunc(maps.Keys(with), func(a, b stage) int {
+		return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.name, b.name))
+	})
+	for _, s := range inOrder {
+		if without, measured := b.plain[s]; measured {
+			b.report.hold(s.metric, "requests per resource with monitoring, beyond those without: "+s.name, "requests",
+				with[s].beyond(without), threshold{0, true})
+		}
+	}
+}

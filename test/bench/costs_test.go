@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// requestsOf are the requests of an operator that does the same for each of n Memcacheds.
+func requestsOf(n int, each ...request) []request {
+	var requests []request
+	for i := range n {
+		for _, r := range each {
+			r.object, r.code = types.NamespacedName{Name: fmt.Sprint(i)}, http.StatusOK
+			requests = append(requests, r)
+		}
+	}
+	return requests
+}
+
+// TestMonitoringCostsNoMore compares operators that did something for each of 10 Memcacheds with one that made two writes for
+// each of 40, and watched a Kind.
+func TestMonitoringCostsNoMore(t *testing.T) {
+	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
+	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}
+	pods, nodes := request{verb: "watch", resource: "pods"}, request{verb: "watch", resource: "nodes"}
+	without := append(requestsOf(40, child, status), pods)
+	for name, test := range map[string]struct {
+		with []request
+		more float64
+	}{
+		"the same":                 {append(requestsOf(10, child, status), pods), 0},
+		"watched again":            {append(requestsOf(10, child, status), pods, pods), 0},
+		"fewer":                    {requestsOf(10, child), 0},
+		"events and leases":        {requestsOf(10, child, status, event, lease), 0},
+		"another status":           {append(requestsOf(10, child, status), status), 0.1},
+		"a child for a status":     {requestsOf(10, child, child), 1},
+		"a GET":                    {append(requestsOf(10, child, status), request{verb: "get", resource: "pods"}), 0.1},
+		"a list":                   {append(requestsOf(10, child, status), request{verb: "list", resource: "pods"}), 0.1},
+		"a watch of a second Kind": {append(requestsOf(10, child, status), pods, nodes), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &bench{plain: costs{restarted: costOfStart(without, 40)}}
+			b.holdNoMore(costs{restarted: costOfStart(test.with, 10), created: costOf(test.with, 10)})
+			wanted := holds
+			if test.more > 0 {
+				wanted = missed
+			}
+			want := map[string]verdict{
+				"requests per resource with monitoring, beyond those without: restart " + number(test.more): wanted,
+			}
+			if diff := cmp.Diff(want, verdicts(b.report.Results)); diff != "" {
+				t.Errorf("verdicts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

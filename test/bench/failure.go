@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// stepError is the panic of a measurement in which a step has failed. The steps are many, and none can go on after an error: onTestbed
+// returns it for all of them.
+type stepError struct{ error }
+
+// check ends the measurement if there is an error.
+func check(err error) {
+	if err != nil {
+		panic(stepError{err})
+	}
+}
+
+// must returns the value, unless an error ends the measurement.
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+// attempt returns the error that ends a measurement, or a part of it.
+func attempt(measure func()) (err error) {
+	defer func() {
+		switch reason := recover().(type) {
+		case nil:
+		case stepError:
+			err = reason.error
+		default:
+			panic(reason)
+		}
+	}()
+	measure()
+	return nil
+}
+
+// during names a part of a measurement in its error.
+func during(part string, measure func()) {
+	if err := attempt(measure); err != nil {
+		check(fmt.Errorf("%s: %w", part, err))
+	}
+}

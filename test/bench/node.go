@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/operator"
+	"github.com/example/memcached-operator/test/process"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// Programs that make bench-build provides.
+const (
+	memcachedBinary = "bin/memcached"
+	agentBinary     = "bin/agent"
+)
+
+const (
+	// stopGrace is how long memcached and an agent may take to start, and to end.
+	stopGrace = 10 * time.Second
+	startPoll = 20 * time.Millisecond
+)
+
+// How a node is filled.
+const (
+	fillers    = 4
+	fillFactor = 1.2
+)
+
+// node is a pod of a Memcached with monitoring, as processes of this machine: a memcached, and one agent after another.
+type node struct {
+	*process.Process
+
+	dir     string
+	address string
+	// agent is the container of the agent.
+	agent corev1.Container
+	// clients are connections that do nothing.
+	clients []*traffic.Conn
+}
+
+type agent struct {
+	*process.Process
+
+	container corev1.Container
+	base      string
+	metrics   *metricsClient
+}
+
+func findPrograms() error {
+	for _, name := range []string{memcachedBinary, agentBinary} {
+		if _, err := os.Stat(name); err != nil {
+			return fmt.Errorf("M11 needs %s, which make bench-build provides; -only selects other metrics: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// podOf is the pod of a Memcached with monitoring, with this much item memory in MiB and this many clients.
+func podOf(cache, clients int) (corev1.PodSpec, error) {
+	wanted, err := decide(memcachedNumber(0, monitored, func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Config.Memory = resource.NewQuantity(int64(cache)*mebibyte, resource.BinarySI)
+		mc.Spec.Config.MaxConnections = int32(clients) //nolint:gosec // ports limit it
+	}), "memcached")
+	for _, child := range wanted.Objects {
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			return deployment.Spec.Template.Spec, err
+		}
+	}
+	return corev1.PodSpec{}, errors.Join(err, errors.New("there is no Deployment"))
+}
+
+// onNode starts a memcached, measures and stops it. It fails if memcached ends meanwhile.
+func onNode(ctx context.Context, limit time.Duration, cache, clients int, measure func(context.Context, *node)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the measurement takes too long"))
+	defer cancel()
+	dir, err := os.MkdirTemp("", "bench-node-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // two logs
+	n, err := startNode(dir, cache, clients)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- attempt(func() { measure(ctx, n) }) }()
+	select {
+	case err = <-done:
+	case <-n.Done():
+		err = n.Err()
+	}
+	return errors.Join(err, n.Stop(stopGrace))
+}
+
+// startNode starts memcached as in a pod, except for its address. It must be told that it may run as root.
+func startNode(dir string, cache, clients int) (*node, error) {
+	pod, err := podOf(cache, clients)
+	if err != nil {
+		return nil, err
+	}
+	address, err := operator.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	self, err := user.Current()
+	if err != nil {
+		return nil, err
+	}
+	n := &node{dir: dir, address: address, agent: pod.InitContainers[0]}
+	n.Process, err = n.run(memcachedBinary, append(pod.Containers[0].Args, "-l", host, "-p", port, "-u", self.Username))
+	return n, err
+}
+
+// run starts a program.
+func (n *node) run(program string, args []string) (*process.Process, error) {
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Base(program)
+	return process.Start(process.Spec{
+		Name: name, Path: path, Args: args, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: n.dir,
+		LogFile: filepath.Join(n.dir, name+".log"),
+	})
+}
+
+// fill waits until memcached serves, stores more than it can hold, and returns its version and how many items it has then.
+func (n *node) fill(ctx context.Context) (version string, items float64) {
+	var conn *traffic.Conn
+	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
+		var err error
+		conn, err = traffic.Connect(ctx, nil, n.address)
+		return err == nil, nil // it does not listen yet
+	}))
+	filled := must(traffic.Filler{Address: n.address, Connections: fillers, Factor: fillFactor, Seed: 1}.Fill(ctx))
+	if filled.Evictions == 0 {
+		check(errors.New("memcached is not full"))
+	}
+	stats := must(conn.Stats(ctx))
+	items = must(strconv.ParseFloat(stats["curr_items"], 64))
+	check(conn.Close())
+	return stats["version"], items
+}
+
+// connect opens connections until there are so many, and uses each once: memcached refuses one too many only then.
+func (n *node) connect(ctx context.Context, clients int) {
+	for len(n.clients) < clients {
+		conn := must(traffic.Connect(ctx, nil, n.address))
+		n.clients = append(n.clients, conn)
+		if reply := must(conn.Command(ctx, "mn")); reply != "MN" {
+			check(fmt.Errorf("connection %d is refused: %s", len(n.clients), reply))
+		}
+	}
+}
+
+// startAgent starts an agent as in a pod, except for its addresses, and waits until it is ready.
+func (n *node) startAgent(ctx context.Context) (*agent, error) {
+	address, err := operator.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{container: n.agent, base: "http://" + address}
+	a.metrics = &metricsClient{url: a.base + "/metrics", http: &http.Client{Transport: &http.Transport{}}}
+	if a.Process, err = n.run(agentBinary, append(n.agent.Args, "--memcached="+n.address, "--listen="+address)); err != nil {
+		return nil, err
+	}
+	err = a.UntilServing(ctx, a.base+n.agent.ReadinessProbe.HTTPGet.Path, startPoll, stopGrace)
+	return a, err
+}
+
+// probe is a client that opens a connection for each request, like the kubelet.
+func (a *agent) probe(path string) *metricsClient {
+	return &metricsClient{url: a.base + path, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+}

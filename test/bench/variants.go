@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// variantIdle is how long the operator is observed after a restart with a variant. M3 observes it for longer, and in resyncs:
+// what is compared there is the same for every variant.
+const variantIdle = 5 * time.Second
+
+// variant is a way to specify Memcacheds for which M1 to M3 are measured besides the smallest spec.
+type variant struct {
+	// plural follows "resources" in the names of results, singular follows "resource".
+	plural, singular string
+	change           func(*cachev1alpha1.Memcached)
+	// operations happen to some of the Memcacheds.
+	operations []operation
+}
+
+var (
+	withStatefulSets = variant{"with StatefulSets", "with a StatefulSet", statefulSetNodes, []operation{{
+		// The children are the StatefulSet and the list of its servers.
+		name: "size changed from 3 to 5", children: 2, statuses: changeStatuses,
+		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
+	}}}
+	// The number of status writes after the other operations differs from run to run: it cannot be compared.
+	withMonitoring = variant{"with monitoring", "with monitoring", monitored, after[:2]}
+)
+
+// statefulSetNodes makes a StatefulSet run the nodes of a Memcached.
+func statefulSetNodes(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
+}
+
+// monitored adds an agent to each node of a Memcached.
+func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
+
+// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets.
+func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
+	b.measureVariant(ctx, t, n, withStatefulSets)
+}
+
+// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares their requests with those without.
+func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
+	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))
+}
+
+// measureVariant measures M1 to M3 for n Memcacheds of a variant: the writes until they are Ready, those after each operation,
+// and those of a restart. It returns what each stage costs.
+func (b *bench) measureVariant(ctx context.Context, t *testbed, n int, v variant) costs {
+	spent := costs{}
+	o, ready := t.startOperatorFor(ctx, n)
+	defer ready.stop()
+	p := t.beginPhase(ctx, o)
+	defer p.versions.stop()
+	_, took := t.createReady(ctx, ready, n, v.change)
+	b.logf("%d Memcacheds %s are ready after %.1f s", n, v.plural, took.Seconds())
+	requests := b.endPhase(ctx, p, converge, fmt.Sprintf("%d resources %s from creation to Ready", n, v.plural))
+	b.holdWrites(requests, n, len(kindsOf(memcachedNumber(0, v.change))), "resource "+v.singular)
+	spent[created] = costOf(requests, n)
+	for _, op := range v.operations {
+		name, affected := op.name, min(20, max(1, n/20))
+		op.name += ", " + v.singular
+		during(op.name, func() {
+			spent[stage{operations, name}] = b.operateOnce(ctx, t, o, op, affected, func() { ready.waitFor(ctx, n) })
+		})
+	}
+	check(o.stop())
+	_, requests = t.restartOperator(ctx, n, variantIdle)
+	b.holdNothing(requests, fmt.Sprintf("restart with %d resources %s, then %s idle", n, v.plural, variantIdle))
+	spent[restarted] = costOfStart(requests, n)
+	return spent
+}
