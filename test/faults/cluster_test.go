@@ -7,9 +7,9 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -31,10 +31,9 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-const revisionAnnotation = "deployment.kubernetes.io/revision"
-
-// cluster simulates the controllers around the operator in all namespaces: the Deployment controller and the kubelet, as the
-// sequence of steps in a rollout, and the garbage collector. Names and steps are deterministic.
+// cluster simulates the controllers around the operator in all namespaces: those of the workloads with the kubelet, as the
+// sequences of steps in a rollout (deployment_test.go, statefulset_test.go), and the garbage collector. Names and steps are
+// deterministic.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -49,14 +48,17 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		return nil, fmt.Errorf("create the manager of the cluster: %w", err)
 	}
 	c := &cluster{client: mgr.GetClient(), live: mgr.GetAPIReader()}
-	byInstance := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
-		name := client.ObjectKey{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[memcached.InstanceLabel]}
+	byInstance := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		name := client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
+		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Memcached" {
+			name.Name = owner.Name
+		}
 		return []reconcile.Request{{NamespacedName: name}}
 	})
 	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
 		Watches(&corev1.Pod{}, byInstance).WithOptions(controller.Options{MaxConcurrentReconciles: 16})
 	for _, child := range memcached.Children {
-		builder = builder.Watches(child.New(), &handler.EnqueueRequestForObject{})
+		builder = builder.Watches(child.New(), byInstance)
 	}
 	if err := builder.Complete(c); err != nil {
 		return nil, fmt.Errorf("create the controller of the cluster: %w", err)
@@ -66,28 +68,39 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 	return stopped, nil
 }
 
-// Reconcile takes the next steps for the objects of one name.
+// Reconcile takes the next steps for the objects of one Memcached.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if err := c.collectGarbage(ctx, request.NamespacedName); err != nil {
-		return reconcile.Result{}, err
+	for _, step := range []func(context.Context, client.ObjectKey) error{c.collectGarbage, c.runWorkloads} {
+		err := step(ctx, request.NamespacedName)
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
+		}
+		if err != nil {
+			return reconcile.Result{}, err
+		}
 	}
-	deployment := &appsv1.Deployment{}
-	err := c.client.Get(ctx, request.NamespacedName, deployment)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, err
+	return reconcile.Result{}, nil
+}
+
+// runWorkloads takes the next steps for the workloads with a name, and for the pods of those that are gone.
+func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
+	mc, deployment, set := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
+	for _, object := range []client.Object{mc, deployment, set} {
+		if err := client.IgnoreNotFound(c.client.Get(ctx, name, object)); err != nil {
+			return err
+		}
 	}
-	pods, err := c.podsOf(ctx, request.NamespacedName)
+	pods, err := c.podsOf(ctx, name)
 	if err != nil {
-		return reconcile.Result{}, err
+		return err
 	}
-	if deployment.UID == "" || !ownedByMemcached(deployment) {
+	if !ownedByMemcached(deployment) {
 		deployment = &appsv1.Deployment{}
 	}
-	err = c.rollOut(ctx, deployment, pods)
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
+	if !ownedByMemcached(set) {
+		set = &appsv1.StatefulSet{}
 	}
-	return reconcile.Result{}, err
+	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
 }
 
 func ownedByMemcached(object client.Object) bool {
@@ -100,8 +113,8 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 	mc := &cachev1alpha1.Memcached{}
 	fetched := false
 	for _, child := range memcached.Children {
-		object := child.New()
-		if err := c.client.Get(ctx, name, object); apierrors.IsNotFound(err) {
+		object := child.Named(name)
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
 			return err
@@ -125,7 +138,7 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 	return nil
 }
 
-// podsOf returns the pods of the Deployment with a name, even if it is gone.
+// podsOf returns the pods of the workloads of a Memcached, even if these are gone.
 func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
@@ -134,39 +147,20 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }), err
 }
 
-// rollOut takes the steps of a rollout: it observes the Deployment, creates its pods, makes them ready, and deletes the
-// others.
-func (c *cluster) rollOut(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
-	var current, others, orphans []corev1.Pod
-	hash := templateHash(d)
-	index, size := 0, int(ptr.Deref(d.Spec.Replicas, 0))
+// adopted returns the pods of a workload, after it has removed those of an earlier workload of the same Kind: the pods of the
+// current one may have their names. Kind is the Kind of the pods' owner.
+func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
+	var own, orphans []corev1.Pod
 	for _, pod := range pods {
-		_, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index)
-		switch {
-		case pod.OwnerReferences[0].UID != d.UID:
-			orphans = append(orphans, pod)
-		case err == nil && index < size:
-			current = append(current, pod)
+		switch owner := pod.OwnerReferences[0]; {
+		case owner.Kind != kind:
+		case owner.UID == w.GetUID():
+			own = append(own, pod)
 		default:
-			others = append(others, pod)
+			orphans = append(orphans, pod)
 		}
 	}
-	// Pods of a Deployment that is gone go first: the pods of the current one may have their names.
-	if err := c.remove(ctx, orphans); err != nil || d.UID == "" {
-		return err
-	}
-	if err := c.observe(ctx, d, hash, current, others); err != nil {
-		return err
-	}
-	for i := range size {
-		if err := c.runPod(ctx, d, hash, i, current); err != nil {
-			return err
-		}
-	}
-	if err := c.remove(ctx, others); err != nil {
-		return err
-	}
-	return c.report(ctx, d, size, size, size, "NewReplicaSetAvailable")
+	return own, c.remove(ctx, orphans)
 }
 
 // remove deletes these pods, but no others with their names.
@@ -180,42 +174,14 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// observe gives a new template its revision and reports the progress of the rollout.
-func (c *cluster) observe(ctx context.Context, d *appsv1.Deployment, hash string, current, others []corev1.Pod) error {
-	if d.Annotations["test.example.com/template"] != hash {
-		revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
-		before := d.DeepCopy()
-		d.Annotations[revisionAnnotation] = strconv.Itoa(revision + 1)
-		d.Annotations["test.example.com/template"] = hash
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := c.client.Patch(ctx, d, patch); err != nil {
-			return err
-		}
-	}
-	if d.Status.ObservedGeneration == d.Generation && len(others) == 0 && readyPods(current) == int(*d.Spec.Replicas) {
-		return nil
-	}
-	reason := "ReplicaSetUpdated"
-	if progress := progressOf(d); len(current) > 0 && progress != "" {
-		reason = progress // a Deployment that scales keeps the reason of its last rollout
-	}
-	return c.report(ctx, d, len(current)+len(others), len(current), readyPods(current)+readyPods(others), reason)
-}
-
-// runPod creates a pod, then makes it ready.
-func (c *cluster) runPod(ctx context.Context, d *appsv1.Deployment, hash string, index int, current []corev1.Pod) error {
-	pod := newPod(d, hash, index)
-	for i := range current {
-		if current[i].Name == pod.Name {
-			pod = &current[i]
-		}
-	}
+// start creates a pod unless it exists, then makes it ready. One whose containers somebody has reported on is left alone.
+func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
 			return err
 		}
 	}
-	if podReady(pod) {
+	if podReady(pod) || len(pod.Status.ContainerStatuses) > 0 {
 		return nil
 	}
 	pod.Status.Phase = corev1.PodRunning
@@ -223,46 +189,24 @@ func (c *cluster) runPod(ctx context.Context, d *appsv1.Deployment, hash string,
 	return c.client.Status().Update(ctx, pod)
 }
 
-func newPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
-	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
-	maps.Copy(labels, d.Spec.Selector.MatchLabels)
+// newPod returns a pod of a workload. Its owner is the workload, or has its UID.
+func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
+	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: fmt.Sprintf("%s-%s-%d", d.Name, hash, index), Labels: labels,
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: d.Name + "-" + hash, UID: d.UID, Controller: ptr.To(true),
-			}},
+			Namespace: w.GetNamespace(), Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 	}
 }
 
-// report writes the status of a Deployment unless it is up to date.
-func (c *cluster) report(ctx context.Context, d *appsv1.Deployment, replicas, updated, ready int, reason string) error {
-	status := appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation,
-		Replicas:           int32(replicas),
-		UpdatedReplicas:    int32(updated),
-		ReadyReplicas:      int32(ready),
-		AvailableReplicas:  int32(ready),
-		Conditions: []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason,
-		}},
-	}
-	if equality.Semantic.DeepEqual(status, d.Status) {
+// report writes the status of a workload unless it is up to date.
+func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
+	if equality.Semantic.DeepEqual(*status, present) {
 		return nil
 	}
-	d.Status = status
-	return c.client.Status().Update(ctx, d)
-}
-
-func progressOf(d *appsv1.Deployment) string {
-	for _, condition := range d.Status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing {
-			return condition.Reason
-		}
-	}
-	return ""
+	*status = present
+	return c.client.Status().Update(ctx, w)
 }
 
 func podReady(pod *corev1.Pod) bool {
@@ -282,8 +226,8 @@ func readyPods(pods []corev1.Pod) int {
 }
 
 // templateHash identifies the pods of a template.
-func templateHash(d *appsv1.Deployment) string {
+func templateHash(template *corev1.PodTemplateSpec) string {
 	hash := fnv.New32a()
-	hash.Write(mustMarshal(d.Spec.Template))
+	hash.Write(mustMarshal(template))
 	return strconv.FormatUint(uint64(hash.Sum32()), 36)
 }

@@ -6,9 +6,12 @@
 # How many scenarios run at the same time. They spend most of their time waiting.
 FAULTS_PARALLEL ?= 12
 
+# The part of the plans that test-faults runs, such as 1/3. The default is all of them.
+FAULT_SHARE ?=
+
 .PHONY: test-faults
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
-	@$(with-envtest) go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
+	@$(with-envtest) env FAULT_SHARE="$(FAULT_SHARE)" go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
 
 .PHONY: test-mutations
 test-mutations: ## Remove each defense that a pattern of test/faults names, and check that its test fails. Takes 15 minutes.

@@ -6,86 +6,23 @@
 package faults
 
 import (
-	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// specField is a field of the spec that has no fields.
-type specField struct {
-	// path is a path such as spec.scheduling.tolerations[].key. A map, such as spec.service.labels{}, counts as one field.
-	path string
-	// spec returns the JSON of the smallest spec in which the field has the value, which is JSON too.
-	spec func(value string) string
-}
-
 // specFields returns the fields in the CustomResourceDefinition.
-func specFields() ([]specField, error) {
+func specFields() ([]crd.Field, error) {
 	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
 		return nil, err
 	}
-	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-	spec.Required = nil // the patched spec has the required fields
-	return below("spec", spec, func(value string) string { return value }), nil
-}
-
-func below(path string, schema apiextensionsv1.JSONSchemaProps, spec func(string) string) []specField {
-	switch {
-	case schema.Items != nil:
-		return below(path+"[]", *schema.Items.Schema, func(value string) string { return spec("[" + value + "]") })
-	case schema.AdditionalProperties != nil:
-		return []specField{{path: path + "{}", spec: spec}}
-	case len(schema.Properties) == 0:
-		return []specField{{path: path, spec: spec}}
-	}
-	var found []specField
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		found = append(found, below(path+"."+name, schema.Properties[name], func(value string) string {
-			members := []string{fmt.Sprintf("%q: %s", name, value)}
-			for _, required := range schema.Required {
-				if required != name {
-					members = append(members, fmt.Sprintf("%q: %s", required, smallest(schema.Properties[required])))
-				}
-			}
-			return spec("{" + strings.Join(members, ", ") + "}")
-		})...)
-	}
-	return found
-}
-
-// smallest returns a value that Kubernetes accepts for a required field.
-func smallest(schema apiextensionsv1.JSONSchemaProps) string {
-	switch {
-	case schema.Type == "integer":
-		return "1"
-	case schema.Type == "array":
-		return "[" + smallest(*schema.Items.Schema) + "]"
-	case schema.Type == "object":
-		var members []string
-		for _, name := range schema.Required {
-			members = append(members, fmt.Sprintf("%q: %s", name, smallest(schema.Properties[name])))
-		}
-		return "{" + strings.Join(members, ", ") + "}"
-	case len(schema.Enum) > 0:
-		return string(schema.Enum[0].Raw)
-	case strings.HasPrefix(schema.Description, "cidr "):
-		return `"10.0.0.0/8"`
-	case strings.Contains(schema.Description, "perator"):
-		return `"Exists"`
-	case strings.HasPrefix(schema.Description, "WhenUnsatisfiable"):
-		return `"ScheduleAnyway"`
-	default:
-		return `"zone"`
-	}
+	return crd.SpecFields(definition), nil
 }
 
 // Values for several fields.
@@ -124,7 +61,12 @@ var boundaryValues = []struct {
 	{`^spec\.config\.maxItemSize$`, []string{`"512Ki"`, `"1Mi"`, `"32Mi"`, `"33Mi"`, `"1Gi"`, `"600Ki"`, `0`, `1048576`, `"x"`, `null`}},
 	{`^spec\.config\.memory$`, []string{`"64Mi"`, `"63Mi"`, `"1Ti"`, `"2Ti"`, `"64.5Mi"`, `134217728`, `0`, `"-64Mi"`, `"x"`, `null`}},
 	{`^spec\.gracefulShutdown\.preStopDelaySeconds$`, []string{`0`, `1`, `300`, `301`, `-1`, `"5"`, `null`}},
-	{`^spec\.((podDisruptionBudget|networkPolicy)\.enabled|paused)$`, booleans},
+	{`^spec\.((podDisruptionBudget|networkPolicy|monitoring)\.enabled|paused)$`, booleans},
+	{`^spec\.(tls|auth)\.secretName$`, []string{`"sessions"`, `""`, `"UPPER"`, `"a.b"`, `"` + strings.Repeat("a", 254) + `"`, `1`, `null`}},
+	{`^spec\.tls\.clientAuth$`, []string{`"Require"`, `"None"`, `"Optional"`, `""`, `null`}},
+	{`^spec\.tls\.minVersion$`, []string{`"1.3"`, `"1.2"`, `"1.1"`, `1.3`, `null`}},
+	{`^spec\.tls\.plaintext$`, []string{`"Enabled"`, `"Disabled"`, `true`, `""`, `null`}},
+	{`^spec\.workload$`, []string{`"StatefulSet"`, `"Deployment"`, `"DaemonSet"`, `""`, `null`}},
 	{`^spec\.restartedAt$`, []string{
 		`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+01:00"`, `"0001-01-01T00:00:00Z"`, `"2026-01-01t00:00:00Z"`, `"2026-01-01"`,
 		`"now"`, `""`, `0`, `null`,
@@ -153,19 +95,28 @@ var boundaryValues = []struct {
 	{`^spec\.networkPolicy\..*\.key$|^spec\.networkPolicy\..*\.values\[\]$`, texts},
 }
 
-// valuesFor returns the boundary values for a field; none if no pattern matches.
-func valuesFor(f specField) []string {
+// valuesFor returns the boundary values for a field; none if no pattern matches. For a StatefulSet it is the first one of most
+// fields, and the first four of those that say how many nodes may be away or come in addition.
+func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	for _, boundary := range boundaryValues {
-		if regexp.MustCompile(boundary.pattern).MatchString(f.path) {
-			return boundary.values
+		if !regexp.MustCompile(boundary.pattern).MatchString(f.Path) {
+			continue
 		}
+		most := len(boundary.values)
+		if workload == cachev1alpha1.WorkloadStatefulSet {
+			most = 1
+			if strings.HasPrefix(f.Path, "spec.updateStrategy.") {
+				most = 4
+			}
+		}
+		return boundary.values[:most]
 	}
 	return nil
 }
 
 // names reports whether a message names the field or its parent.
-func (f specField) names(message string) bool {
-	steps := strings.FieldsFunc(f.path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
+func names(f crd.Field, message string) bool {
+	steps := strings.FieldsFunc(f.Path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
 	last, parent := steps[len(steps)-1], steps[len(steps)-2]
 	return strings.Contains(message, "."+last) || parent != "spec" && strings.Contains(message, "."+parent)
 }

@@ -171,13 +171,18 @@ type objects map[string]client.Object
 func latest(entries []entry) objects {
 	found := objects{}
 	for _, e := range entries {
-		if e.event == watch.Deleted {
-			delete(found, e.key())
-		} else {
-			found[e.key()] = e.object
-		}
+		found.add(e)
 	}
 	return found
+}
+
+// add makes a change.
+func (o objects) add(e entry) {
+	if e.event == watch.Deleted {
+		delete(o, e.key())
+	} else {
+		o[e.key()] = e.object
+	}
 }
 
 // get returns the object of the resource that has the name of the Memcached; nil if there is none.

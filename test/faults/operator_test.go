@@ -30,7 +30,7 @@ import (
 // requestTimeout is how long the operator waits for a response.
 const requestTimeout = 2 * time.Second
 
-var defaults = memcached.Options{DefaultImage: "memcached:1.6.45"}
+var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
 // operator is one process of the operator behind the proxy, with its real caches.
 type operator struct {

@@ -7,6 +7,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -29,46 +29,76 @@ func settled(now objects) string {
 	if mc == nil {
 		return "there is no Memcached"
 	}
-	d := get[*appsv1.Deployment](now, "deployments")
+	wanted, other := now.workloads(mc)
 	nodes := []string{}
 	for _, pod := range now.pods() {
-		if podReady(pod) {
+		if podReady(pod) && pod.DeletionTimestamp == nil {
 			nodes = append(nodes, pod.Name)
 		}
 	}
 	switch ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady); {
-	case d == nil:
-		return "there is no Deployment"
-	case !complete(d, mc.Spec.Size):
-		return fmt.Sprintf("the Deployment is not complete: %+v", d.Status)
+	case wanted == nil:
+		return "there is no " + string(wantedKind(mc))
+	case other != nil:
+		return "there is still a " + string(other.kind)
+	case !wanted.complete(mc.Spec.Size):
+		return fmt.Sprintf("the %s is not complete: %s", wanted.kind, wanted)
 	case len(now.pods()) != len(nodes) || len(nodes) != int(mc.Spec.Size):
 		return fmt.Sprintf("%d of %d pods are ready, want %d", len(nodes), len(now.pods()), mc.Spec.Size)
 	case ready == nil || ready.Status != metav1.ConditionTrue || mc.Status.ObservedGeneration != mc.Generation:
 		return fmt.Sprintf("Ready is %+v for generation %d", ready, mc.Generation)
-	case !slices.Equal(nodes, mc.Status.Nodes) && len(nodes)+len(mc.Status.Nodes) > 0:
+	case !slices.Equal(nodes, mc.Status.Nodes):
 		return fmt.Sprintf("the nodes are %v, want %v", mc.Status.Nodes, nodes)
+	case !slices.Equal(servers(mc), mc.Status.Servers):
+		return fmt.Sprintf("the servers are %v, want %v", mc.Status.Servers, servers(mc))
+	}
+	return listed(mc, now)
+}
+
+// listed reports what is missing until the ConfigMap lists the servers, or is gone if there is no list.
+func listed(mc *cachev1alpha1.Memcached, now objects) string {
+	list, _ := now["configmaps/"+cacheName+"-servers"].(*corev1.ConfigMap)
+	switch wanted := wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet; {
+	case wanted != (list != nil):
+		return fmt.Sprintf("the ConfigMap is %v", list)
+	case wanted && !maps.Equal(list.Data, dataOf(mc)):
+		return fmt.Sprintf("the ConfigMap has %v", list.Data)
 	}
 	return ""
 }
 
-// complete reports whether the Deployment has finished its rollout with this number of nodes.
-func complete(d *appsv1.Deployment, size int32) bool {
-	return ptr.Deref(d.Spec.Replicas, 0) == size && d.Status.ObservedGeneration == d.Generation && d.Status.Replicas == size &&
-		d.Status.UpdatedReplicas == size && d.Status.ReadyReplicas == size && progressOf(d) == "NewReplicaSetAvailable"
+// dataOf is what the ConfigMap of a Memcached with stable names lists.
+func dataOf(mc *cachev1alpha1.Memcached) map[string]string {
+	host, list := mc.Name+"."+mc.Namespace+".svc", strings.Join(servers(mc), ",")
+	data := map[string]string{"host": host, "port": "11211", "servers": list}
+	if mc.Spec.TLS != nil {
+		data["tlsPort"], data["tlsServers"] = "11212", strings.ReplaceAll(list, ":11211", ":11212")
+		if mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
+			data["port"] = "11212"
+		}
+	}
+	return data
 }
 
 func hasAll(now objects) string {
-	for _, resource := range []string{"services", "poddisruptionbudgets", "deployments"} {
+	for _, resource := range []string{"services", "poddisruptionbudgets"} {
 		if object := now[resource+"/"+cacheName]; object == nil || !ownedByMemcached(object) {
 			return "the operator's object is missing in " + resource
 		}
+	}
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	if mc == nil {
+		return "there is no Memcached"
+	}
+	if wanted, _ := now.workloads(mc); wanted == nil || !ownedByMemcached(wanted) {
+		return "the operator's workload is missing"
 	}
 	return ""
 }
 
 func hasNone(now objects) string {
-	for key := range now {
-		if strings.HasSuffix(key, "/"+cacheName) {
+	for key, object := range now {
+		if strings.HasSuffix(key, "/"+cacheName) || ownedByMemcached(object) {
 			return key + " exists"
 		}
 	}
@@ -104,6 +134,7 @@ func state(now objects) map[string]string {
 	texts := map[string]string{}
 	for key, object := range now {
 		object := object.DeepCopyObject().(client.Object)
+		namespace := object.GetNamespace()
 		object.SetNamespace("")
 		object.SetUID("")
 		object.SetResourceVersion("")
@@ -122,6 +153,8 @@ func state(now objects) map[string]string {
 		switch object := object.(type) {
 		case *appsv1.Deployment:
 			object.Status.ObservedGeneration = 0
+		case *appsv1.StatefulSet:
+			object.Status.ObservedGeneration = 0
 		case *cachev1alpha1.Memcached:
 			for i := range object.Status.Conditions {
 				object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
@@ -129,9 +162,14 @@ func state(now objects) map[string]string {
 		case *corev1.Service:
 			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // it depends on the foreign Service
 		}
-		texts[key] = string(mustMarshal(object))
+		texts[key] = withoutNamespace(string(mustMarshal(object)), namespace)
 	}
 	return texts
+}
+
+// withoutNamespace removes the namespace from the addresses in a text.
+func withoutNamespace(text, namespace string) string {
+	return strings.ReplaceAll(text, "."+namespace+".", ".")
 }
 
 // changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
@@ -163,7 +201,7 @@ func (e entry) spec() string {
 		return string(mustMarshal(copied))
 	}
 	if child, ok := memcached.ChildOf(e.object); ok {
-		return string(mustMarshal(child.Spec(e.object)))
+		return withoutNamespace(string(mustMarshal(child.Spec(e.object))), e.object.GetNamespace())
 	}
 	return ""
 }

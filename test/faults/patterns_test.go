@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build faults
-
 package faults
 
 // pattern is a way in which operators are known to fail, the test that shows that this one does not, and a mutation that makes
-// the test fail. The numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and from
-// issues of other operators.
+// the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and
+// from issues of other operators. The others are about what those do not have: moves from one workload to another, and lost hosts.
 type pattern struct {
 	name string
 	// pkg and test identify a Go test of this repository; spec selects a Ginkgo spec in it, plan a plan of TestSweep.
@@ -53,18 +51,18 @@ var patterns = []pattern{
 	},
 	{
 		name: "6 unobserved transition", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/dropped",
-		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
 		name: "7 expired watch", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/410",
-		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration != 0 && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()",
 		to: "	missing := false",
 	},
 	{
 		name: "8 endless writes because of server defaults", pkg: inControllers, test: "TestControllers",
 		spec: "is accepted by the API server, converges, and is a fixed point: the second reconcile writes nothing",
-		file: "internal/apply/diff.go", from: "	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {",
 		to: "	if comparison.IsSame() {",
 	},
 	{
@@ -95,7 +93,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "14 drift", pkg: inControllers, test: "TestControllers", spec: "heals each child that somebody changed with one write",
-		file: "internal/apply/diff.go", from: "	if comparison.Added.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {",
 		to: "	if comparison != nil {",
 	},
 	{
@@ -180,5 +178,25 @@ var patterns = []pattern{
 		name: "30 lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
 		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
 		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
+	},
+	{
+		name: "31 workload deleted with its nodes", pkg: inDesired, test: "TestMove",
+		file: "internal/memcached/desired/move.go", from: "former.Size == 0 && former.Replicas == 0 && !former.Unobserved()",
+		to: "former.Size == 0",
+	},
+	{
+		name: "32 too many members in a move", pkg: inDesired, test: "TestMove",
+		file: "internal/memcached/desired/move.go", from: "nodes = max(nodes, former.Replicas)", to: "nodes = former.Size",
+	},
+	{
+		name: "33 nodes that leave before others are ready", pkg: inFaults, test: "TestSweep", plan: "move-undone/patch_deployments_0.1/500",
+		file: "internal/memcached/desired/move.go", from: "	return min(ready, present.Available)\n",
+		to: "	return max(ready, present.Size)\n",
+	},
+	{
+		name: "34 replacement of a lost pod", pkg: inControllers, test: "TestControllers",
+		spec: "is deleted once, and another pod of its name is not, whatever the cache says",
+		file: "controllers/lost_pods.go", from: "client.GracePeriodSeconds(0),\n		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})",
+		to: "client.GracePeriodSeconds(0))",
 	},
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // cacheName is the name of every Memcached in these tests.
@@ -101,11 +102,16 @@ func (s *sandbox) create(object client.Object) {
 	s.awaitWrite(object)
 }
 
-func (s *sandbox) createCache(size int32) {
+// createCache creates the Memcached, with changes to its spec that are made in order.
+func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
-	s.create(&cachev1alpha1.Memcached{
+	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: cachev1alpha1.MemcachedSpec{Size: size},
-	})
+	}
+	for _, change := range changes {
+		change(&mc.Spec)
+	}
+	s.create(mc)
 }
 
 // remove deletes an object with the name of the Memcached.
@@ -134,7 +140,11 @@ func (s *sandbox) removeAll() {
 
 func (s *sandbox) read(object client.Object) {
 	s.Helper()
-	s.must(user.Get(s.ctx, client.ObjectKey{Namespace: s.namespace, Name: cacheName}, object))
+	name := client.ObjectKey{Namespace: s.namespace, Name: cacheName}
+	if child, ok := memcached.ChildOf(object); ok {
+		name = client.ObjectKeyFromObject(child.Named(name))
+	}
+	s.must(user.Get(s.ctx, name, object))
 }
 
 // change changes an object with the name of the Memcached as a user would.

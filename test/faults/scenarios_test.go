@@ -32,6 +32,8 @@ type scenario struct {
 	act func(r *scenarioRun)
 	// done reports what is missing at the end, in addition to a Memcached that is Ready.
 	done func(now objects) string
+	// faults are those of its writes and watches, all of them if it is nil.
+	faults *faultSet
 }
 
 // deletion is the scenario that ends without a Memcached.
@@ -131,10 +133,10 @@ var scenarios = []scenario{
 	}, done: hasAll},
 }
 
-func running(size int32) func(r *scenarioRun) {
+func running(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) func(r *scenarioRun) {
 	return func(r *scenarioRun) {
 		r.Helper()
-		r.createCache(size)
+		r.createCache(size, changes...)
 		r.await("set up", settled)
 	}
 }
@@ -172,6 +174,10 @@ func foreignObjects(namespace string) []client.Object {
 		&corev1.Service{ObjectMeta: metadata, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 		&policyv1.PodDisruptionBudget{ObjectMeta: metadata},
 		&appsv1.Deployment{ObjectMeta: metadata, Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}, Spec: containers},
+		}},
+		&appsv1.StatefulSet{ObjectMeta: metadata, Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}, Spec: containers},
 		}},

@@ -8,7 +8,6 @@ package faults
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -31,47 +30,42 @@ import (
 // if there is one, and observedGeneration never decreases.
 func statusViolations(entries []entry) []string {
 	var found []string
-	var deployment *appsv1.Deployment
+	now, rolled := objects{}, rollouts{}
 	var before *cachev1alpha1.Memcached
-	var rolled templates
-	// completed means that since the current generations of both objects exist, everything was complete at some moment.
+	// completed means that since the current generations of all objects exist, everything was complete at some moment.
 	completed := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName {
 			continue
 		}
-		switch object := e.object.(type) {
-		case *appsv1.Deployment:
-			if deployment == nil || deployment.UID != object.UID || deployment.Generation != object.Generation {
-				completed = false
+		if w := workloadOf(e.object); w != nil {
+			last := workloadOf(now[e.key()])
+			completed = completed && last != nil && last.GetUID() == w.GetUID() && last.GetGeneration() == w.GetGeneration()
+			rolled.add(w)
+		}
+		now.add(e) // the operator learns of a deletion with a delay, at the latest when it creates the next one
+		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
+			if before != nil && before.UID != mc.UID {
+				before = nil
 			}
-			deployment = object
-			rolled.add(object)
-			if e.event == watch.Deleted {
-				deployment = nil // the operator learns of it with a delay, at the latest when it creates the next one
-			}
-		case *cachev1alpha1.Memcached:
-			if before == nil || before.UID != object.UID {
-				before, completed = nil, false
-			}
-			if before != nil && before.Generation != object.Generation {
-				completed = false
-			}
-			completed = completed || satisfied(object, deployment)
-			found = append(found, violations(before, object, completed)...)
-			found = append(found, rolled.violations(before, object)...)
-			before = object
+			completed = completed && before != nil && before.Generation == mc.Generation || satisfied(mc, now)
+			found = append(found, violations(before, mc, completed)...)
+			found = append(found, rolled.violations(before, mc)...)
+			before = mc
 		}
 		if before != nil {
-			completed = completed || satisfied(before, deployment)
+			completed = completed || satisfied(before, now)
 		}
 	}
 	return found
 }
 
-// templates are what the cluster has observed of the Deployment of a Memcached.
+// rollouts are what the cluster has observed of the workloads of a Memcached.
+type rollouts map[cachev1alpha1.WorkloadKind]*templates
+
+// templates are what the cluster has observed of a workload.
 type templates struct {
-	// uid is that of the Deployment, last its current template, and changed means that it had another one before.
+	// uid is that of the workload, last its current template, and changed means that it had another one before.
 	uid     types.UID
 	last    string
 	changed bool
@@ -79,42 +73,47 @@ type templates struct {
 	observed bool
 }
 
-// add adds a version of the Deployment.
-func (t *templates) add(d *appsv1.Deployment) {
-	template := templateHash(d)
-	if t.uid != d.UID {
-		*t = templates{uid: d.UID, last: template}
+// add adds a version of a workload.
+func (r rollouts) add(w *workload) {
+	template := templateHash(w.template)
+	t := r[w.kind]
+	if t == nil || t.uid != w.GetUID() {
+		t = &templates{uid: w.GetUID(), last: template}
+		r[w.kind] = t
 	}
 	t.changed = t.changed || t.last != template
-	t.observed = t.observed && t.last == template || d.Status.ObservedGeneration == d.Generation
+	t.observed = t.observed && t.last == template || w.observed == w.GetGeneration()
 	t.last = template
 }
 
-// violations checks what a new status says of updated nodes and of a rollout.
-func (t *templates) violations(before, mc *cachev1alpha1.Memcached) []string {
+// violations checks what a new status says of updated nodes and of a rollout. A move to the other workload is one.
+func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
 	}
+	t := r[wantedKind(mc)]
 	var found []string
-	if mc.Status.UpdatedReplicas > 0 && !t.observed {
+	if mc.Status.UpdatedReplicas > 0 && (t == nil || !t.observed) {
 		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated to a template that was not observed",
 			mc.ResourceVersion, mc.Status.UpdatedReplicas))
 	}
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
-	if ready && before.Status.ObservedGeneration == mc.Generation && !t.changed && status.RollingOut(mc) {
+	changed := len(r) > 1 || t != nil && t.changed
+	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && status.RollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}
 	return found
 }
 
-// satisfied reports whether the Deployment is complete and matches the Memcached's spec.
-func satisfied(mc *cachev1alpha1.Memcached, d *appsv1.Deployment) bool {
-	if d == nil || metav1.GetControllerOfNoCopy(d) == nil || metav1.GetControllerOfNoCopy(d).UID != mc.UID {
+// satisfied reports whether the workload is complete and matches the Memcached's spec, and there is no other one.
+func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
+	w, other := now.workloads(mc)
+	if w == nil || other != nil || metav1.GetControllerOfNoCopy(w) == nil || metav1.GetControllerOfNoCopy(w).UID != mc.UID {
 		return false
 	}
-	container := d.Spec.Template.Spec.Containers[0]
+	container := w.template.Spec.Containers[0]
 	memory := fmt.Sprintf("-m %d", mc.Spec.Config.Memory.Value()>>20)
-	return complete(d, mc.Spec.Size) && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
+	return w.complete(mc.Spec.Size) && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
 		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
 }
 
@@ -215,12 +214,7 @@ func TestStatusInvariants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for i, e := range test.history {
-				e.object = e.object.DeepCopyObject().(client.Object)
-				e.object.SetResourceVersion(strconv.Itoa(i + 1))
-				test.history[i] = e
-			}
-			if difference := cmp.Diff(test.want, statusViolations(test.history)); difference != "" {
+			if difference := cmp.Diff(test.want, statusViolations(numbered(test.history))); difference != "" {
 				t.Errorf("-want +got:\n%s", difference)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,20 +44,21 @@ func reference(t *testing.T, s scenario) *outcome {
 	return first
 }
 
-// TestSweep runs every scenario with every fault, or only the plan that FAULT_PLAN names.
+// TestSweep runs every scenario with every fault, or with the share of the faults that FAULT_SHARE names, or only the plan that
+// FAULT_PLAN names.
 func TestSweep(t *testing.T) {
-	only := os.Getenv("FAULT_PLAN")
+	only, part := os.Getenv("FAULT_PLAN"), partOf(t, os.Getenv("FAULT_SHARE"))
 	var counts planCounts
-	for _, s := range scenarios {
+	for position, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			want := reference(t, s)
-			for _, f := range faultsOf(want) {
+			for i, f := range s.faultsOf(want) {
 				plan := s.name + "/" + f.String()
-				if only != "" && only != plan {
+				if only != "" && only != plan || only == "" && !part.has(position+i) {
 					continue
 				}
 				t.Run(f.String(), func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestSweep(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
+	t.Cleanup(func() { counts.verify(t, only, part) }) // after all plans
 }
 
 // runUntilInjected runs a scenario until its fault was injected. The operator may skip a write of the status when two causes
@@ -87,25 +89,32 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 	counts.notReached.Add(1)
 }
 
+// faultSet are the faults of writes and watches with which a scenario runs.
+type faultSet struct{ writes, watches []string }
+
 // faultsOf returns all faults that apply to a run: those of each write, except for retries of a refused write, and those of
 // each watch that delivered events.
-func faultsOf(o *outcome) []*fault {
+func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
+	set := faultSet{writes: writeFaults, watches: watchFaults}
+	if s.faults != nil {
+		set = *s.faults
+	}
 	for _, w := range o.writes {
 		if w.Code >= http.StatusBadRequest && w.nth > 1 {
 			continue
 		}
-		for _, what := range writeFaults {
+		for _, what := range set.writes {
 			faults = append(faults, &fault{what: what, write: w.kind(), nth: w.nth, step: w.step})
 		}
 	}
 	for _, resource := range resources {
-		if o.watched[resource] > 0 {
-			for _, what := range watchFaults {
-				faults = append(faults, &fault{what: what, watch: resource})
-			}
+		if o.watched[resource] == 0 {
+			continue // an earlier state is the present one
 		}
-		faults = append(faults, &fault{what: stale, watch: resource})
+		for _, what := range append(slices.Clone(set.watches), stale) {
+			faults = append(faults, &fault{what: what, watch: resource})
+		}
 	}
 	return append(faults, &fault{what: stale, watch: "all"})
 }

@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,11 +27,13 @@ func (r *scenarioRun) verify(got, want *outcome) {
 			r.Errorf("the objects were not created, changed and deleted as in the reference run (-reference +got):\n%s", difference)
 		}
 	}
-	if found := statusViolations(history.of(r.namespace)); len(found) > 0 {
-		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(history.of(r.namespace)))
+	entries := history.of(r.namespace)
+	found := slices.Concat(statusViolations(entries), serverViolations(entries), moveViolations(entries))
+	if len(found) > 0 {
+		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
 	}
 	for _, w := range r.proxy.written() {
-		if w.Name != cacheName || !slices.Contains(ourWrites, w.kind()) {
+		if name, ours := ourWrites[w.kind()]; !ours || !name.MatchString(w.Name) {
 			r.Errorf("the operator wrote an object that is not its own: %s %s", w.kind(), w.Name)
 		}
 	}
@@ -46,11 +49,24 @@ func (r *scenarioRun) verify(got, want *outcome) {
 	}
 }
 
-// ourWrites are the writes that the operator may send.
-var ourWrites = []string{
-	"patch deployments", "patch services", "patch poddisruptionbudgets", "delete poddisruptionbudgets",
-	"patch networkpolicies", "delete networkpolicies", "patch memcacheds/status",
-}
+// ourWrites are the writes that the operator may send, with the names of the objects.
+var ourWrites = func() map[string]*regexp.Regexp {
+	names := map[string]*regexp.Regexp{}
+	for _, kind := range []string{
+		"patch deployments", "delete deployments", "patch statefulsets", "delete statefulsets", "patch services",
+		"patch poddisruptionbudgets", "delete poddisruptionbudgets", "patch networkpolicies", "delete networkpolicies",
+		"patch memcacheds/status",
+	} {
+		names[kind] = regexp.MustCompile("^" + cacheName + "$")
+	}
+	for _, kind := range []string{"patch configmaps", "delete configmaps"} {
+		names[kind] = regexp.MustCompile("^" + cacheName + "-servers$")
+	}
+	serverList := regexp.MustCompile("^" + cacheName + memcached.ServersSuffix + "$")
+	names["patch configmaps"], names["delete configmaps"] = serverList, serverList
+	names["delete pods"] = regexp.MustCompile("^" + cacheName + `-\d+$`)
+	return names
+}()
 
 // panics returns how many reconciliations panicked unexpectedly. controller-runtime recovers from panics.
 func panics() float64 {

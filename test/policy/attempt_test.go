@@ -25,22 +25,31 @@ import (
 // attempt is a request that changes nothing: a dry run.
 type attempt func(t *testing.T, c client.Client) error
 
-// The Memcacheds of the user: one has children, the other has none yet.
+// The Memcacheds of the user: one has children, another has none yet. The nodes of two have stable names: one of them has no children
+// yet, the other has children and no nodes.
 const (
 	existing = "cache"
 	fresh    = "fresh"
+	stable   = "stable-nodes"
+	empty    = "no-nodes"
 )
 
-// createMemcacheds creates both Memcacheds, and the children of one.
+const agentImage = "example.com/memcached-operator:v1.0.0"
+
+// createMemcacheds creates all Memcacheds, and the children of those that have some.
 func (i *installation) createMemcacheds(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	for _, name := range []string{existing, fresh} {
+	for name, size := range map[string]int32{existing: 3, fresh: 3, stable: 3, empty: 0} {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: name}}
-		mc.Spec.Size, mc.Spec.NetworkPolicy.Enabled = 3, ptr.To(true)
+		mc.Spec.Size, mc.Spec.NetworkPolicy.Enabled = size, ptr.To(true)
+		mc.Spec.Monitoring.Enabled = name != empty
+		if name == stable || name == empty {
+			mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
+		}
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
-	for _, child := range childrenOf(t, i.admin, existing) {
+	for _, child := range append(childrenOf(t, i.admin, existing), childrenOf(t, i.admin, empty)...) {
 		g.Expect(i.admin.Create(t.Context(), child)).To(Succeed())
 	}
 }
@@ -51,7 +60,7 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	g := NewWithT(t)
 	mc := &cachev1alpha1.Memcached{}
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: name}, mc)).To(Succeed())
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"})
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, child := range wanted.Objects {
 		g.Expect(controllerutil.SetControllerReference(mc, child, testenv.Scheme())).To(Succeed())
@@ -59,11 +68,11 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	return wanted.Objects
 }
 
-// createChild creates a modified child of the Memcached that has none.
+// createChild creates a modified child of a Memcached that has none.
 func createChild[T client.Object](change func(T)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
-		for _, child := range childrenOf(t, c, fresh) {
+		for _, child := range append(childrenOf(t, c, fresh), childrenOf(t, c, stable)...) {
 			if child, ok := child.(T); ok {
 				change(child)
 				return c.Create(t.Context(), child, client.DryRunAll)
@@ -90,6 +99,8 @@ func updateDeployment(change func(*appsv1.Deployment)) attempt {
 	return updateChild(&appsv1.Deployment{}, change)
 }
 
+func createStatefulSet(change func(*appsv1.StatefulSet)) attempt { return createChild(change) }
+
 func createService(change func(*corev1.Service)) attempt { return createChild(change) }
 
 func updateService(change func(*corev1.Service)) attempt {
@@ -103,6 +114,17 @@ func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
 }
 
 func createPolicy(change func(*networkingv1.NetworkPolicy)) attempt { return createChild(change) }
+
+func createConfigMap(change func(*corev1.ConfigMap)) attempt { return createChild(change) }
+
+func updateConfigMap(change func(*corev1.ConfigMap)) attempt {
+	return update(&corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}, change)
+}
+
+// setData sets a key of a ConfigMap.
+func setData(key, value string) func(*corev1.ConfigMap) {
+	return func(c *corev1.ConfigMap) { c.Data[key] = value }
+}
 
 func create(object client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {

@@ -4,7 +4,9 @@
 package policy_test
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -32,7 +35,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i.grantEverything(t)
 	i.createForeignObjects(t)
 	i.createMemcacheds(t)
-	corpus := escalations()
+	corpus := escalations(i.minor)
 	for _, escalation := range corpus {
 		t.Run("without the policies/"+escalation.name, func(t *testing.T) {
 			if err := escalation.attempt(t, i.operator); err != nil {
@@ -75,6 +78,20 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		service.OwnerReferences = owners
 		g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
 	})
+	t.Run("what others have added to a ConfigMap may stay, and go", func(t *testing.T) {
+		g := NewWithT(t)
+		added := &corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(added), added)).To(Succeed())
+		added.Data["note"], added.BinaryData = "theirs", map[string][]byte{"bytes": {1}}
+		g.Expect(i.admin.Update(t.Context(), added)).To(Succeed())
+		g.Expect(updateConfigMap(setData("servers", empty+"-0."+empty+".shop.svc:11211"))(t, i.operator)).To(Succeed())
+		g.Expect(updateConfigMap(setData("note", "mine"))(t, i.operator)).
+			To(MatchError(ContainSubstring("must be the keys host, port, servers, tlsPort and tlsServers of data and no others")))
+		g.Expect(updateConfigMap(func(c *corev1.ConfigMap) {
+			delete(c.Data, "note")
+			c.BinaryData = nil
+		})(t, i.operator)).To(Succeed())
+	})
 	t.Run("an administrator may allow the system's priority classes", func(t *testing.T) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}
 		g := NewWithT(t)
@@ -84,6 +101,14 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		attempt := updateDeployment(ofPod(func(p *corev1.PodSpec) { p.PriorityClassName = "system-cluster-critical" }))
 		g.Eventually(t.Context(), func() error { return attempt(t, i.operator) }, timeout).Should(Succeed())
 	})
+	for _, pod := range podEscalations() {
+		if i.minor < escalationsSince[pod.name] {
+			t.Run("dropped by the API server/"+pod.name, func(t *testing.T) {
+				unchanged := i.stored(t, func(*appsv1.Deployment) {})
+				NewWithT(t).Expect(i.stored(t, pod.change)).To(Equal(unchanged))
+			})
+		}
+	}
 	for name, attempt := range harmless() {
 		t.Run("harmless/"+name, func(t *testing.T) {
 			if err := attempt(t, i.operator); err != nil {
@@ -96,7 +121,12 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 
 // Without an attempt, a rule could be wrong or missing unnoticed.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
-	corpus, rules := escalations(), 0
+	corpus, rules := escalations(math.MaxInt), 0
+	for name := range escalationsSince {
+		if !slices.ContainsFunc(podEscalations(), func(p podEscalation) bool { return p.name == name }) {
+			t.Errorf("there is no attempt %q", name)
+		}
+	}
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		for _, rule := range policy.Spec.Validations {
 			if rule.MessageExpression != "" {
@@ -140,11 +170,20 @@ func (i *installation) createForeignObjects(t *testing.T) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}},
 	})).To(Succeed())
 	g.Expect(i.admin.Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: named("website")})).To(Succeed())
+	g.Expect(i.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("website-servers")})).To(Succeed())
 	g.Expect(i.admin.Create(t.Context(), newSecret())).To(Succeed())
 	g.Expect(i.admin.Create(t.Context(), newPod())).To(Succeed())
+	i.createPods(t)
 }
 
 func newSecret() *corev1.Secret { return &corev1.Secret{ObjectMeta: named("credentials")} }
+
+func newClaim() corev1.PersistentVolumeClaim {
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	return claim
+}
 
 func newPod() *corev1.Pod {
 	return &corev1.Pod{
@@ -156,11 +195,33 @@ func newPod() *corev1.Pod {
 func harmless() map[string]attempt {
 	return map[string]attempt{
 		"create the Deployment": createDeployment(func(*appsv1.Deployment) {}),
+		"create the set":        createStatefulSet(func(*appsv1.StatefulSet) {}),
+		"delete the empty set":  remove(&appsv1.StatefulSet{ObjectMeta: named(empty)}),
 		"create the Service":    createService(func(*corev1.Service) {}),
 		"create the budget":     createBudget(func(*policyv1.PodDisruptionBudget) {}),
 		"create the policy":     createPolicy(func(*networkingv1.NetworkPolicy) {}),
-		"scale":                 updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) }),
-		"change the pods":       updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Labels["team"] = "storefront" }),
+		"create the ConfigMap":  createConfigMap(func(*corev1.ConfigMap) {}),
+		"list servers":          updateConfigMap(setData("servers", strings.ReplaceAll("NAME-0.NAME.shop.svc:11211,NAME-1.NAME.shop.svc:11211", "NAME", empty))),
+		"list the most servers of the longest name": createConfigMap(func(c *corev1.ConfigMap) {
+			longest := strings.Repeat("a", 63)
+			host := longest + "." + shop + ".svc"
+			c.Name, c.Labels["app.kubernetes.io/instance"], c.OwnerReferences[0].Name = longest+"-servers", longest, longest
+			var servers []string
+			for i := range 1000 {
+				servers = append(servers, longest+"-"+strconv.Itoa(i)+"."+host+":11211")
+			}
+			list := strings.Join(servers, ",")
+			c.Data = map[string]string{
+				"host": host, "port": "11211", "servers": list, "tlsPort": "11212", "tlsServers": strings.ReplaceAll(list, ":11211", ":11212"),
+			}
+		}),
+		"create a Deployment with certificates": createDeployment(withCredentials(func(*corev1.PodSpec) {})),
+		"list servers with TLS alone": updateConfigMap(func(c *corev1.ConfigMap) {
+			c.Data["port"], c.Data["servers"] = "11212", strings.ReplaceAll("NAME-0.NAME.shop.svc:11212", "NAME", empty)
+		}),
+		"delete the ConfigMap": remove(&corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}),
+		"scale":                updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) }),
+		"change the pods":      updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Labels["team"] = "storefront" }),
 		"change the budget": updateBudget(func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		}),
@@ -176,7 +237,8 @@ func harmless() map[string]attempt {
 				{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}}},
 			}}}
 		})),
-		"delete the budget": remove(&policyv1.PodDisruptionBudget{ObjectMeta: named(existing)}),
+		"delete the budget":                     remove(&policyv1.PodDisruptionBudget{ObjectMeta: named(existing)}),
+		"delete the pod of a lost cluster node": removeNow(lostPod(), client.DryRunAll),
 		"pin the image": updateDeployment(func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image = "memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 		}),

@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,20 +22,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalations returns all attempts.
-func escalations() []escalation {
+// escalations returns all attempts that set fields which API servers of a version have.
+func escalations(minor testenv.Minor) []escalation {
 	var all []escalation
 	for _, pod := range podEscalations() {
+		if minor < escalationsSince[pod.name] {
+			continue
+		}
 		all = append(all,
 			escalation{"create pods with " + pod.name, pod.policy, pod.message, createDeployment(pod.change)},
 			escalation{"give pods " + pod.name, pod.policy, pod.message, updateDeployment(pod.change)})
 	}
 	all = append(all, ownershipEscalations()...)
 	all = append(all, serviceEscalations()...)
+	all = append(all, configMapEscalations()...)
 	all = append(all, childEscalations()...)
 	all = append(all, foreignEscalations()...)
+	all = append(all, deletionEscalations()...)
 	return append(all, otherEscalations()...)
 }
 
@@ -42,7 +49,7 @@ func escalations() []escalation {
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
-	const ingress = "spec.ingress: must admit the clients that it lists to port 11211 and to no other"
+	const ingress = "spec.ingress: must admit the clients that it lists to port 11211, 11212 or 9150 and to no other"
 	const owners = "metadata.ownerReferences: the operator adds no other owner"
 	stays := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "stays", UID: "stays"}
 	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"
@@ -142,34 +149,61 @@ func serviceEscalations() []escalation {
 			s.Spec.LoadBalancerIP = "203.0.113.7"
 		})},
 		{"name pods that are not ready", "services", "spec.publishNotReadyAddresses: must not be set", updateService(notReady)},
-		{"use the port of another protocol", "services", "spec.ports: must be port 11211 over TCP", updateService(port)},
-		{"lead to another port of the pods", "services", "spec.ports: must be port 11211 over TCP", updateService(target)},
+		{"use the port of another protocol", "services", "spec.ports: must be ports 11211 and 11212 over TCP", updateService(port)},
+		{"lead to another port of the pods", "services", "spec.ports: must be ports 11211 and 11212 over TCP", updateService(target)},
 	}
 }
 
-// childEscalations concern children that no Memcached has.
-func childEscalations() []escalation {
-	const label, namespace = "metadata.labels: the operator adds no label that others select by", "metadata.namespace: the operator writes nothing in"
-	var all []escalation
-	for _, system := range []string{"kube-system", "kube-public", "kube-node-lease"} {
-		// The owner does not exist: the pods run until the garbage collector notices.
-		all = append(all, escalation{"run pods in " + system, "children", namespace, createDeployment(func(d *appsv1.Deployment) {
-			d.Namespace, d.OwnerReferences[0].UID = system, "faked"
-		})})
+// configMapEscalations concern what applications read into their environment, or connect to.
+func configMapEscalations() []escalation {
+	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
+	const keys, service = "data, binaryData, immutable: must be the keys host, port, servers, tlsPort and tlsServers of data and no others", "data.host, data.port, data.tlsPort: must be the Service of the Memcached"
+	binary := func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"LD_PRELOAD": []byte("/mine.so")} }
+	theirs := &corev1.ConfigMap{ObjectMeta: named("website-servers")}
+	all := []escalation{
+		{"create a ConfigMap of another name", "children", none, createConfigMap(func(c *corev1.ConfigMap) { c.Name = "website" })},
+		{"create a ConfigMap of the Memcached's name", "children", none, createConfigMap(func(c *corev1.ConfigMap) { c.Name = stable })},
+		{"create a ConfigMap that its name attributes to another Memcached", "children", none, createConfigMap(func(c *corev1.ConfigMap) {
+			c.Name = "another" + c.Name
+		})},
+		{"take over the user's ConfigMap", "children", foreign, update(theirs, func(c *corev1.ConfigMap) {
+			c.OwnerReferences = []metav1.OwnerReference{{
+				APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: "website", UID: "mine", Controller: ptr.To(true),
+			}}
+		})},
+		{"delete the ConfigMap of another", "children", foreign, remove(theirs)},
+		{"put a variable into applications", "configmaps", keys, createConfigMap(setData("LD_PRELOAD", "/mine.so"))},
+		{"put a variable into applications later", "configmaps", keys, updateConfigMap(setData("LD_PRELOAD", "/mine.so"))},
+		{"put a variable into applications as bytes", "configmaps", keys, updateConfigMap(binary)},
+		{"keep others from changing the servers", "configmaps", keys, updateConfigMap(func(c *corev1.ConfigMap) { c.Immutable = ptr.To(true) })},
+		{"lead applications to another host", "configmaps", service, updateConfigMap(setData("host", "example.org"))},
+		{"lead applications to another port", "configmaps", service, updateConfigMap(setData("port", "22"))},
+		{"lead applications to another port of TLS", "configmaps", service, updateConfigMap(setData("tlsPort", "11211"))},
+		{"lead applications to another port than they are told", "configmaps", "data.servers: must be addresses of nodes", updateConfigMap(
+			func(c *corev1.ConfigMap) {
+				c.Data["port"], c.Data["servers"] = "11212", strings.ReplaceAll("NAME-0.NAME.shop.svc:11211", "NAME", empty)
+			})},
 	}
-	return append(all,
-		escalation{"create a Service in kube-system", "children", namespace, createService(func(s *corev1.Service) { s.Namespace = "kube-system" })},
-		escalation{"run more pods than a Memcached may have", "children", "spec.replicas: must be at most 1000", updateDeployment(func(d *appsv1.Deployment) {
-			d.Spec.Replicas = ptr.To(int32(2147483647))
-		})},
-		escalation{"create a Deployment with the label of another", "children", label, createDeployment(func(d *appsv1.Deployment) { d.Labels["k8s-app"] = "kube-dns" })},
-		escalation{"give a Deployment the label of another", "children", label, updateDeployment(func(d *appsv1.Deployment) { d.Labels["app"] = "payments" })},
-		escalation{"give a Service the label of the DNS", "children", label, updateService(func(s *corev1.Service) { s.Labels["k8s-app"] = "kube-dns" })},
-		escalation{"give a Service a label of Kubernetes", "children", label, createService(func(s *corev1.Service) {
-			s.Labels["kubernetes.io/cluster-service"] = "true"
-		})},
-		escalation{"give a budget the label of another", "children", label, updateBudget(func(b *policyv1.PodDisruptionBudget) { b.Labels["app"] = "payments" })},
-	)
+	for name, servers := range map[string]string{
+		"another host":                     "example.org:11211",
+		"another host besides":             "NAME-0.NAME.shop.svc:11211,example.org:11211",
+		"another host in front":            "example.org:11211,NAME-0.NAME.shop.svc:11211",
+		"another namespace":                "NAME-0.NAME.elsewhere.svc:11211",
+		"another Memcached":                "another-0.another.shop.svc:11211",
+		"another port":                     "NAME-0.NAME.shop.svc:22",
+		"a name in a name":                 "NAME-0.example.org.NAME.shop.svc:11211",
+		"numbers that are no nodes":        "NAME-0123.NAME.shop.svc:11211",
+		"an address in a number":           "NAME-0.NAME.shop.svc:11211,203.0.113.7:11211",
+		"an empty address":                 "NAME-0.NAME.shop.svc:11211,",
+		"an address that ends in the next": "NAME-0.NAME.shop.svc:11211.NAME.shop.svc:11211",
+		"another separator":                "NAME-0.NAME.shop.svc:11211 NAME-1.NAME.shop.svc:11211",
+	} {
+		change := setData("servers", strings.ReplaceAll(servers, "NAME", empty))
+		all = append(all, escalation{"lead applications to " + name, "configmaps", "data.servers: must be addresses of nodes", updateConfigMap(change)})
+		change = setData("tlsServers", strings.ReplaceAll(strings.ReplaceAll(servers, "NAME", empty), "11211", "11212"))
+		all = append(all, escalation{"lead applications with TLS to " + name, "configmaps", "data.tlsServers: must be addresses of nodes", updateConfigMap(change)})
+	}
+	return all
 }
 
 // foreignEscalations write objects that the operator never writes.
@@ -191,7 +225,7 @@ func foreignEscalations() []escalation {
 	secret.Name = "mine"
 	return []escalation{
 		{"create a pod", "writes", must + "CREATE pods", create(pod)},
-		{"delete a pod", "writes", must + "DELETE pods", remove(newPod())},
+		{"change a pod", "writes", must + "UPDATE pods", update(newPod(), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "mine"} })},
 		{"create a DaemonSet", "writes", must + "CREATE apps/daemonsets", create(daemons)},
 		{"create a Job", "writes", must + "CREATE batch/jobs", create(job)},
 		{"create a Secret", "writes", must + "CREATE secrets", create(secret)},
@@ -204,8 +238,6 @@ func foreignEscalations() []escalation {
 				r.Rules = append(r.Rules, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 			})},
 		{"create a namespace", "writes", must + "CREATE namespaces", create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})},
-		{"allow itself an image", "writes", must + "CREATE configmaps", create(&corev1.ConfigMap{ObjectMeta: named("mine")})},
-		{"delete the Deployment", "writes", must + "DELETE apps/deployments", remove(&appsv1.Deployment{ObjectMeta: named(existing)})},
 		{"delete the Service", "writes", must + "DELETE services", remove(&corev1.Service{ObjectMeta: named(existing)})},
 		{"create a Memcached", "writes", must + "CREATE cache.example.com/memcacheds", create(&cachev1alpha1.Memcached{ObjectMeta: named("mine")})},
 		{"change a Memcached", "writes", must + "UPDATE cache.example.com/memcacheds", update(&cachev1alpha1.Memcached{ObjectMeta: named(existing)},

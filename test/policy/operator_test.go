@@ -43,6 +43,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i.allowImages(t, all)
 	i.allowMetadata(t, all)
 	requests := i.start(t)
+	lost := i.loseClusterNode(t)
 	for _, mc := range all {
 		g.Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 	}
@@ -66,6 +67,9 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 		g.Expect(degraded.Status).To(Equal(metav1.ConditionFalse), "%s: %s", mc.Name, degraded.Message)
 		g.Expect(i.admin.Delete(t.Context(), mc)).To(Succeed())
 	}
+	g.Eventually(t.Context(), func() error {
+		return i.admin.Get(t.Context(), client.ObjectKeyFromObject(lost), &corev1.Pod{})
+	}, timeout).Should(Satisfy(apierrors.IsNotFound))
 	g.Expect(requests.Refused()).To(BeEmpty())
 	permitted := slices.DeleteFunc(requests.Writes(), func(write string) bool { return strings.Contains(write, "(") })
 	g.Expect(len(permitted)).To(BeNumerically(">", 7*len(all)), "permitted writes")
@@ -143,7 +147,7 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
 	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), controllers.Options{
-		Memcached: memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45"}, MaxConcurrentReconciles: 8,
+		Memcached: memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}, MaxConcurrentReconciles: 8,
 	})).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()

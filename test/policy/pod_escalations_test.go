@@ -37,15 +37,23 @@ var (
 	foreignImage = ofContainer(func(c *corev1.Container) { c.Image = "registry.example.com/miner:1" })
 )
 
+func ofAgent(change func(*corev1.Container)) func(*appsv1.Deployment) {
+	return ofPod(func(p *corev1.PodSpec) { change(&p.InitContainers[0]) })
+}
+
 func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 	return ofPod(func(p *corev1.PodSpec) {
 		p.Volumes = append(p.Volumes, corev1.Volume{Name: "more", VolumeSource: source})
 	})
 }
 
+// volumes is what the policy says about a volume that is not for certificates or users.
+const volumes = "spec.template.spec.volumes: must be credentials in memory, tls-secret and users-secret with one Secret each"
+
 // podEscalations are attempted when a Deployment is created and when it is updated.
 func podEscalations() []podEscalation {
-	return slices.Concat(identityEscalations(), hostEscalations(), neighborEscalations(), containerEscalations(), privilegeEscalations(), imageEscalations())
+	return slices.Concat(identityEscalations(), hostEscalations(), neighborEscalations(), containerEscalations(), agentEscalations(),
+		secretEscalations(), optionEscalations(), privilegeEscalations(), imageEscalations())
 }
 
 func identityEscalations() []podEscalation {
@@ -56,15 +64,15 @@ func identityEscalations() []podEscalation {
 		{"token of the service account", "pods", "automountServiceAccountToken: must be false", ofPod(func(p *corev1.PodSpec) {
 			p.AutomountServiceAccountToken = nil
 		})},
-		{"token by projection", "pods", "volumes: there must be none", volume(corev1.VolumeSource{
+		{"token by projection", "pods", volumes, volume(corev1.VolumeSource{
 			Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
 			}},
 		})},
-		{"Secret as a volume", "pods", "volumes: there must be none", volume(corev1.VolumeSource{
+		{"Secret as a volume", "pods", volumes, volume(corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: secret.Name},
 		})},
-		{"claim of another", "pods", "volumes: there must be none", volume(corev1.VolumeSource{
+		{"claim of another", "pods", volumes, volume(corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "database"},
 		})},
 		{"device of another", "pods", "resourceClaims: there must be none", ofPod(func(p *corev1.PodSpec) {
@@ -89,10 +97,10 @@ func hostEscalations() []podEscalation {
 		{"IPC of the node", "pods", host, ofPod(func(p *corev1.PodSpec) { p.HostIPC = true })},
 		{"network of the node", "pods", host, ofPod(func(p *corev1.PodSpec) { p.HostNetwork, p.Containers[0].Ports = true, nil })},
 		{"users of the node", "pods", host, ofPod(func(p *corev1.PodSpec) { p.HostUsers = ptr.To(true) })},
-		{"file system of the node", "pods", "volumes: there must be none", volume(corev1.VolumeSource{
+		{"file system of the node", "pods", volumes, volume(corev1.VolumeSource{
 			HostPath: &corev1.HostPathVolumeSource{Path: "/"},
 		})},
-		{"port of the node", "containers", "must be port 11211 over TCP, without hostPort", ofContainer(func(c *corev1.Container) {
+		{"port of the node", "containers", "must be ports 11211 and 11212 of memcached and 9150 of the agent over TCP, without hostPort", ofContainer(func(c *corev1.Container) {
 			c.Ports[0].HostPort = 11211
 		})},
 		{"a chosen node", "pods", scheduler, ofPod(func(p *corev1.PodSpec) { p.NodeName = "control-plane" })},
@@ -108,7 +116,7 @@ func hostEscalations() []podEscalation {
 			p.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"203.0.113.7"}}
 		})},
 		{"name servers of the node", "pods", name, ofPod(func(p *corev1.PodSpec) { p.DNSPolicy = corev1.DNSDefault })},
-		{"processes of other containers", "pods", "shareProcessNamespace: must not be set", ofPod(func(p *corev1.PodSpec) {
+		{"processes of other containers", "pods", "shareProcessNamespace: must not be set without the volume credentials", ofPod(func(p *corev1.PodSpec) {
 			p.ShareProcessNamespace = ptr.To(true)
 		})},
 	}
@@ -178,6 +186,11 @@ func containerEscalations() []podEscalation {
 		{"an init container", "containers", one, ofPod(func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{{Name: "first", Image: "docker.io/library/memcached"}}
 		})},
+		{"a second sidecar", "containers", one, ofPod(func(p *corev1.PodSpec) {
+			more := p.InitContainers[0].DeepCopy()
+			more.Name, more.Ports, more.LivenessProbe, more.ReadinessProbe = "more", nil, nil, nil
+			p.InitContainers = append(p.InitContainers, *more)
+		})},
 		{"another program", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = []string{"sh"} })},
 		{"the program of the image", "containers", program, ofContainer(func(c *corev1.Container) { c.Command = nil })},
 		{"the command shutdown", "containers", program, more("-A")},
@@ -208,7 +221,7 @@ func containerEscalations() []podEscalation {
 		{"a request before the stop", "containers", hook, ofContainer(func(c *corev1.Container) {
 			c.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: web}
 		})},
-		{"a port of another program", "containers", "must be port 11211 over TCP", ofContainer(func(c *corev1.Container) {
+		{"a port of another program", "containers", "must be ports 11211 and 11212 of memcached", ofContainer(func(c *corev1.Container) {
 			c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: 22})
 		})},
 		{"a terminal", "containers", "stdin, tty, workingDir: must not be set", ofContainer(func(c *corev1.Container) { c.Stdin, c.TTY = true, true })},

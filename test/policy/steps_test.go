@@ -15,15 +15,26 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// deployed returns a function that reads the size of the Deployment of a Memcached; -1 if there is none.
+// deployed returns a function that reads the size of the workload of a Memcached; -1 if there is none.
 func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
 	return func() int32 {
-		deployment := &appsv1.Deployment{}
-		if err := i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), deployment); err != nil {
+		workload := workloadOf(mc)
+		if err := i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), workload); err != nil {
 			return -1
 		}
-		return *deployment.Spec.Replicas
+		if set, ok := workload.(*appsv1.StatefulSet); ok {
+			return *set.Spec.Replicas
+		}
+		return *workload.(*appsv1.Deployment).Spec.Replicas
 	}
+}
+
+// workloadOf is the object that runs the nodes of a Memcached, empty but for its name.
+func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: named(mc.Name)}
+	}
+	return &appsv1.Deployment{ObjectMeta: named(mc.Name)}
 }
 
 func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child client.Object) bool {
@@ -49,7 +60,7 @@ func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
 	service.Spec.Selector["app.kubernetes.io/instance"] = "another"
 	g.Expect(i.admin.Update(t.Context(), service)).To(Succeed())
-	g.Expect(i.admin.Delete(t.Context(), &appsv1.Deployment{ObjectMeta: named(mc.Name)})).To(Succeed())
+	g.Expect(i.admin.Delete(t.Context(), workloadOf(mc))).To(Succeed())
 	g.Eventually(t.Context(), func() string {
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), service)).To(Succeed())
 		return service.Spec.Selector["app.kubernetes.io/instance"]

@@ -43,6 +43,7 @@ const (
 // installation is an API server with the operator's manifests, but without the operator.
 type installation struct {
 	config   *rest.Config
+	minor    testenv.Minor
 	admin    client.Client
 	operator client.Client
 }
@@ -57,10 +58,12 @@ func install(t *testing.T) *installation {
 		environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	})
 	i := &installation{config: started.Config, admin: started.Admin}
+	var err error
+	i.minor, err = testenv.MinorOf(started.Config)
+	g.Expect(err).NotTo(HaveOccurred())
 	i.apply(t, slices.DeleteFunc(render(t, overlay{base: "default"}), func(object *unstructured.Unstructured) bool {
 		return strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy")
 	}))
-	var err error
 	i.operator, err = client.New(i.asOperator(), client.Options{Scheme: testenv.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(i.admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: shop}})).To(Succeed())
@@ -101,12 +104,15 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 func (i *installation) installPolicies(t *testing.T) {
 	t.Helper()
 	i.apply(t, render(t, overlay{base: "default", all: true}))
+	NewWithT(t).Expect(client.IgnoreAlreadyExists(i.admin.Create(t.Context(), newPod()))).To(Succeed())
 	for policy, probe := range map[string]attempt{
 		"writes":     create(newSecret()),
 		"children":   createService(func(s *corev1.Service) { s.OwnerReferences = nil }),
 		"services":   createService(func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.7"} }),
+		"configmaps": createConfigMap(setData("host", "example.org")),
 		"pods":       createDeployment(hostPID),
 		"containers": createDeployment(privileged),
+		"deletions":  remove(newPod()),
 		"images":     createDeployment(foreignImage),
 	} {
 		NewWithT(t).Eventually(t.Context(), func() error { return probe(t, i.operator) }, timeout).
@@ -134,6 +140,8 @@ func render(t *testing.T, o overlay) kustomize.Objects {
 		file := filepath.Join(base, "kustomization.yaml")
 		text := repository.ReadFile(t, file)
 		uncommented := strings.ReplaceAll(text, "#- ../components/", "- ../components/")
+		// The API server of the tests does not know the resources of the Prometheus operator.
+		uncommented = strings.ReplaceAll(uncommented, "- ../components/monitoring\n", "")
 		g.Expect(uncommented).NotTo(Equal(text))
 		g.Expect(os.WriteFile(file, []byte(uncommented), 0o600)).To(Succeed())
 	}

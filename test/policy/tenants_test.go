@@ -25,6 +25,7 @@ import (
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)
+	t.Run("off the control plane", i.tenantsStayOffTheControlPlane)
 	t.Run("a Memcached more than the quota", func(t *testing.T) {
 		g := NewWithT(t)
 		for n := range 20 {
@@ -48,9 +49,7 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 }
 
 // Quotas cannot limit tolerations, so the manifest has a policy for them.
-func TestTenantsStayOffTheControlPlane(t *testing.T) {
-	i := install(t)
-	i.applyTenants(t)
+func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
 	with := func(toleration cachev1alpha1.Toleration) attempt {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: named("tolerant")}
 		mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{toleration}

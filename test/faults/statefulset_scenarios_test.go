@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// The scenarios of StatefulSets leave out faults that differ from others only by the words of the API server, or by what a
+// Deployment shows as well.
+var (
+	// distinctFaults leave different things behind: a write that was made or not, and a process that goes on or starts again.
+	distinctFaults = &faultSet{
+		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
+	}
+	// unknownFaults leave a write of which the operator does not know.
+	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
+)
+
+// statefulSetScenarios are those of nodes with stable names and of moves from one workload to the other.
+var statefulSetScenarios = []scenario{
+	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
+	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
+	}},
+	{name: "statefulset-scale-down", faults: unknownFaults, setup: running(3, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 1 })
+	}},
+	{name: "statefulset-image-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+	}},
+	{name: "statefulset-config-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
+			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+			spec.UpdateStrategy.MinReadySeconds = 1
+		})
+	}},
+	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
+		change(r.sandbox, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(1))
+		})
+		r.await("the partition is gone", func(now objects) string {
+			if s := get[*appsv1.StatefulSet](now, "statefulsets"); *s.Spec.UpdateStrategy.RollingUpdate.Partition != 0 {
+				return fmt.Sprintf("it is %+v", s.Spec.UpdateStrategy)
+			}
+			return ""
+		})
+		change(r.sandbox, &corev1.ConfigMap{}, func(c *corev1.ConfigMap) { c.Data["note"] = "theirs" })
+		r.await("the note is gone", settled)
+		r.remove(&corev1.ConfigMap{})
+		r.remove(&appsv1.StatefulSet{})
+	}, done: hasAll},
+	{name: "move-to-statefulset", faults: distinctFaults, setup: running(2), act: func(r *scenarioRun) {
+		r.changeSpec(statefulSetNodes)
+	}},
+	{name: "move-of-one-node", faults: distinctFaults, setup: running(1), act: func(r *scenarioRun) {
+		r.changeSpec(statefulSetNodes)
+	}},
+	{name: "move-to-deployment", faults: distinctFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
+			spec.Workload = cachev1alpha1.WorkloadDeployment
+			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+		})
+	}},
+	{name: "move-undone", faults: distinctFaults, setup: running(2), act: func(r *scenarioRun) {
+		r.moveHalfWay()
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
+	}},
+	{name: "move-paused-and-resumed", faults: unknownFaults, setup: running(2), act: func(r *scenarioRun) {
+		r.moveHalfWay()
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = true })
+		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
+		r.setStartable("")
+		r.await("the new node is ready", membersOf(3, 3))
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
+	}},
+	{name: "host-lost", faults: distinctFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
+		r.loseHostOf(cacheName + "-1")
+	}},
+}
+
+func statefulSetNodes(spec *cachev1alpha1.MemcachedSpec) {
+	spec.Workload = cachev1alpha1.WorkloadStatefulSet
+}
+
+// moveHalfWay moves a Memcached with two nodes to a StatefulSet whose second node does not become ready.
+func (r *scenarioRun) moveHalfWay() {
+	r.Helper()
+	r.setStartable("1")
+	r.changeSpec(statefulSetNodes)
+	r.await("move half way", membersOf(3, 2))
+}
+
+// membersOf reports what is missing until a move has this many members, so many of which are ready.
+func membersOf(members, ready int) func(objects) string {
+	return func(now objects) string {
+		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {
+			return fmt.Sprintf("there are %d members, %d of which are ready", m, r)
+		}
+		return ""
+	}
+}
+
+// setStartable sets how many nodes of the StatefulSet can become ready; empty for all.
+func (r *scenarioRun) setStartable(count string) {
+	r.Helper()
+	change(r.sandbox, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
+		mc.Annotations = map[string]string{startableAnnotation: count}
+	})
+}
+
+// loseHostOf evicts a pod as the taint manager does when a cluster node no longer reports. Nothing ends it there.
+func (r *scenarioRun) loseHostOf(name string) {
+	r.Helper()
+	pod := &corev1.Pod{}
+	r.must(user.Get(r.ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, pod))
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
+	})
+	r.must(user.Status().Update(r.ctx, pod))
+	r.must(user.Delete(r.ctx, pod, client.GracePeriodSeconds(1)))
+	r.await("the eviction", func(now objects) string {
+		if now, ok := now["pods/"+name].(*corev1.Pod); ok && now.UID == pod.UID && now.DeletionTimestamp == nil {
+			return "the pod does not terminate"
+		}
+		return ""
+	})
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// startableAnnotation is an annotation of a Memcached with the number of pods of its StatefulSet that can become ready, those
+// with the lowest numbers. It stops a move in the middle. Without it all can.
+const startableAnnotation = "test.example.com/startable"
+
+func startable(mc *cachev1alpha1.Memcached) int {
+	if count, err := strconv.Atoi(mc.Annotations[startableAnnotation]); err == nil {
+		return count
+	}
+	return math.MaxInt
+}
+
+// statefulSet is one pass of the StatefulSet controller, with the Parallel pod management and without a partition.
+type statefulSet struct {
+	*cluster
+	*appsv1.StatefulSet
+
+	// revision is the name of the template's revision, and pods are the existing ones by their numbers.
+	revision  string
+	pods      map[int]corev1.Pod
+	startable int
+}
+
+// runStatefulSet takes the steps of the StatefulSet controller: it observes the StatefulSet, creates the pods that are missing,
+// deletes those that are too many, and then replaces those of an earlier template from the last one on, one after the other.
+// A pod that terminates keeps its number. The StatefulSet is empty if there is none.
+func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
+	own, err := c.adopted(ctx, set, "StatefulSet", pods)
+	if err != nil || set.UID == "" {
+		return err
+	}
+	s := &statefulSet{
+		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{}, startable: startable,
+		revision: set.Name + "-" + templateHash(&set.Spec.Template),
+	}
+	for _, pod := range own {
+		index := 0
+		if _, err := fmt.Sscanf(pod.Name, set.Name+"-%d", &index); err == nil {
+			s.pods[index] = pod
+		}
+	}
+	if s.Status.CurrentRevision == "" {
+		s.Status.CurrentRevision = s.revision
+	}
+	for _, step := range []func(context.Context) error{s.report, s.fill, s.shrink, s.report, s.replace, s.report} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *statefulSet) size() int { return int(ptr.Deref(s.Spec.Replicas, 1)) }
+
+// fill creates the pods that are missing, and makes pods ready.
+func (s *statefulSet) fill(ctx context.Context) error {
+	for i := range s.size() {
+		if err := s.run(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shrink deletes the pods with the highest numbers.
+func (s *statefulSet) shrink(ctx context.Context) error {
+	for _, i := range slices.Sorted(maps.Keys(s.pods)) {
+		if i < s.size() {
+			continue
+		}
+		if err := s.stop(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replace replaces the pods of earlier templates until it meets one that is not ready.
+func (s *statefulSet) replace(ctx context.Context) error {
+	for i := s.size() - 1; i >= 0; i-- {
+		if pod := s.pods[i]; pod.Labels[appsv1.StatefulSetRevisionLabel] != s.revision && pod.DeletionTimestamp == nil {
+			if err := s.replaceOne(ctx, i); err != nil {
+				return err
+			}
+		}
+		if pod := s.pods[i]; !podReady(&pod) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
+	if err := s.stop(ctx, i); err != nil {
+		return err
+	}
+	if err := s.report(ctx); err != nil {
+		return err
+	}
+	return s.run(ctx, i)
+}
+
+// run creates a pod unless it exists, and makes it ready if it can be.
+func (s *statefulSet) run(ctx context.Context, i int) error {
+	labels := map[string]string{
+		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),
+	}
+	maps.Copy(labels, s.Spec.Selector.MatchLabels)
+	owner := metav1.OwnerReference{Kind: "StatefulSet", Name: s.Name}
+	pod := newPod(s.StatefulSet, owner, fmt.Sprintf("%s-%d", s.Name, i), labels)
+	pod.Spec.NodeName = "node" // so that the API server lets it terminate instead of deleting it at once
+	if existing, ok := s.pods[i]; ok {
+		pod = &existing
+	}
+	var err error
+	switch {
+	case pod.DeletionTimestamp != nil:
+	case i < s.startable:
+		err = s.start(ctx, pod)
+	case pod.UID == "":
+		err = s.client.Create(ctx, pod)
+	}
+	s.pods[i] = *pod
+	return err
+}
+
+// stop deletes a pod unless it terminates already.
+func (s *statefulSet) stop(ctx context.Context, i int) error {
+	pod := s.pods[i]
+	if pod.DeletionTimestamp != nil {
+		return nil
+	}
+	delete(s.pods, i)
+	return s.remove(ctx, []corev1.Pod{pod})
+}
+
+// report writes the status that the StatefulSet controller would write now. The update is complete, and its revision the current
+// one, when all pods are of the template and ready.
+func (s *statefulSet) report(ctx context.Context) error {
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: s.Generation, Replicas: int32(len(s.pods)), CollisionCount: ptr.To(int32(0)),
+		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.revision,
+	}
+	count := func(number *int32, counts bool) {
+		if counts {
+			*number++
+		}
+	}
+	for _, pod := range s.pods {
+		revision := pod.Labels[appsv1.StatefulSetRevisionLabel]
+		count(&status.ReadyReplicas, podReady(&pod))
+		count(&status.CurrentReplicas, revision == status.CurrentRevision && pod.DeletionTimestamp == nil)
+		count(&status.UpdatedReplicas, revision == s.revision && pod.DeletionTimestamp == nil)
+	}
+	status.AvailableReplicas = status.ReadyReplicas
+	if size := int32(s.size()); status.Replicas == size && status.UpdatedReplicas == size && status.ReadyReplicas == size {
+		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
+	}
+	return report(ctx, s.cluster, s.StatefulSet, &s.Status, status)
+}

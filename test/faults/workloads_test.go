@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"cmp"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// workload is what the oracles read of a Deployment or StatefulSet.
+type workload struct {
+	client.Object
+	kind     cachev1alpha1.WorkloadKind
+	template *corev1.PodTemplateSpec
+
+	// size is how many nodes it asks for; replicas, updated and ready are how many its controller has counted.
+	size, replicas, updated, ready int32
+	// observed is the generation that its controller has seen, and rolledOut reports that its last rollout is complete.
+	observed  int64
+	rolledOut bool
+}
+
+// workloadOf returns an object as a workload, nil if it is none.
+func workloadOf(object client.Object) *workload {
+	switch w := object.(type) {
+	case *appsv1.Deployment:
+		return &workload{
+			Object: w, kind: cachev1alpha1.WorkloadDeployment, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
+			replicas: w.Status.Replicas, updated: w.Status.UpdatedReplicas, ready: w.Status.ReadyReplicas,
+			observed: w.Status.ObservedGeneration, rolledOut: progressOf(w) == "NewReplicaSetAvailable",
+		}
+	case *appsv1.StatefulSet:
+		return &workload{
+			Object: w, kind: cachev1alpha1.WorkloadStatefulSet, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
+			replicas: w.Status.Replicas, updated: w.Status.UpdatedReplicas, ready: w.Status.ReadyReplicas,
+			observed: w.Status.ObservedGeneration, rolledOut: w.Status.CurrentRevision == w.Status.UpdateRevision,
+		}
+	default:
+		return nil
+	}
+}
+
+// complete reports whether the workload has finished its rollout with this number of nodes.
+func (w *workload) complete(size int32) bool {
+	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut &&
+		w.replicas == size && w.updated == size && w.ready == size
+}
+
+func (w *workload) String() string {
+	return fmt.Sprintf("generation %d, observed %d, size %d, %d replicas, %d updated, %d ready, rolled out: %t",
+		w.GetGeneration(), w.observed, w.size, w.replicas, w.updated, w.ready, w.rolledOut)
+}
+
+// wantedKind is the Kind of the workload that a Memcached asks for.
+func wantedKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
+	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
+}
+
+// workloads returns the workload that the Memcached asks for, and another one that still exists. Each is nil if there is none.
+func (o objects) workloads(mc *cachev1alpha1.Memcached) (wanted, other *workload) {
+	for _, resource := range []string{"deployments", "statefulsets"} {
+		switch w := workloadOf(o[resource+"/"+cacheName]); {
+		case w == nil:
+		case w.kind == wantedKind(mc):
+			wanted = w
+		default:
+			other = w
+		}
+	}
+	return wanted, other
+}
+
+// servers are the addresses of the nodes of a Memcached whose nodes have stable names, nil for any other.
+func servers(mc *cachev1alpha1.Memcached) []string {
+	if wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+		return nil
+	}
+	return firstServers(mc, int(mc.Spec.Size))
+}
+
+// firstServers are the addresses of so many nodes with stable names.
+func firstServers(mc *cachev1alpha1.Memcached, count int) []string {
+	var addresses []string
+	port := 11211
+	if mc.Spec.TLS != nil && mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
+		port = 11212
+	}
+	for i := range count {
+		addresses = append(addresses, fmt.Sprintf("%s-%d.%s.%s.svc:%d", mc.Name, i, mc.Name, mc.Namespace, port))
+	}
+	return addresses
+}
