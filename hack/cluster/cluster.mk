@@ -41,16 +41,19 @@ e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=60m
 
 .PHONY: test-e2e
 ifdef KUBECONFIG
-test-e2e: check-kubectl check-img $(KUSTOMIZE) bin/e2e.test ## Run the end-to-end tests on their own cluster, or on that of KUBECONFIG.
+test-e2e: check-kubectl check-img $(KUSTOMIZE) bin/e2e.test kubectl-memcached ## Run the end-to-end tests on their own cluster, or on that of KUBECONFIG.
 	cd test/e2e && ../../$(e2e) --ginkgo.label-filter='!local-cluster' $(E2E_FLAGS)
 else
 test-e2e: CLUSTER = e2e
-test-e2e: $(KUSTOMIZE) bin/e2e.test
+test-e2e: $(KUSTOMIZE) bin/e2e.test kubectl-memcached
 	@$(MAKE) --no-print-directory cluster-up CLUSTER=$(CLUSTER)
-	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; hack/binaries.sh metrics-server; hack/cluster/autoscaling.sh build; \
-	image=$$(cat bin/images/operator); set -x; \
+	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
+	$(race-environment) go test $(race-flag) -count=1 -tags e2e ./internal/agent/credentials; `# with the memcached of the image` \
+	hack/binaries.sh metrics-server kwok helm; hack/cluster/autoscaling.sh build; \
+	hack/cluster/prometheus.sh; image=$$(cat bin/images/operator); $(MAKE) --no-print-directory helm IMG="$$image" CHART_DIR=bin/chart; set -x; \
 	bin/cluster --name $(CLUSTER) exec env --chdir test/e2e IMG="$$image" E2E_UPGRADED_IMG="$$image-upgraded" \
-		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" ../../$(e2e) $(E2E_FLAGS)
+		E2E_CLUSTER_DIR="$(CURDIR)/bin/clusters/$(CLUSTER)" \
+		E2E_CHART="$(CURDIR)/bin/chart" ../../$(e2e) $(E2E_FLAGS)
 endif
 
 .PHONY: bin/e2e.test

@@ -14,11 +14,11 @@ if [[ $1 == build ]]; then
 	isolate_mounts "$@"
 fi
 
-memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $2; exit }' config/manager/manager.yaml)
+memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 # The operator says which version it is: the one in preparation, as in every other build of the checkout.
 version=$(sed -n 's/^VERSION ?= //p' Makefile)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
-sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)
+sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)
 operator_image=example.com/memcached-operator:v${version}-${sources%%-*}
 upgraded_image=${operator_image}-upgraded
 
@@ -56,53 +56,14 @@ build_coredns() {
 	END
 }
 
-# The memcached of Debian 12 is too old, so the packages come from a later release and are unpacked outside the system.
-memcached_packages=(
-	memcached libc6 libevent-2.1-7t64 libsasl2-2 libdb5.3t64 libssl3t64 libzstd1 zlib1g libgcc-s1 libseccomp2 liblua5.4-0
-)
-
-download_memcached() {
-	local context=$1 archive
-	archive=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v security | head -1 || true)
-	if [[ -z ${archive} ]]; then
-		archive=$(awk '$1 == "deb" && $0 !~ /security/ { for (i = 2; i <= NF; i++) if ($i ~ "://") { print $i; exit } }' /etc/apt/sources.list)
-	fi
-	rm -rf "${context}"
-	mkdir -p "${context}"/{lists/partial,cache/archives/partial,debs,rootfs/usr/lib,rootfs/usr/lib64}
-	echo "deb [trusted=yes] ${archive} forky main" >"${context}/sources.list"
-	local apt=(apt-get -qq -o "Dir::Etc::SourceList=${context}/sources.list" -o Dir::Etc::SourceParts=/dev/null
-		-o "Dir::State::Lists=${context}/lists" -o "Dir::Cache=${context}/cache" -o Dir::State::status=/dev/null
-		-o APT::Sandbox::User=root)
-	"${apt[@]}" update
-	(cd "${context}/debs" && "${apt[@]}" download "${memcached_packages[@]}")
-	ln -s usr/lib "${context}/rootfs/lib"
-	ln -s usr/lib64 "${context}/rootfs/lib64"
-	local deb
-	for deb in "${context}"/debs/*.deb; do
-		dpkg-deb --fsys-tarfile "${deb}" | tar --extract --keep-directory-symlink --directory "${context}/rootfs"
-	done
-	rm -rf "${context:?}"/{lists,cache,debs} "${context}/rootfs/usr/share/"{doc,man,locale}
-}
-
 # Like the official image, this one has a shell and the usual commands, a numeric user, and memcached in its PATH.
 build_memcached() {
-	local context=${images}/memcached version wanted=${memcached_image##*:}
-	local fingerprint
-	fingerprint=$(fingerprint_of "$0")
-	if [[ "$(cat "${context}/.stamp" 2>/dev/null)" != "${fingerprint}" ]]; then
-		download_memcached "${context}"
-		version=$(chroot "${context}/rootfs" /usr/bin/memcached -V | awk '{ print $2 }')
-		if [[ "$(printf '%s\n' "${wanted}" "${version}" | sort -V | head -1)" != "${wanted}" ]]; then
-			echo "Debian has memcached ${version}, but ${memcached_image} is wanted." >&2
-			return 1
-		fi
-		mkdir -p "${context}/rootfs/bin"
-		cp /bin/busybox "${context}/rootfs/bin"
-		local applet
-		for applet in sh cat id touch ls kill ps; do ln -sf busybox "${context}/rootfs/bin/${applet}"; done
-		echo "${fingerprint}" >"${context}/.stamp"
-	fi
-	build_image "${memcached_image}" "${fingerprint}" "${context}" --file - <<-'END'
+	local context=${images}/memcached applet
+	hack/memcached.sh
+	mkdir -p "${context}/rootfs/bin"
+	cp /bin/busybox "${context}/rootfs/bin"
+	for applet in sh cat id touch ls kill ps; do ln -sf busybox "${context}/rootfs/bin/${applet}"; done
+	build_image "${memcached_image}" "$(fingerprint_of "$0" hack/memcached.sh)" "${context}" --file - <<-'END'
 		FROM scratch
 		COPY rootfs/ /
 		ENV PATH=/usr/local/bin:/usr/bin:/bin

@@ -32,6 +32,8 @@ read -r previous commit < <(grep -v '^#' test/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
+# The catalog of the checkout, as it would be if the previous version had been published.
+upgrades_catalog_image=${CATALOG_IMG}-upgrades
 
 # The next version after that of the checkout, with the same operator.
 next_image=${IMG%:*}:v${NEXT_VERSION}
@@ -42,7 +44,8 @@ next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
 list() {
 	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
 		"${untar_image}" "${IMG}" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
-		"${previous_bundle_image}" "${previous_catalog_image}" "${next_image}" "${next_bundle_image}" "${next_catalog_image}"
+		"${previous_bundle_image}" "${previous_catalog_image}" "${upgrades_catalog_image}" \
+		"${next_image}" "${next_bundle_image}" "${next_catalog_image}"
 }
 
 # build_commands NAME COMMAND... builds an image with a shell and commands from bin/kubernetes, in place of an official image.
@@ -93,7 +96,7 @@ quietly() {
 
 # Builds the operator of the checkout with its bundle, catalog and scorecard image, by the same targets that users run.
 build_project() {
-	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api controllers internal)" . "${VERSION}"
+	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)" . "${VERSION}"
 	quietly bundle-build catalog-build scorecard-build
 }
 
@@ -105,29 +108,38 @@ check_previous() {
 	fi
 }
 
-# build_catalog IMAGE FOLDER BUNDLE... builds a catalog of candidates in a folder. Standard input names the bundle images.
+# list_bundles CHANNEL prints a list of a template. Standard input names the bundle images.
+list_bundles() { sed -e "1i$1:\n  bundles:" -e 's/^/  - image: /'; }
+
+# build_catalog IMAGE FOLDER BUNDLE... builds a catalog in a folder. Standard input names the bundle images: each is a candidate,
+# and those of releases are stable as well.
 build_catalog() {
-	local image=$1 context=$2 bundle
+	local image=$1 context=$2 bundles
 	shift 2
+	bundles=$(cat)
 	{
-		printf '%s\n' 'schema: olm.semver' 'generateMajorChannels: true' 'candidate:' '  bundles:'
-		while read -r bundle; do echo "  - image: ${bundle}"; done
+		printf '%s\n' 'schema: olm.semver' 'generateMajorChannels: true'
+		list_bundles candidate <<<"${bundles}"
+		sed '/:v[0-9.]*-/d' <<<"${bundles}" | list_bundles stable
 	} >"${context}/template.yaml"
 	mkdir -p "${context}/catalog/memcached-operator"
 	quietly catalog catalog-build CATALOG_TEMPLATE="${context}/template.yaml" CATALOG_BUNDLES="$*" \
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
 }
 
-# Builds the previous version, and a catalog in which it is the newest.
+# Builds the previous version, a catalog in which it is the newest, and one in which the checkout upgrades it.
 build_previous() {
 	local context=${images}/previous
 	rm -rf "${context}"
 	mkdir -p "${context}/checkout"
 	git archive "${commit}" | tar --extract --directory "${context}/checkout"
 	build_operator "${previous_image}" "${commit}" "${context}/checkout" "${previous}"
-	cp -R "catalog/bundles/${previous}" "${context}/bundle"
+	cp -R "test/olm/bundles/${previous}" "${context}/bundle"
 	build_image "${previous_bundle_image}" "$(fingerprint_of bundle.Dockerfile "${context}/bundle")" "${context}" --file bundle.Dockerfile
-	build_catalog "${previous_catalog_image}" "${context}" "catalog/bundles/${previous}" <<<"${previous_bundle_image}"
+	build_catalog "${previous_catalog_image}" "${context}" "test/olm/bundles/${previous}" <<<"${previous_bundle_image}"
+	mkdir -p "${context}/upgrades"
+	build_catalog "${upgrades_catalog_image}" "${context}/upgrades" "test/olm/bundles/${previous} bundle" \
+		< <(printf '%s\n' "${previous_bundle_image}" "${BUNDLE_IMG}")
 }
 
 # Builds the next version, and a catalog in which it upgrades the version of the checkout.

@@ -6,9 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,26 +42,27 @@ kubectl explain memc.spec`
 type stage interface {
 	// name describes the cluster.
 	name() string
-	// opening are the first chapters of the story, after which the operator runs and the clients of the demo are connected.
+	// opening are the first chapters of the story, after which the operator runs and the client of the demo is connected.
 	opening() []chapter
 	// watch calls fail when the cluster or the operator has ended, until the context ends.
 	watch(ctx context.Context, fail func(error))
 	// servesData reports whether real memcached answers.
 	servesData() bool
-	// operatorLog is the end of the operator's log, and empty before it has started.
-	operatorLog(ctx context.Context) string
+	// logCommand shows the end of the operator's log. It is empty before the operator has started.
+	logCommand() string
 	// stay suggests what to do with the cluster and returns on Ctrl-C.
 	stay(ctx context.Context, d *demo) error
 	// stop ends everything that the stage has started.
 	stop() error
 }
 
-// demo is the state of the story. The clients are connected when the cluster answers.
+// demo is the state of the story. The client is connected when the cluster answers.
 type demo struct {
 	out   *narrator
 	stage stage
 	k8s   client.WithWatch
-	api   rest.Interface
+	// env is added to the environment of the commands.
+	env []string
 	// mc is the sample, as it was when it was last Ready.
 	mc *cachev1alpha1.Memcached
 }
@@ -78,13 +80,8 @@ func inOrder(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// connect makes the clients of the user in the story, an administrator.
-func (d *demo) connect(config *rest.Config) error {
-	clientset, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	d.api = clientset.Discovery().RESTClient()
+// connect makes the client with which the demo waits.
+func (d *demo) connect(config *rest.Config) (err error) {
 	d.k8s, err = apiclient.New(config)
 	return err
 }
@@ -117,18 +114,20 @@ func (d *demo) outcome(format string, args ...any) step {
 	}
 }
 
-// shows is the step that shows a table.
-func (d *demo) shows(command string, what resource) step {
-	return func(ctx context.Context) error { return d.show(ctx, command, what) }
+// runs is the step that runs a command.
+func (d *demo) runs(command string) step {
+	return func(ctx context.Context) error { return d.run(ctx, command) }
 }
 
-// show prints a command and the table that it would print.
-func (d *demo) show(ctx context.Context, command string, what resource) error {
-	table, err := fetchTable(ctx, d.api, what)
-	if err != nil {
-		return err
-	}
+// run shows a command, runs it as a user does, and shows its output.
+func (d *demo) run(ctx context.Context, command string) error {
 	d.out.command(command)
-	d.out.block(table)
+	shell := exec.CommandContext(ctx, "sh", "-c", command)
+	shell.Env = append(os.Environ(), d.env...)
+	output, err := shell.CombinedOutput()
+	d.out.block(string(output))
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
 	return nil
 }

@@ -50,7 +50,7 @@ if [[ "${DEMO_NODES:-}" != simulated ]] && reason=$(hack/cluster/packages.sh che
 	bin/cluster --name "${CLUSTER}" exec bin/demo --deploy "$(cat bin/images/operator)" --cluster "${CLUSTER}"
 else
 	echo "The demo runs on simulated nodes. ${reason:-}"
-	hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kwok
+	hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kwok kubectl
 	"${make[@]}" build
 	echo "Building the demo."
 	go build -o bin/demo ./hack/demo

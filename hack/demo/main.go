@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo shows in the terminal what the operator does: it acts as a user of kubectl, waits until the cluster has followed, and
-// shows the output of kubectl. Then it leaves the cluster to the user until Ctrl-C. make demo builds and runs it: on a simulated
-// cluster that it starts itself, or, with --deploy IMAGE, on the cluster of KUBECONFIG, to which it deploys the operator with
-// that image.
+// Demo shows in the terminal what the operator does: it runs kubectl as a user does, and waits until the cluster has followed. Then
+// it leaves the cluster to the user until Ctrl-C. make demo builds and runs it: on a simulated cluster that it starts itself, or,
+// with --deploy IMAGE, on the cluster of KUBECONFIG, to which it deploys the operator with that image.
 //
 // With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and reports why. On a terminal, it leaves
 // time to read.

@@ -7,15 +7,14 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"strconv"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// operatorDeployment is what make deploy installs.
-const operatorDeployment = "deployment/memcached-operator-controller-manager"
+// operatorLogs shows the log of the operator that make deploy installs.
+const operatorLogs = "kubectl logs --namespace " + operator.Namespace + " deployment/memcached-operator-controller-manager"
 
 // realStage is a cluster whose nodes run containers, which hack/demo/demo.sh starts and ends, with the operator that make deploy
 // installs.
@@ -44,7 +43,7 @@ func (*realStage) connect(ctx context.Context, d *demo) error {
 	if err := d.connect(config); err != nil {
 		return err
 	}
-	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
+	return d.run(ctx, "kubectl get nodes")
 }
 
 func (s *realStage) deploy(ctx context.Context, d *demo) error {
@@ -55,38 +54,21 @@ func (s *realStage) deploy(ctx context.Context, d *demo) error {
 		return fmt.Errorf("make deploy: %w", err)
 	}
 	d.out.outcome("The operator is ready: the CRD, its permissions and a pod.")
-	return d.show(ctx, "kubectl get pods --namespace "+operator.Namespace,
-		resource{path: "/api/v1/namespaces/" + operator.Namespace + "/pods"})
+	return d.run(ctx, "kubectl get pods --namespace "+operator.Namespace)
 }
 
 // watch has nothing to watch: kubelet restarts containers.
 func (*realStage) watch(context.Context, func(error)) {}
 
-func (*realStage) operatorLog(ctx context.Context) string {
-	log, err := command(ctx, "kubectl", "logs", "--namespace", operator.Namespace, operatorDeployment,
-		"--tail", strconv.Itoa(reportedLines))
-	if err != nil {
-		return err.Error()
-	}
-	return log
-}
+func (*realStage) logCommand() string { return operatorLogs + fmt.Sprintf(" --tail %d", reportedLines) }
 
 func (s *realStage) stay(ctx context.Context, d *demo) error {
 	d.out.title(whatNext)
-	d.out.block("make cluster-exec CLUSTER=" + s.cluster + ` CMD=bash     # a shell in which all of this works:` + suggestions + `
-kubectl logs --namespace ` + operator.Namespace + " " + operatorDeployment)
+	d.out.block("make cluster-exec CLUSTER=" + s.cluster + " CMD=bash     # a shell in which all of this works:" + suggestions +
+		"\n" + operatorLogs)
 	<-ctx.Done()
 	return nil
 }
 
 // stop leaves the cluster to the script that has started it.
 func (*realStage) stop() error { return nil }
-
-// command runs a command and returns its output, which an error includes.
-func command(ctx context.Context, name string, args ...string) (string, error) {
-	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", name, err, output)
-	}
-	return string(output), nil
-}

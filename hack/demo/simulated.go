@@ -7,9 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/operator"
@@ -23,6 +24,8 @@ const operatorUser = "memcached-operator"
 type simulatedStage struct {
 	cluster  *simulated.Cluster
 	operator *operator.Operator
+	// kubeconfig is the file of an administrator.
+	kubeconfig string
 }
 
 func (*simulatedStage) name() string     { return "a simulated cluster" }
@@ -36,26 +39,32 @@ func (s *simulatedStage) opening() []chapter {
 }
 
 func (s *simulatedStage) startCluster(ctx context.Context, d *demo) (err error) {
-	s.cluster, err = simulated.Start(ctx, simulated.Options{BinaryDir: controlPlaneDir, Nodes: 3, Prepare: d.installCRD})
+	s.cluster, err = simulated.Start(ctx, simulated.Options{
+		BinaryDir: controlPlaneDir, Nodes: 3,
+		Prepare: func(ctx context.Context, cluster *simulated.Cluster) error { return s.installCRD(ctx, d, cluster) },
+	})
 	if err != nil {
 		return err
 	}
 	d.out.outcome("kube-controller-manager, kube-scheduler and kwok run.")
-	return d.show(ctx, "kubectl get nodes", resource{path: "/api/v1/nodes"})
+	return d.run(ctx, "kubectl get nodes")
 }
 
-// installCRD is the first request to the new API server.
-func (d *demo) installCRD(ctx context.Context, config *rest.Config) error {
-	if err := d.connect(config); err != nil {
+// installCRD is the first command for the new API server.
+func (s *simulatedStage) installCRD(ctx context.Context, d *demo, cluster *simulated.Cluster) error {
+	if err := d.connect(cluster.Config); err != nil {
 		return err
 	}
 	d.out.outcome("etcd and kube-apiserver run.")
-	if err := operator.InstallCRD(ctx, d.k8s); err != nil {
+	commands, err := filepath.Abs(controlPlaneDir)
+	if err != nil {
 		return err
 	}
-	d.out.command("kubectl apply -f " + crd.File)
-	d.out.block("customresourcedefinition.apiextensions.k8s.io/memcacheds.cache.example.com created")
-	return nil
+	if s.kubeconfig, err = cluster.KubeconfigFile("admin", "system:masters"); err != nil {
+		return err
+	}
+	d.env = []string{"KUBECONFIG=" + s.kubeconfig, "KUBECACHEDIR=" + cluster.Dir(), "PATH=" + commands + ":" + os.Getenv("PATH")}
+	return inOrder(ctx, d.runs("kubectl apply -f "+crd.File), d.runs("kubectl wait --for condition=Established -f "+crd.File))
 }
 
 func (s *simulatedStage) tellOperator(ctx context.Context, d *demo) error {
@@ -95,21 +104,17 @@ func (s *simulatedStage) watch(ctx context.Context, fail func(error)) {
 	}
 }
 
-func (s *simulatedStage) operatorLog(context.Context) string {
+func (s *simulatedStage) logCommand() string {
 	if s.operator == nil {
 		return ""
 	}
-	return s.operator.Tail(reportedLines)
+	return fmt.Sprintf("tail -n %d %s", reportedLines, operator.LogFile(s.cluster, operatorUser))
 }
 
 // stay leaves the cluster to the user until Ctrl-C.
 func (s *simulatedStage) stay(ctx context.Context, d *demo) error {
-	kubeconfig, err := s.cluster.KubeconfigFile("admin", "system:masters")
-	if err != nil {
-		return err
-	}
 	d.out.title(whatNext)
-	d.out.block("export KUBECONFIG=" + kubeconfig + suggestions)
+	d.out.block("export KUBECONFIG=" + s.kubeconfig + suggestions)
 	d.out.write("",
 		"make install, make deploy and make run work on this cluster as well. No container runs on its nodes: pods are",
 		"only said to be Ready, those of make deploy too. To let make run take over, end the operator of the demo first:",

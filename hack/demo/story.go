@@ -7,14 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/operator"
 )
 
 // The subject of the story.
@@ -43,55 +37,35 @@ func story(s stage) []chapter {
 }
 
 func createMemcached(ctx context.Context, d *demo) error {
-	// The sample names no namespace: kubectl adds that of the context.
-	sample := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
-	if err := operator.Create(ctx, d.k8s, sampleFile, sample); err != nil {
-		return err
-	}
-	d.out.command("kubectl apply -f " + sampleFile)
-	d.out.block("memcached.cache.example.com/" + sampleName + " created")
-	return inOrder(ctx, d.untilReady(created), d.outcome("Ready with %d nodes.", created),
-		d.showMemcached, d.showNodes, d.showChildren, d.writeKeys)
+	return inOrder(ctx, d.runs("kubectl apply -f "+sampleFile),
+		d.untilReady(created), d.outcome("Ready with %d nodes.", created),
+		d.runs(getMemcacheds), d.runs(getNodes), d.runs(getChildren), d.writeKeys)
 }
 
 func scaleMemcached(ctx context.Context, d *demo) error {
-	d.out.command(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more))
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: more}}
-	if err := d.k8s.SubResource("scale").Update(ctx, d.mc, client.WithSubResourceBody(scale)); err != nil {
-		return fmt.Errorf("scaling: %w", err)
-	}
-	return inOrder(ctx, d.untilReady(more), d.outcome("Ready with %d nodes.", more),
-		d.showMemcached, d.showNodes,
+	return inOrder(ctx, d.runs(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more)),
+		d.untilReady(more), d.outcome("Ready with %d nodes.", more), d.runs(getMemcacheds), d.runs(getNodes),
 		// Three fifths are expected, since the new nodes take two fifths; the ring is not perfectly even.
 		d.readKeys("The new nodes took over the others.", keys/2), d.writeKeys)
 }
 
 func deletePod(ctx context.Context, d *demo) error {
 	victim := d.mc.Status.Nodes[0]
-	d.out.command("kubectl delete pod " + victim)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: victim}}
-	if err := d.k8s.Delete(ctx, pod); err != nil {
-		return fmt.Errorf("deleting pod %s: %w", victim, err)
-	}
 	gone := func(context.Context) (string, error) { return without(d.mc, victim), nil }
-	return inOrder(ctx, d.untilReady(more, gone),
-		d.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim), d.showNodes,
+	return inOrder(ctx, d.runs("kubectl delete pod "+victim), d.untilReady(more, gone),
+		d.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim), d.runs(getNodes),
 		// A fifth is lost with the pod, and its successor's name takes a fifth of the ring from the others.
 		d.readKeys("The pod's share is lost, and its successor takes keys over from the others.", keys/2))
 }
 
 func changeImage(ctx context.Context, d *demo) error {
-	patch := fmt.Sprintf(`{"spec":{"image":%q}}`, newImage)
-	d.out.command(fmt.Sprintf("kubectl patch %s --type merge -p '%s'", sampleCommand, patch))
-	if err := d.k8s.Patch(ctx, d.mc, client.RawPatch(client.Merge.Type(), []byte(patch))); err != nil {
-		return fmt.Errorf("changing the image: %w", err)
-	}
 	rolled := func(ctx context.Context) (string, error) {
 		pods, err := d.pods(ctx)
 		return running(pods, newImage), err
 	}
-	return inOrder(ctx, d.untilReady(more, rolled), d.outcome("Ready again, and every pod runs the new image."),
-		d.shows("kubectl get memc -o wide", resource{path: memcachedsPath, wide: true}), d.showPodImages,
+	return inOrder(ctx, d.runs(fmt.Sprintf(`kubectl patch %s --type merge -p '{"spec":{"image":%q}}'`, sampleCommand, newImage)),
+		d.untilReady(more, rolled), d.outcome("Ready again, and every pod runs the new image."),
+		d.runs(getMemcacheds+" -o wide"), d.runs(getImages),
 		d.readKeys("Every pod is a new one: a rolling change empties the cache, node by node.", 0))
 }
 
@@ -99,10 +73,6 @@ func deleteService(ctx context.Context, d *demo) error {
 	before, after := &corev1.Service{}, &corev1.Service{}
 	if err := d.k8s.Get(ctx, sampleKey, before); err != nil {
 		return fmt.Errorf("reading the Service: %w", err)
-	}
-	d.out.command("kubectl delete service " + sampleName)
-	if err := d.k8s.Delete(ctx, before); err != nil {
-		return fmt.Errorf("deleting the Service: %w", err)
 	}
 	back := func(ctx context.Context) (string, error) {
 		after = &corev1.Service{}
@@ -112,18 +82,15 @@ func deleteService(ctx context.Context, d *demo) error {
 		}
 		return "", err
 	}
-	if err := d.untilReady(more, back)(ctx); err != nil {
+	if err := inOrder(ctx, d.runs("kubectl delete service "+sampleName), d.untilReady(more, back)); err != nil {
 		return err
 	}
 	d.out.outcome("The Service is back: its UID was %s and is %s.", before.UID, after.UID)
-	return d.showOwned(ctx, "service", servicesPath)
+	return d.run(ctx, getService)
 }
 
 func deleteMemcached(ctx context.Context, d *demo) error {
-	d.out.command("kubectl delete " + sampleCommand)
-	if err := d.k8s.Delete(ctx, d.mc); err != nil {
-		return fmt.Errorf("deleting %s: %w", sampleName, err)
-	}
-	return inOrder(ctx, func(ctx context.Context) error { return d.until(ctx, d.leftovers) },
-		d.outcome("Deployment, ReplicaSets, Service, PodDisruptionBudget and pods are gone."), d.showChildren)
+	return inOrder(ctx, d.runs("kubectl delete "+sampleCommand),
+		func(ctx context.Context) error { return d.until(ctx, d.leftovers) },
+		d.outcome("Deployment, ReplicaSets, Service, PodDisruptionBudget and pods are gone."), d.runs(getChildren))
 }

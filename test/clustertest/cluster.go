@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -74,6 +75,10 @@ func Read(path string) string {
 	GinkgoHelper()
 	return string(Must(os.ReadFile(filepath.Join(root, path))))
 }
+
+// Turn labels a long story about what seldom changes. With each change, .ci/run tests one of three turns of these stories, by the
+// label filter "turn: isSubsetOf NUMBER". The make targets test all.
+func Turn(number int) Labels { return Label("turn:" + strconv.Itoa(number)) }
 
 // In returns the same cluster with another working directory for commands.
 func (c *Cluster) In(dir string) *Cluster {

@@ -29,9 +29,19 @@ func (c *Cluster) NewNamespace(ctx context.Context) string {
 // if that made it. If a spec has failed, the diagnostics run first.
 func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "story-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": level},
-	}}
+	return c.createNamespace(ctx, metav1.ObjectMeta{GenerateName: "story-"}, level)
+}
+
+// NewNamespaceNamed creates a namespace with a name, for figures that depend on it. Only one container may use it.
+func (c *Cluster) NewNamespaceNamed(ctx context.Context, name string) string {
+	GinkgoHelper()
+	return c.createNamespace(ctx, metav1.ObjectMeta{Name: name}, "restricted")
+}
+
+func (c *Cluster) createNamespace(ctx context.Context, metadata metav1.ObjectMeta, level string) string {
+	GinkgoHelper()
+	metadata.Labels = map[string]string{"pod-security.kubernetes.io/enforce": level}
+	namespace := &corev1.Namespace{ObjectMeta: metadata}
 	Expect(c.Create(ctx, namespace)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // Ginkgo gives the cleanup its own
 		c.Report(ctx, namespace.Name)
@@ -46,6 +56,11 @@ type Edit func(*cachev1alpha1.Memcached)
 // Named gives a Memcached another name than cache.
 func Named(name string) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Name = name }
+}
+
+// RunBy has a Kind of workload run the nodes.
+func RunBy(workload cachev1alpha1.WorkloadKind) Edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = workload }
 }
 
 // CreateMemcached creates a Memcached of this size, called cache, and does not wait.

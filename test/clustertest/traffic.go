@@ -4,8 +4,11 @@
 package clustertest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,10 +19,27 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Servers returns the nodes in the status of a Memcached as clients use them.
+// Servers returns the nodes in the status of a Memcached as clients use them: by their names in status.servers, or by those of the
+// pods if there are none.
 func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
 	GinkgoHelper()
-	return Must(traffic.Servers(ctx, c, mc.Namespace, mc.Status.Nodes))
+	names := map[string]string{}
+	for _, server := range mc.Status.Servers {
+		host, _, err := net.SplitHostPort(server)
+		Expect(err).NotTo(HaveOccurred())
+		names[PodOf(host)] = host
+	}
+	servers := Must(traffic.Servers(ctx, c, mc.Namespace, mc.Status.Nodes))
+	for i := range servers {
+		servers[i].Name = cmp.Or(names[servers[i].Name], servers[i].Name)
+	}
+	return servers
+}
+
+// PodOf returns the name of the pod behind the name of a server.
+func PodOf(server string) string {
+	pod, _, _ := strings.Cut(server, ".")
+	return pod
 }
 
 // NewClient returns a client of all nodes of a Memcached.
@@ -95,12 +115,12 @@ func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var rounds, missing int
 	stop := InBackground(ctx, func(ctx context.Context) {
-		for ctx.Err() == nil {
+		Every(ctx, 50*time.Millisecond, func() {
 			if hits, err := f.client.Read(ctx, f.keys); err == nil {
 				rounds++
 				missing += hits.Keys - hits.Hits
 			}
-		}
+		})
 	})
 	what()
 	stop()

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
@@ -72,6 +74,20 @@ func (s *Schema) Admit(object map[string]any) error {
 		errs, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	}
 	return errs.ToAggregate()
+}
+
+// Validate reports why the API server would refuse an object, or which of its fields it would drop, since the schema has none of that
+// name.
+func (s *Schema) Validate(text []byte) error {
+	var object map[string]any
+	if err := utiljson.Unmarshal(text, &object); err != nil {
+		return err
+	}
+	options := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	if unknown := pruning.PruneWithOptions(object, s.structural, true, options); len(unknown) > 0 {
+		return fmt.Errorf("unknown fields: %s", strings.Join(unknown, ", "))
+	}
+	return s.Admit(object)
 }
 
 // Store returns the Memcached that the API server would store for a JSON text. An error says that the API server would refuse

@@ -56,14 +56,14 @@ type Block struct {
 // Markers that say how a block runs, if they do not say it completely.
 const (
 	OnCluster = "run by make test-e2e"
+	NotRun    = "not run: "
 	byName    = "run: "
 	fails     = "fails: "
-	notRun    = "not run: "
 )
 
 // Runs reports whether a test runs the block as a command or applies it as a manifest.
 func (b Block) Runs() bool {
-	return (b.Language == "sh" || b.Language == "yaml") && !strings.HasPrefix(b.Marker, notRun) && b.Name() == ""
+	return (b.Language == "sh" || b.Language == "yaml") && !strings.HasPrefix(b.Marker, NotRun) && b.Name() == ""
 }
 
 // Name is the name by which a story of test/e2e runs the block, or empty.
@@ -73,6 +73,17 @@ func (b Block) Name() string {
 		return ""
 	}
 	return name
+}
+
+// Named returns the texts of the blocks that have names.
+func (p *Page) Named() map[string]string {
+	texts := map[string]string{}
+	for _, block := range p.Blocks {
+		if name := block.Name(); name != "" {
+			texts[name] = block.Text
+		}
+	}
+	return texts
 }
 
 // Pages returns the Markdown files below root, except for those that are test data.
@@ -178,7 +189,7 @@ func blockOf(node *ast.FencedCodeBlock, content []byte) Block {
 		}
 	case *ast.Paragraph:
 		if words := strings.Fields(plainText(before, content)); strings.HasSuffix(strings.Join(words, " "), "Not run by a test:") {
-			block.Marker = notRun + "the text says so"
+			block.Marker = NotRun + "the text says so"
 		}
 	}
 	return block

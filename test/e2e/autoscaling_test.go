@@ -30,18 +30,20 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/docs"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
 // The user follows docs/operations/autoscaling.md.
-var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() {
+var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), clustertest.Turn(2), func() {
 	It("has more nodes under load and fewer afterwards, and the operator follows", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		a := newAutoscaled(ctx, k8s.NewNamespace(ctx))
 		corrections, began := a.corrections(ctx), time.Now()
 		history := followSize(ctx, a.mc)
 
 		By("using it until it grows")
-		stop := clustertest.InBackground(ctx, a.use)
+		cache := client.ObjectKeyFromObject(a.mc) // the object belongs to the spec
+		stop := clustertest.InBackground(ctx, func(ctx context.Context) { use(ctx, cache) })
 		minimum := *a.hpa.Spec.MinReplicas
 		Eventually(ctx, history.last).Should(BeNumerically(">", minimum))
 		grown := time.Since(began)
@@ -88,14 +90,19 @@ func installMetricsServer(ctx context.Context) {
 	k8s.Run(ctx, "hack/cluster/autoscaling.sh", "install", filepath.Join(clusterDir, "ca.crt"))
 }
 
-// documented returns a block of docs/operations/autoscaling.md, which has its name in a comment in front of it.
+// documented returns a block of docs/operations/autoscaling.md.
 func documented(name string) string {
 	GinkgoHelper()
-	_, block, found := strings.Cut(clustertest.Read("docs/operations/autoscaling.md"), "\n<!-- run: "+name+" -->\n```")
-	Expect(found).To(BeTrue(), "docs/operations/autoscaling.md has no block with the name %s", name)
-	_, block, _ = strings.Cut(block, "\n")
-	block, _, _ = strings.Cut(block, "\n```\n")
-	return block
+	return documentedIn("docs/operations/autoscaling.md", name)
+}
+
+// documentedIn returns a block of a page, which has its name in a comment in front of it.
+func documentedIn(page, name string) string {
+	GinkgoHelper()
+	parsed := docs.Parse(page, []byte(clustertest.Read(page)))
+	blocks := parsed.Named()
+	Expect(blocks).To(HaveKey(name), page)
+	return blocks[name]
 }
 
 // autoscaled is the documented Memcached with the documented HorizontalPodAutoscaler.
@@ -167,11 +174,11 @@ func (a *autoscaled) mustRunCommands(ctx context.Context) {
 	Expect(output.String()).To(MatchRegexp(`(?s)SuccessfulRescale.*New size: 4.*sessions`))
 }
 
-// use reads keys without pause from all nodes, and follows when these change, until the context ends.
-func (a *autoscaled) use(ctx context.Context) {
+// use reads keys without pause from all nodes of a cache, and follows when these change, until the context ends.
+func use(ctx context.Context, cache client.ObjectKey) {
 	for ctx.Err() == nil {
 		var mc cachev1alpha1.Memcached
-		if err := k8s.Get(ctx, client.ObjectKeyFromObject(a.mc), &mc); err != nil {
+		if err := k8s.Get(ctx, cache, &mc); err != nil {
 			continue
 		}
 		servers, err := traffic.Servers(ctx, k8s, mc.Namespace, mc.Status.Nodes)

@@ -24,7 +24,7 @@ const (
 	afterEnd = 10 * time.Second
 )
 
-var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), Ordered, func() {
+var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), clustertest.Turn(2), Ordered, func() {
 	var (
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
@@ -87,9 +87,21 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 })
 
 // apiServerAway is when the API server was not ready. After its start it refuses everybody until it has read the roles.
-var apiServerAway struct{ from, until time.Time }
+var apiServerAway period
 
-var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
+// period is a time in which RBAC refuses the operator for a reason.
+type period struct{ from, until time.Time }
+
+func (p period) contains(moment time.Time) bool {
+	return moment.After(p.from) && moment.Before(p.until)
+}
+
+// within returns whether a period contains a moment.
+func within(moment time.Time) func(period) bool {
+	return func(p period) bool { return p.contains(moment) }
+}
+
+var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), clustertest.Turn(1), func() {
 	const away = 30 * time.Second
 	untilReadyz := func(ctx SpecContext) {
 		GinkgoHelper()

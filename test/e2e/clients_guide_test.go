@@ -11,40 +11,102 @@ import (
 	"fmt"
 	"go/format"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/docs"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlock matches a block of code in docs/clients.md, and the paragraph or comment before it.
-var guideBlock = regexp.MustCompile("(?s)([^\n]+\n?[^\n]+)\n+```[a-z]+\n(.*?\n)```\n")
-
-// guideBlocks returns the blocks of docs/clients.md that follow a comment <!-- run: NAME -->, by name. Every other block must say
-// that it is not run.
+// guideBlocks returns the blocks of docs/clients.md that have names. Every other block must say that it is not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
-	blocks := map[string]string{}
-	run := regexp.MustCompile(`<!-- run: (\S+) -->$`)
-	text := clustertest.Read("docs/clients.md")
-	found := guideBlock.FindAllStringSubmatch(text, -1)
-	Expect(found).To(HaveLen(strings.Count(text, "\n```")/2), "blocks with a paragraph or comment before them")
-	for _, block := range found {
-		before := strings.Join(strings.Fields(block[1]), " ")
-		if name := run.FindStringSubmatch(before); name != nil {
-			blocks[name[1]] = block[2]
-		} else {
-			Expect(before).To(HaveSuffix("*Not run by a test:*"), "before the block\n%s", block[2])
-		}
+	page := docs.Parse("docs/clients.md", []byte(clustertest.Read("docs/clients.md")))
+	for _, block := range page.Blocks {
+		Expect(block.Marker).To(Or(Equal("run: "+block.Name()), HavePrefix(docs.NotRun)), "before line %d of %s", block.Line, page.Path)
 	}
-	return blocks
+	return page.Named()
+}
+
+// newGuide creates the Memcached of a block of the guide.
+func newGuide(ctx context.Context, memcached string) *guide {
+	GinkgoHelper()
+	g := &guide{blocks: guideBlocks()}
+	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
+		"go", "memcached", "names", "nutcracker", "php", "pylibmc", "pymemcache", "python", "statefulset", "tools",
+	}), "blocks of docs/clients.md that run")
+	namespace := k8s.NewNamespace(ctx)
+	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
+	writeFile(manifest, g.blocks[memcached])
+	k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", manifest)
+	g.mc = &cachev1alpha1.Memcached{}
+	g.mc.Namespace, g.mc.Name = namespace, "sessions"
+	k8s.UntilReady(ctx, g.mc)
+	g.service = fmt.Sprintf("%s.%s.svc.cluster.local.", g.mc.Name, namespace)
+	return g
+}
+
+// followNodes starts the clients that resolve the name of the Service again and again.
+func (g *guide) followNodes(ctx context.Context) {
+	GinkgoHelper()
+	service := "MEMCACHED_SERVICE=" + g.service
+	startProcess(applicationProcess(ctx, service, "sh", "-u", "-c", g.blocks["nutcracker"]))
+	python := []string{g.blocks["python"], g.blocks["pylibmc"]}
+	g.use(
+		newGuideClient(ctx, "pylibmc", service, "test/e2e/clients/driver.py", python...),
+		newGuideClient(ctx, "pymemcache", service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pymemcache"]),
+		newGuideClient(ctx, "php", service, "test/e2e/clients/driver.php", g.blocks["php"]),
+		newGuideClient(ctx, "go", service, "test/e2e/clients/driver.go", g.blocks["go"]),
+		newGuideClient(ctx, behindProxy, "MEMCACHED_SERVICE=127.0.0.1", "test/e2e/clients/driver.py", python...),
+	)
+}
+
+// knowNames starts the clients that read the names of the servers once, from the ConfigMap as pods do.
+func (g *guide) knowNames(ctx context.Context) {
+	GinkgoHelper()
+	servers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: g.mc.Name + "-servers"}}
+	Expect(k8s.Reread(ctx, servers)).To(Succeed())
+	Expect(servers.Data).To(Equal(map[string]string{
+		"host": fmt.Sprintf("%s.%s.svc", g.mc.Name, g.mc.Namespace), "port": strconv.Itoa(traffic.Port),
+		"servers": strings.Join(g.mc.Status.Servers, ","),
+	}))
+	By("finding the same names in DNS")
+	Eventually(ctx, func(gomega Gomega) {
+		_, records, err := resolver().LookupSRV(ctx, "memcached", "tcp", g.service)
+		gomega.Expect(err).NotTo(HaveOccurred())
+		var found []string
+		for _, record := range records {
+			found = append(found, fmt.Sprintf("%s:%d", strings.TrimSuffix(record.Target, ".cluster.local."), record.Port))
+		}
+		gomega.Expect(found).To(ConsistOf(g.mc.Status.Servers))
+	}).Should(Succeed())
+	names := "MEMCACHED_servers=" + servers.Data["servers"]
+	g.use(
+		newGuideClient(ctx, "pylibmc", names, "test/e2e/clients/driver.py", g.blocks["names"], g.blocks["pylibmc"]),
+		newGuideClient(ctx, "pymemcache", names, "test/e2e/clients/driver.py", g.blocks["names"], g.blocks["pymemcache"]),
+	)
+}
+
+// use begins the table.
+func (g *guide) use(clients ...*guideClient) {
+	g.clients = clients
+	g.rows = [][]string{{"change", "keys still found"}}
+	for _, client := range g.clients {
+		g.rows[0] = append(g.rows[0], client.name)
+	}
 }
 
 // guideClient is a process that uses a cache with the code of docs/clients.md, and a driver that obeys commands.
@@ -54,8 +116,8 @@ type guideClient struct {
 	answers *bufio.Scanner
 }
 
-// newGuideClient starts a client in the language of its driver.
-func newGuideClient(ctx context.Context, name, service, driver string, blocks ...string) *guideClient {
+// newGuideClient starts a client in the language of its driver, with a variable of the environment.
+func newGuideClient(ctx context.Context, name, variable, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	code := strings.Join(blocks, "\n\n")
 	var command []string
@@ -68,7 +130,7 @@ func newGuideClient(ctx context.Context, name, service, driver string, blocks ..
 		// Debian's own: its modules are not for others.
 		command = interpret("/usr/bin/python3", code, clustertest.Read(driver))
 	}
-	process := applicationProcess(ctx, service, command...)
+	process := applicationProcess(ctx, variable, command...)
 	client := &guideClient{
 		name: name, input: clustertest.Must(process.StdinPipe()),
 		answers: bufio.NewScanner(clustertest.Must(process.StdoutPipe())),
@@ -98,11 +160,11 @@ func compile(ctx context.Context, code, driver string) []string {
 	return []string{command}
 }
 
-// applicationProcess returns a process with the environment of an application. It does not end with the context, but with a
+// applicationProcess returns a process with the environment of an application, one variable more. It does not end with the context, but with a
 // signal, so that it can end its own processes.
-func applicationProcess(ctx context.Context, service string, command ...string) *exec.Cmd {
+func applicationProcess(ctx context.Context, variable string, command ...string) *exec.Cmd {
 	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
-	process.Env = append(os.Environ(), "MEMCACHED_SERVICE="+service, "TMPDIR="+GinkgoT().TempDir())
+	process.Env = append(os.Environ(), variable, "TMPDIR="+GinkgoT().TempDir())
 	process.Stderr = GinkgoWriter
 	return process
 }
@@ -143,9 +205,9 @@ func (c *guideClient) obey(command string, keys int) (answer outcome) {
 }
 
 // runBlock runs a block of shell as an application would, and returns its output.
-func runBlock(ctx context.Context, block, service string) string {
+func runBlock(ctx context.Context, block, variable string) string {
 	GinkgoHelper()
-	return string(clustertest.Must(applicationProcess(ctx, service, "sh", "-eu", "-c", block).Output()))
+	return string(clustertest.Must(applicationProcess(ctx, variable, "sh", "-eu", "-c", block).Output()))
 }
 
 func writeFile(path, content string) {

@@ -8,10 +8,7 @@ package e2e
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"net"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,6 +19,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -38,7 +36,8 @@ const (
 // The clients are processes in the network of the local cluster, and resolve names with its DNS.
 var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func() {
 	It("find each other's keys and follow the nodes without a failure", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		g := newGuide(ctx)
+		g := newGuide(ctx, "memcached")
+		g.followNodes(ctx)
 		By("reading what another wrote")
 		g.refill(ctx)
 		g.mustBeInDNS(ctx)
@@ -49,6 +48,14 @@ var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func()
 		g.change(ctx, "all of 4 replaced, one at a time", 0, func() { roll(ctx, g.mc) })
 		clustertest.AddTable("Keys found with the settings of docs/clients.md, and failed requests of each client", g.rows)
 	})
+
+	It("lose the share of a replaced node only, if they know the names of the nodes", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		g := newGuide(ctx, "statefulset")
+		g.knowNames(ctx)
+		g.refill(ctx)
+		g.replace(ctx, "one of 3 replaced under its name")
+		clustertest.AddTable("Keys found by names, and failed requests of each client", g.rows)
+	})
 })
 
 // guide is the Memcached of docs/clients.md and its clients.
@@ -58,38 +65,6 @@ type guide struct {
 	service string
 	clients []*guideClient
 	rows    [][]string
-}
-
-// newGuide creates the Memcached of the guide and starts the clients.
-func newGuide(ctx context.Context) *guide {
-	GinkgoHelper()
-	g := &guide{blocks: guideBlocks()}
-	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
-		"go", "memcached", "nutcracker", "php", "pylibmc", "pymemcache", "python", "tools",
-	}), "blocks of docs/clients.md that run")
-	namespace := k8s.NewNamespace(ctx)
-	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
-	writeFile(manifest, g.blocks["memcached"])
-	k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", manifest)
-	g.mc = &cachev1alpha1.Memcached{}
-	g.mc.Namespace, g.mc.Name = namespace, "sessions"
-	k8s.UntilReady(ctx, g.mc)
-	g.service = fmt.Sprintf("%s.%s.svc.cluster.local.", g.mc.Name, namespace)
-
-	startProcess(applicationProcess(ctx, g.service, "sh", "-u", "-c", g.blocks["nutcracker"]))
-	python := []string{g.blocks["python"], g.blocks["pylibmc"]}
-	g.clients = []*guideClient{
-		newGuideClient(ctx, "pylibmc", g.service, "test/e2e/clients/driver.py", python...),
-		newGuideClient(ctx, "pymemcache", g.service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pymemcache"]),
-		newGuideClient(ctx, "php", g.service, "test/e2e/clients/driver.php", g.blocks["php"]),
-		newGuideClient(ctx, "go", g.service, "test/e2e/clients/driver.go", g.blocks["go"]),
-		newGuideClient(ctx, behindProxy, "127.0.0.1", "test/e2e/clients/driver.py", python...),
-	}
-	g.rows = [][]string{{"change", "keys still found"}}
-	for _, client := range g.clients {
-		g.rows[0] = append(g.rows[0], client.name)
-	}
-	return g
 }
 
 // behindProxy is a client of nutcracker, which ends its connections when the nodes change.
@@ -114,11 +89,53 @@ func (g *guide) refill(ctx context.Context) {
 // fewer keys than the ring promises, which are at least a share of all.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
-	By(title)
 	before := g.addresses(ctx)
+	kept, outcomes := g.watch(ctx, title, func() int {
+		change()
+		k8s.UntilReady(ctx, g.mc)
+		Eventually(ctx, func() []string { return g.addresses(ctx) }).Should(HaveLen(int(g.mc.Spec.Size)))
+		return keptOnRing(before, g.addresses(ctx))
+	})
+	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
+	for i, client := range g.clients {
+		if client.name != behindProxy {
+			Expect(outcomes[i]).To(Equal(all(kept)), client.name)
+		}
+	}
+	g.refill(ctx)
+}
+
+// replace replaces a node of a StatefulSet while every client reads all keys again and again. Only requests to that node may fail,
+// and only its keys may be lost. Afterwards the clients use the node again.
+func (g *guide) replace(ctx context.Context, title string) {
+	GinkgoHelper()
+	victim := k8s.Pods(ctx, g.mc)[0]
+	ring, kept := clustertest.Must(traffic.NewRing(k8s.Servers(ctx, g.mc)...)), 0
+	for number := range guideKeys {
+		if clustertest.PodOf(ring.Owner(traffic.Key(number+1)).Name) != victim.Name {
+			kept++
+		}
+	}
+	_, outcomes := g.watch(ctx, title, func() int {
+		Expect(k8s.Delete(ctx, &victim)).To(Succeed())
+		Eventually(ctx, func() []corev1.Pod { return k8s.Pods(ctx, g.mc) }).Should(And(
+			HaveLen(int(g.mc.Spec.Size)), HaveEach(Satisfy(func(pod corev1.Pod) bool { return pod.UID != victim.UID && clustertest.Ready(&pod) }))))
+		return kept
+	})
+	for i, client := range g.clients {
+		Expect(outcomes[i].succeeded).To(Equal(kept), "keys that %s found when it found fewest", client.name)
+	}
+	g.refill(ctx)
+}
+
+// watch has every client read all keys again and again during a change of the nodes, until it finds so many keys as the change
+// returns. It adds a row to the table.
+func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
+	GinkgoHelper()
+	By(title)
 	var expected atomic.Int64
 	expected.Store(-1)
-	outcomes := make([]outcome, len(g.clients))
+	outcomes = make([]outcome, len(g.clients))
 	var clients sync.WaitGroup
 	for i, client := range g.clients {
 		clients.Go(func() {
@@ -126,22 +143,15 @@ func (g *guide) change(ctx context.Context, title string, least float64, change 
 			outcomes[i] = client.readUntil(ctx, &expected)
 		})
 	}
-	change()
-	k8s.UntilReady(ctx, g.mc)
-	Eventually(ctx, func() []string { return g.addresses(ctx) }).Should(HaveLen(int(g.mc.Spec.Size)))
-	kept := keptOnRing(before, g.addresses(ctx))
+	kept = change()
 	expected.Store(int64(kept))
 	clients.Wait()
-	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
 	row := []string{title, percent(float64(kept) / guideKeys)}
-	for i, client := range g.clients {
-		row = append(row, strconv.Itoa(outcomes[i].failed))
-		if client.name != behindProxy {
-			Expect(outcomes[i]).To(Equal(all(kept)), client.name)
-		}
+	for _, outcome := range outcomes {
+		row = append(row, strconv.Itoa(outcome.failed))
 	}
 	g.rows = append(g.rows, row)
-	g.refill(ctx)
+	return kept, outcomes
 }
 
 // crash ends a memcached while every client reads. When its container has restarted, all clients must use the node again.
@@ -171,7 +181,7 @@ func (c *guideClient) readUntil(ctx context.Context, expected *atomic.Int64) out
 		seen.failed += found.failed
 		seen.firstFailure = cmp.Or(seen.firstFailure, found.firstFailure)
 		return int64(found.succeeded) - expected.Load()
-	}).WithPolling(guidePeriod).Should(BeZero(), "keys that %s still finds where they no longer belong", c.name)
+	}).WithTimeout(4*time.Minute).WithPolling(guidePeriod).Should(BeZero(), "keys that %s still finds where they no longer belong", c.name)
 	return seen
 }
 
@@ -233,7 +243,7 @@ func (g *guide) mustBeInDNS(ctx context.Context) {
 // toolsMustCount fails unless the command-line tools find all nodes and keys.
 func (g *guide) toolsMustCount(ctx context.Context) {
 	GinkgoHelper()
-	counts := regexp.MustCompile(`(\S+) has (\d+) items`).FindAllStringSubmatch(runBlock(ctx, g.blocks["tools"], g.service), -1)
+	counts := regexp.MustCompile(`(\S+) has (\d+) items`).FindAllStringSubmatch(runBlock(ctx, g.blocks["tools"], "MEMCACHED_SERVICE="+g.service), -1)
 	var nodes []string
 	items := 0
 	for _, count := range counts {

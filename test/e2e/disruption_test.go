@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,30 +31,31 @@ import (
 
 // All caches live on one node of the cluster. The pods that kubectl drain evicts cannot start anywhere until kubectl uncordon, as
 // if the cluster were full.
-var _ = Describe("A drain of a cluster node", func() {
+var _ = Describe("A drain of a cluster node", clustertest.Turn(3), func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
 		usual, single := s.add(ctx, "usual", 3), s.add(ctx, "single", 1)
+		stable := s.add(ctx, "stable", 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		spare := s.add(ctx, "spare", 3, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
 		})
 		broken := s.add(ctx, "broken", 2, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Image = operatorImage // which has no memcached
 		})
-		for _, healthy := range []*drainedCache{usual, single, spare} {
+		for _, healthy := range []*drainedCache{usual, stable, single, spare} {
 			k8s.UntilReady(ctx, healthy.mc)
 		}
 		untilRunning(ctx, broken.mc)
-		s.begin(ctx, map[*drainedCache]int32{usual: 1, single: 1, spare: 2, broken: 0})
+		s.begin(ctx, map[*drainedCache]int32{usual: 1, stable: 1, single: 1, spare: 2, broken: 0})
 
 		drain := s.drain(ctx)
 
 		By("taking one node of three, or as many as minAvailable allows, a single node, and all nodes that serve nobody")
-		left := map[string]int{"usual": 2, "single": 0, "spare": 1, "broken": 0}
+		left := map[string]int{"usual": 2, "stable": 2, "single": 0, "spare": 1, "broken": 0}
 		Eventually(ctx, func() map[string]int { return s.left(ctx) }).Should(Equal(left))
 
 		By("then waiting: nodes that would be missed are refused, whenever the drain tries again")
-		for _, pod := range append(s.leftOf(ctx, usual), s.leftOf(ctx, spare)...) {
+		for _, pod := range slices.Concat(s.leftOf(ctx, usual), s.leftOf(ctx, stable), s.leftOf(ctx, spare)) {
 			Eventually(ctx, func() int { return s.refusalsOf(drain, pod) }).Should(BeNumerically(">=", 2))
 		}
 		Expect(s.left(ctx)).To(Equal(left))
@@ -63,14 +65,16 @@ var _ = Describe("A drain of a cluster node", func() {
 		k8s.Kubectl(ctx, "uncordon", s.node)
 		Eventually(ctx, drain).Should(gexec.Exit(0))
 		Expect(drain.Out).To(gbytes.Say("node/%s drained", s.node))
-		Expect(s.left(ctx)).To(Equal(map[string]int{"usual": 0, "single": 0, "spare": 0, "broken": 0}))
+		Expect(s.left(ctx)).To(Equal(map[string]int{"usual": 0, "stable": 0, "single": 0, "spare": 0, "broken": 0}))
 
 		By("leaving every cache as it was, with other pods")
-		for _, healthy := range []*drainedCache{usual, single, spare} {
+		for _, healthy := range []*drainedCache{usual, stable, single, spare} {
 			k8s.UntilReady(ctx, healthy.mc)
 		}
 		clustertest.AddTable("A drain", s.table(ctx))
-		Expect(usual.readiness.fewest()).To(Equal(2), "of 3 nodes, the least that were ready")
+		for _, c := range []*drainedCache{usual, stable} {
+			Expect(c.readiness.fewest()).To(Equal(2), "of 3 nodes of %s, the least that were ready", c.mc.Name)
+		}
 		Expect(spare.readiness.fewest()).To(Equal(1), "of 3 nodes, the least that were ready")
 	})
 })

@@ -37,13 +37,15 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		clustertest.AddTable("Failures", rows)
 	})
 
-	It("an image that does not exist", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		i := begin(newIncidentInCache(ctx))
-		good := i.cache.Status.Image
-		i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = good + "-missing" }),
-			i.edit(ctx, func() { i.cache.Spec.Image = good }),
-			cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
-	})
+	for _, workload := range workloads {
+		It("an image that does not exist, with a "+string(workload), SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+			i := begin(newIncidentInCache(ctx, clustertest.RunBy(workload)))
+			good := i.cache.Status.Image
+			i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = good + "-missing" }),
+				i.edit(ctx, func() { i.cache.Spec.Image = good }),
+				cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
+		})
+	}
 
 	It("an image without memcached", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := begin(newIncidentInCache(ctx))

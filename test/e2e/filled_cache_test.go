@@ -8,9 +8,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -20,72 +22,162 @@ import (
 // filledKeys take a small part of the memory, so that nothing is evicted.
 const filledKeys = 20_000
 
-// filledCache is a Memcached with keys, and a table of how many are left after each change.
-type filledCache struct {
-	mc   *cachev1alpha1.Memcached
-	rows [][]string
+// workloads are the Kinds that can run nodes.
+var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
+
+// filledCaches are full caches of three nodes, one for each Kind of workload, and a table of what is left after each change. All
+// changes apply to all of them at the same time.
+type filledCaches struct {
+	caches []*filledCache
+	rows   [][]string
 }
 
-// snapshot is the servers of a client at one time, and their incarnations by name.
+// filledCache is a Memcached with keys.
+type filledCache struct {
+	mc *cachev1alpha1.Memcached
+	// spec is what the user wrote at first.
+	spec cachev1alpha1.MemcachedSpec
+	// full is the snapshot in which all keys were last there.
+	full snapshot
+}
+
+// ratio is a range of hit ratios.
+type ratio struct{ least, most float64 }
+
+// ratios are the expected hit ratios by workload.
+type ratios map[cachev1alpha1.WorkloadKind]ratio
+
+// ofBoth is the same range for both workloads.
+func ofBoth(least, most float64) ratios {
+	return ratios{cachev1alpha1.WorkloadDeployment: {least, most}, cachev1alpha1.WorkloadStatefulSet: {least, most}}
+}
+
+// twoThirds is what stays in a StatefulSet if one of three nodes loses its share: at least 1 - 1/N - 2 %.
+var twoThirds = ratio{0.6467, 0.7}
+
+// snapshot is the servers of a client at one time, and the incarnations of their pods by name.
 type snapshot struct {
 	servers      []traffic.Server
 	ring         *traffic.Ring
 	incarnations map[string]clustertest.Incarnation
 }
 
-// keepsAll makes a change that must not touch any node.
-func (c *filledCache) keepsAll(ctx context.Context, title string, change func()) {
+// newFilledCaches creates the caches. Names of servers decide how large their shares of the keys are. Those of a StatefulSet are
+// fixed here, and so are its figures.
+func newFilledCaches(ctx context.Context) *filledCaches {
 	GinkgoHelper()
-	before, after := c.keeps(ctx, title, 1, 1, change)
-	Expect(after.incarnations).To(Equal(before.incarnations), "pods and restarts")
+	namespace := k8s.NewNamespaceNamed(ctx, "survival")
+	f := &filledCaches{rows: [][]string{{"change", "workload", "hits after", "pods gone", "pods new", "restarts"}}}
+	for _, workload := range workloads {
+		name := strings.ToLower(string(workload))
+		c := &filledCache{}
+		c.mc = k8s.CreateMemcached(ctx, namespace, 3, clustertest.Named(name), clustertest.RunBy(workload), leavesQuickly,
+			func(mc *cachev1alpha1.Memcached) { mc.Spec.DeepCopyInto(&c.spec) })
+		f.caches = append(f.caches, c)
+	}
+	f.untilReady(ctx)
+	return f
 }
 
-// keeps makes a change, and then reads the keys from the servers in the status. The hits must be those that the ring predicts,
-// and a ratio from least to most.
-func (c *filledCache) keeps(ctx context.Context, title string, least, most float64, change func()) (before, after snapshot) {
+// leavesQuickly saves time where no client has to notice that nodes leave.
+func leavesQuickly(mc *cachev1alpha1.Memcached) {
+	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
+}
+
+func (f *filledCaches) untilReady(ctx context.Context) {
+	GinkgoHelper()
+	for _, c := range f.caches {
+		k8s.UntilReady(ctx, c.mc)
+	}
+}
+
+// change edits the spec of every cache.
+func (f *filledCaches) change(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
+	GinkgoHelper()
+	for _, c := range f.caches {
+		k8s.Change(ctx, c.mc, func() { edit(c.mc) })
+	}
+}
+
+// keepAll makes a change that must not touch any node.
+func (f *filledCaches) keepAll(ctx context.Context, title string, change func()) {
+	GinkgoHelper()
+	f.keep(ctx, title, ofBoth(1, 1), change)
+	for _, c := range f.caches {
+		Expect(c.snapshot(ctx).incarnations).To(Equal(c.full.incarnations), "pods and restarts of %s", c.mc.Name)
+	}
+}
+
+// keep fills the caches, makes a change, and then reads the keys from the servers in the status.
+func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, change func()) {
+	GinkgoHelper()
+	for _, c := range f.caches {
+		c.full = c.snapshot(ctx)
+		c.full.fill(ctx)
+	}
+	f.stillKeep(ctx, title, expected, change)
+}
+
+// stillKeep is keep without filling the caches again: what counts are the keys that were there before an earlier change.
+func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	By(title)
-	before = c.snapshot(ctx)
-	full := fill(ctx, before)
+	was := map[*filledCache]cachev1alpha1.WorkloadKind{}
+	for _, c := range f.caches {
+		was[c] = c.mc.Spec.Workload
+	}
 	change()
-	k8s.UntilReady(ctx, c.mc)
-	after = c.snapshot(ctx)
-	hits := clustertest.Must(k8s.NewClientOf(after.servers...).Read(ctx, filledKeys))
-	gone, restarted := before.lost(after)
-	come, _ := after.lost(before)
-	c.rows = append(c.rows, []string{
-		title, percent(full.Ratio()), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted),
-	})
-	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: keptBy(before, after)}), "the keys whose owner is the same process")
-	Expect(hits.Ratio()).To(And(BeNumerically(">=", least), BeNumerically("<=", most)), "the hit ratio")
-	return before, after
+	f.untilReady(ctx)
+	for _, c := range f.caches {
+		f.rows = append(f.rows, c.mustKeep(ctx, title, was[c], expected[was[c]]))
+	}
 }
 
-// fill writes all keys, unless all are there: it proves more if the same items survive several changes. It empties each server
-// first, which may have kept old values of keys that another server came to own.
-func fill(ctx context.Context, now snapshot) traffic.Hits {
+// mustKeep reads all keys and returns a row of the table. The hits must be those that the ring predicts, and a ratio within the
+// range.
+func (c *filledCache) mustKeep(ctx context.Context, title string, workload cachev1alpha1.WorkloadKind, expected ratio) []string {
 	GinkgoHelper()
-	cache := k8s.NewClientOf(now.servers...)
-	full := traffic.Hits{Keys: filledKeys, Hits: filledKeys}
-	if hits := clustertest.Must(cache.Read(ctx, filledKeys)); hits.Hits == filledKeys {
-		Expect(hits).To(Equal(full))
-		return hits
-	}
-	for _, server := range now.servers {
-		Expect(k8s.ConnectTo(ctx, server.Address).Command(ctx, "flush_all")).To(Equal("OK"))
-	}
-	clustertest.MustStore(ctx, cache, filledKeys)
-	return full
+	now := c.snapshot(ctx)
+	hits := clustertest.Must(k8s.NewClientOf(now.servers...).Read(ctx, filledKeys))
+	gone, restarted := c.full.lost(now)
+	come, _ := now.lost(c.full)
+	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: keptBy(c.full, now)}),
+		"%s: the keys of %s whose owner is the same process", title, c.mc.Name)
+	Expect(hits.Ratio()).To(And(BeNumerically(">=", expected.least), BeNumerically("<=", expected.most)),
+		"%s: the hit ratio of %s", title, c.mc.Name)
+	return []string{title, string(workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
 }
 
-// snapshot returns the servers that the status of the Memcached names now.
+// snapshot returns the servers that the status of the Memcached names now. Only a StatefulSet has fixed ones, all the time.
 func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	GinkgoHelper()
+	var fixed []string
+	if c.mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		for i := range c.mc.Spec.Size {
+			fixed = append(fixed, fmt.Sprintf("%[1]s-%[2]d.%[1]s.%[3]s.svc:%[4]d", c.mc.Name, i, c.mc.Namespace, traffic.Port))
+		}
+	}
+	Expect(c.mc.Status.Servers).To(Equal(fixed))
 	servers := k8s.Servers(ctx, c.mc)
 	return snapshot{
 		servers: servers, ring: clustertest.Must(traffic.NewRing(servers...)),
 		incarnations: clustertest.Incarnations(k8s.Pods(ctx, c.mc)),
 	}
+}
+
+// fill writes all keys, unless all are there: it proves more if the same items survive several changes. It empties each server
+// first, which may have kept old values of keys that another server came to own.
+func (s snapshot) fill(ctx context.Context) {
+	GinkgoHelper()
+	cache := k8s.NewClientOf(s.servers...)
+	all := traffic.Hits{Keys: filledKeys, Hits: filledKeys}
+	if hits := clustertest.Must(cache.Read(ctx, filledKeys)); hits == all {
+		return
+	}
+	for _, server := range s.servers {
+		Expect(k8s.ConnectTo(ctx, server.Address).Command(ctx, "flush_all")).To(Equal("OK"))
+	}
+	clustertest.MustStore(ctx, cache, filledKeys)
 }
 
 // lost counts the pods that are missing in a later snapshot, and those that have restarted.
@@ -107,7 +199,8 @@ func keptBy(before, after snapshot) int {
 	for number := range filledKeys {
 		key := traffic.Key(number + 1)
 		owner := before.ring.Owner(key).Name
-		if after.ring.Owner(key).Name == owner && after.incarnations[owner] == before.incarnations[owner] {
+		pod := clustertest.PodOf(owner)
+		if after.ring.Owner(key).Name == owner && after.incarnations[pod] == before.incarnations[pod] {
 			kept++
 		}
 	}

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -106,12 +107,33 @@ type child struct {
 	applied time.Time
 }
 
+// workloadOf returns an empty object of the Kind that runs the nodes of a Memcached.
+func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		return &appsv1.StatefulSet{}
+	}
+	return &appsv1.Deployment{}
+}
+
+// objectsOf returns the objects that the operator manages for every Memcached of its workload, empty but for their names.
+func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
+	objects := []client.Object{workloadOf(mc), &corev1.Service{}, &policyv1.PodDisruptionBudget{}}
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mc.Name + "-servers"}})
+	}
+	for _, object := range objects {
+		object.SetNamespace(mc.Namespace)
+		object.SetName(cmp.Or(object.GetName(), mc.Name))
+	}
+	return objects
+}
+
 // childrenOf returns the objects that the operator manages for a Memcached.
 func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 	GinkgoHelper()
 	var children []child
-	for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
+	for _, object := range objectsOf(mc) {
+		Expect(k8s.Reread(ctx, object)).To(Succeed())
 		found := child{kind: fmt.Sprintf("%T", object), uid: string(object.GetUID()), generation: object.GetGeneration()}
 		for _, fields := range object.GetManagedFields() {
 			if fields.Manager == "memcached-operator" {

@@ -40,9 +40,10 @@ type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
 	readiness        *readiness
-	// client and ring know the nodes from before.
+	// client, ring and pods are those from before.
 	client *traffic.Client
 	ring   *traffic.Ring
+	pods   map[string]clustertest.Incarnation
 
 	// The neighbor and the pods of the operator must stay as they are.
 	neighbor  *bystander
@@ -69,10 +70,11 @@ func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 }
 
 // newIncidentInCache also creates a cache that is Ready and holds keys.
-func newIncidentInCache(ctx context.Context) *incident {
+func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *incident {
 	GinkgoHelper()
-	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes) })
+	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes, edits...) })
 	k8s.UntilReady(ctx, i.cache)
+	i.pods = k8s.Incarnations(ctx, i.cache)
 	servers := k8s.Servers(ctx, i.cache)
 	i.ring = clustertest.Must(traffic.NewRing(servers...))
 	i.client = k8s.NewClientOf(servers...)
@@ -122,11 +124,11 @@ func (i *incident) mustServe(ctx context.Context, nodes int) {
 	Expect(i.fewest).To(BeNumerically(">=", nodes), "of %d nodes, the least that were ready", incidentNodes)
 	stayed := map[string]bool{}
 	for _, pod := range k8s.Pods(ctx, i.cache) {
-		stayed[pod.Name] = clustertest.Ready(&pod)
+		stayed[pod.Name] = clustertest.Ready(&pod) && i.pods[pod.Name].Pod == pod.UID
 	}
 	kept := 0
 	for number := range incidentKeys {
-		if stayed[i.ring.Owner(traffic.Key(number+1)).Name] {
+		if stayed[clustertest.PodOf(i.ring.Owner(traffic.Key(number+1)).Name)] {
 			kept++
 		}
 	}

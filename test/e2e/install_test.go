@@ -122,14 +122,14 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 	})
 })
 
-var _ = Describe("The samples", func() {
+var _ = Describe("The samples", clustertest.Turn(1), func() {
 	It("are Ready on a small cluster as well", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--kustomize", "config/samples")
 		k8s.Kubectl(ctx, "wait", "--namespace", namespace, "--for=condition=Ready", "memcached", "--all", "--timeout=3m")
 		var samples cachev1alpha1.MemcachedList
 		Expect(k8s.List(ctx, &samples, client.InNamespace(namespace))).To(Succeed())
-		Expect(samples.Items).To(HaveLen(3))
+		Expect(samples.Items).To(HaveLen(4))
 		for _, mc := range samples.Items {
 			k8s.MustServe(ctx, &mc, 100)
 		}
@@ -188,6 +188,27 @@ var _ = Describe("The operator itself", func() {
 			`memcached_operator_memcached_condition{condition="Ready",name="cache",namespace="` + namespace + `",status="True"} 1`))
 		Expect(body).To(ContainSubstring(`controller_runtime_reconcile_total{controller="memcached"`))
 	})
+
+	It("shows them to Prometheus, with the token of config/prometheus", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
+		// The Prometheus operator, which defines the third kind of object, is not installed here.
+		const reader = "app.kubernetes.io/component=metrics-reader"
+		script := `cp -R config "$1" && sed -i 's|^#- ../prometheus|- ../prometheus|' "$1/config/default/kustomization.yaml" &&
+			sed -i '/monitor.yaml/d' "$1/config/prometheus/kustomization.yaml" &&
+			kubectl kustomize "$1/config/default" | kubectl apply --selector "$2" --filename -`
+		k8s.Run(ctx, "bash", "-c", script, "bash", GinkgoT().TempDir(), reader)
+		DeferCleanup(func(ctx SpecContext) {
+			k8s.Kubectl(ctx, "delete", "serviceaccount,secret,clusterrolebinding", "--namespace", operatorNamespace, "--selector", reader)
+		})
+		var secret corev1.Secret
+		Eventually(ctx, func() (map[string][]byte, error) {
+			err := k8s.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-metrics-reader-token"}, &secret)
+			return secret.Data, err
+		}).Should(HaveKey(corev1.ServiceAccountTokenKey))
+		Eventually(ctx, func() int {
+			status, _ := get(ctx, "https://"+metricsAddress(ctx)+"/metrics", string(secret.Data[corev1.ServiceAccountTokenKey]))
+			return status
+		}).Should(Equal(http.StatusOK))
+	})
 })
 
 // columns splits the output of kubectl get for one object into headers and values.
@@ -201,8 +222,10 @@ func columns(output string) (header, row []string) {
 // remains lists the objects in a namespace that a Memcached leads to.
 func remains(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
-	return strings.Fields(k8s.Kubectl(ctx, "get", "--namespace", namespace, "-o", "name",
-		"memcached,service,deployment,replicaset,pod,poddisruptionbudget,networkpolicy,endpointslice"))
+	get := []string{"get", "--namespace", namespace, "-o", "name"}
+	return strings.Fields(k8s.Kubectl(ctx, append(get,
+		"memcached,service,deployment,replicaset,statefulset,controllerrevision,pod,poddisruptionbudget,networkpolicy,endpointslice")...) +
+		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...)) // each namespace has another
 }
 
 // operatorPod returns the pod of the operator.

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,13 +37,7 @@ const (
 // The figures need the DNS of the local cluster, which keeps no answers, and the network of the pods.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
 	var m *membership
-	BeforeEach(func() {
-		m = &membership{rows: [][]string{{
-			"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
-			"in status.nodes after", "failures of those who stay", "of those who leave",
-		}}}
-	})
-	AfterEach(func() { clustertest.AddTable("What clients see", m.rows) })
+	BeforeEach(func() { m = newMembership() })
 
 	It("never sees too many or too few, and finds all of them serving", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
@@ -65,6 +60,15 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 	It("always sees a single node, of which the new one starts first", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		m.see(ctx, "a rolling change of 1", 1, 2, func() { roll(ctx, m.mc) })
+		m.see(ctx, "1 node moves to a StatefulSet", 1, 2, func() { k8s.Change(ctx, m.mc, func() { move(m.mc) }) })
+	})
+
+	It("sees at most one more than size while the nodes move to the other workload", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2)
+		m.see(ctx, "2 nodes move to a StatefulSet", 2, 3, func() { k8s.Change(ctx, m.mc, func() { move(m.mc) }) })
+		rolled := m.see(ctx, "a rolling change of 2, StatefulSet", 1, 2, func() { roll(ctx, m.mc) })
+		Expect(rolled.left).To(Equal([]string{"cache-1", "cache-0"}), "one after the other, from the last")
+		m.see(ctx, "2 nodes move to a Deployment", 2, 3, func() { k8s.Change(ctx, m.mc, func() { move(m.mc) }) })
 	})
 })
 
@@ -79,10 +83,29 @@ func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	k8s.Change(ctx, mc, func() { mc.Spec.Config.Verbosity = 1 })
 }
 
+// move has the other Kind of workload run the nodes, which replaces every pod.
+func move(mc *cachev1alpha1.Memcached) {
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		mc.Spec.Workload = cachev1alpha1.WorkloadDeployment
+		return
+	}
+	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
+}
+
 // membership is the nodes of a Memcached, and a table with a row for each change of them.
 type membership struct {
 	mc   *cachev1alpha1.Memcached
 	rows [][]string
+}
+
+// newMembership reports its table at the end of the spec.
+func newMembership() *membership {
+	m := &membership{rows: [][]string{{
+		"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
+		"in status.nodes after", "failures of those who stay", "of those who leave",
+	}}}
+	DeferCleanup(func() { clustertest.AddTable("What clients see", m.rows) })
+	return m
 }
 
 // see makes a change and checks what clients see of it. There are never fewer nodes than fewest, nor more than most.
@@ -134,6 +157,8 @@ type summary struct {
 	dns, status figures
 	// blind is the longest time without a sample.
 	blind time.Duration
+	// left are the names of the pods that have left, in their order.
+	left []string
 	// failures are those of announced nodes that were not leaving.
 	failures []string
 	// ended counts the failed commands to leaving nodes. served is how long after its deletion the first of them to end had
@@ -160,6 +185,11 @@ func (m *sampler) summary() summary {
 	}
 	for ip, failures := range m.failures {
 		s.addNode(m, m.pods[ip], failures)
+	}
+	lives := slices.DeleteFunc(slices.Collect(maps.Values(m.pods)), func(pod *podLife) bool { return pod.leaving.IsZero() })
+	slices.SortFunc(lives, func(a, b *podLife) int { return a.leaving.Compare(b.leaving) })
+	for _, pod := range lives {
+		s.left = append(s.left, pod.name)
 	}
 	return s
 }
@@ -200,9 +230,9 @@ func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLif
 		if pod.leaving.IsZero() {
 			continue
 		}
-		name := nameOf(ip, pod)
+		name, until := nameOf(ip, pod), m.successor(pod)
 		for _, seen := range samples {
-			if slices.Contains(seen.members, name) {
+			if slices.Contains(seen.members, name) && (name == ip || seen.at.Before(until)) {
 				f.stale = max(f.stale, seen.at.Sub(pod.leaving))
 			}
 		}
@@ -211,6 +241,17 @@ func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLif
 	complete := lastChange(samples, func(seen sample) bool { return slices.Equal(seen.members, final) })
 	f.complete = max(0, complete.Sub(m.began))
 	return f
+}
+
+// successor returns when another pod came under the name of a pod, or when the sampling ended.
+func (m *sampler) successor(former *podLife) time.Time {
+	first := time.Now()
+	for _, pod := range m.pods {
+		if pod.name == former.name && pod.came.After(former.came) && pod.came.Before(first) {
+			first = pod.came
+		}
+	}
+	return first
 }
 
 // lastChange returns the time of the first sample since which something holds.

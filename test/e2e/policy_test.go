@@ -22,6 +22,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
+// unlistedImage is not on the list of config/allowed-images.
+const unlistedImage = "registry.example.com/another:1"
+
 // Follows docs/operations/security.md. test/policy tries every way around the policies.
 var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
@@ -36,7 +39,7 @@ var _ = Describe("An administrator who holds the operator to its task with the a
 			if err := k8s.Get(ctx, client.ObjectKeyFromObject(mc), deployment); err != nil {
 				return err
 			}
-			deployment.Spec.Template.Spec.Containers[0].Image = operatorImage
+			deployment.Spec.Template.Spec.Containers[0].Image = unlistedImage
 			return k8s.Update(ctx, deployment, client.DryRunAll)
 		}).Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-images'")))
 	}, NodeTimeout(2*time.Minute))
@@ -63,9 +66,9 @@ var _ = Describe("An administrator who holds the operator to its task with the a
 
 	It("allows no image that is not on the list, and is told which", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		i := newIncidentInCache(ctx)
-		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Image = operatorImage }),
+		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Image = unlistedImage }),
 			i.edit(ctx, func() { i.cache.Spec.Image = "" }),
-			cachev1alpha1.ReasonAdmissionDenied, "ValidatingAdmissionPolicy 'memcached-operator-images'", operatorImage)
+			cachev1alpha1.ReasonAdmissionDenied, "ValidatingAdmissionPolicy 'memcached-operator-images'", unlistedImage)
 	})
 })
 

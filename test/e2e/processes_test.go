@@ -41,6 +41,12 @@ func theOne(found []process, what string) process {
 	return found[0]
 }
 
+// memcachedOf returns the process of memcached in a pod.
+func memcachedOf(pod *corev1.Pod) process {
+	GinkgoHelper()
+	return theOne(processesOf("memcached", "pod"+string(pod.UID)), "processes of memcached in pod "+pod.Name)
+}
+
 // managersOf returns the processes of the operator in a pod: one, or none while its container is being restarted.
 func managersOf(pod *corev1.Pod) []process {
 	GinkgoHelper()

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,8 +30,10 @@ import (
 const (
 	// samplePeriod is how often a sampler reads the members and checks that each of them serves.
 	samplePeriod = 100 * time.Millisecond
-	// sampleTimeout is how long it waits for an answer.
+	// sampleTimeout is how long it waits for an answer of DNS and of the API server.
 	sampleTimeout = time.Second
+	// commandTimeout is how long it waits for that of a node: a busy machine is no failure.
+	commandTimeout = 3 * time.Second
 )
 
 // sampler observes the members of a Memcached during a change. Ten times a second it reads the DNS of the cluster and
@@ -44,7 +47,8 @@ type sampler struct {
 	// mutex guards the rest while the sampler runs.
 	mutex           sync.Mutex
 	inDNS, inStatus []sample
-	pods            map[string]*podLife // by IP address
+	pods            map[string]*podLife     // by IP address
+	created         map[types.UID]time.Time // of pods, whether or not they have an address
 	// failures are the unanswered commands, by the IP address that DNS had announced.
 	failures map[string][]failure
 	broken   error
@@ -58,9 +62,10 @@ type sample struct {
 
 // podLife is what a watch has reported about a pod, and when.
 type podLife struct {
+	uid  types.UID
 	name string
-	// leaving is the begin of its deletion, gone the end; zero if not.
-	leaving, gone time.Time
+	// came is when it was created, leaving the begin of its deletion, gone the end; zero if not.
+	came, leaving, gone time.Time
 }
 
 // failure is an unanswered command, and when it was sent.
@@ -72,7 +77,9 @@ type failure struct {
 // sampleMembership makes a change to a Memcached and observes its members until nobody comes or leaves any more.
 func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *sampler {
 	GinkgoHelper()
-	m := &sampler{key: client.ObjectKeyFromObject(mc), pods: map[string]*podLife{}, failures: map[string][]failure{}}
+	m := &sampler{
+		key: client.ObjectKeyFromObject(mc), pods: map[string]*podLife{}, created: map[types.UID]time.Time{}, failures: map[string][]failure{},
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	pods := clustertest.Must(k8s.Watch(ctx, &corev1.PodList{}, client.InNamespace(mc.Namespace)))
@@ -129,11 +136,14 @@ func (m *sampler) watchPods(ctx context.Context, events <-chan watch.Event) {
 	}
 }
 
-// notePod finds the pod by its name: after its end, it may have no address.
+// notePod finds the pod by its UID: after its end, it may have no address.
 func (m *sampler) notePod(event watch.EventType, pod *corev1.Pod) {
+	if _, known := m.created[pod.UID]; !known {
+		m.created[pod.UID] = time.Now()
+	}
 	var life *podLife
 	for _, known := range m.pods {
-		if known.name == pod.Name {
+		if known.uid == pod.UID {
 			life = known
 		}
 	}
@@ -141,7 +151,7 @@ func (m *sampler) notePod(event watch.EventType, pod *corev1.Pod) {
 		if pod.Status.PodIP == "" {
 			return // it has not started yet
 		}
-		life = &podLife{name: pod.Name}
+		life = &podLife{uid: pod.UID, name: pod.Name, came: m.created[pod.UID]}
 		m.pods[pod.Status.PodIP] = life
 	}
 	if pod.DeletionTimestamp != nil && life.leaving.IsZero() {
@@ -209,7 +219,7 @@ func (m *sampler) sendCommands(ctx context.Context, ip string) {
 
 // connectAndAsk connects to a memcached and asks for its version.
 func connectAndAsk(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	conn, err := traffic.Connect(ctx, dial, address)
 	if err != nil {

@@ -12,6 +12,7 @@ package e2e
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -52,6 +53,8 @@ func TestEndToEnd(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	k8s = clustertest.Connect("make test-e2e", []string{"IMG"})
 	k8s.Dial, k8s.Diagnostics = dial, diagnostics
+	// kubectl finds its plugin on the PATH.
+	Expect(os.Setenv("PATH", clustertest.Must(filepath.Abs("../../bin"))+":"+os.Getenv("PATH"))).To(Succeed())
 
 	// The suite ends with make undeploy-all, which deletes every Memcached of the cluster.
 	err := k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
@@ -72,7 +75,7 @@ func deploy(ctx context.Context, image string) string {
 // diagnostics print objects, conditions, events and logs after a failure.
 func diagnostics(namespace string) []string {
 	return []string{
-		"get --namespace " + namespace + " memcached,deployment,replicaset,pod,service,poddisruptionbudget,networkpolicy,endpointslice -o wide",
+		"get --namespace " + namespace + " memcached,deployment,replicaset,statefulset,pod,service,poddisruptionbudget,networkpolicy,endpointslice -o wide",
 		"describe --namespace " + namespace + " memcached,pod",
 		"events --namespace " + namespace,
 		"logs --namespace " + namespace + " --selector app.kubernetes.io/name=memcached --prefix --tail=50",

@@ -62,7 +62,12 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 				PriorityClassName:         text("a", nameLength),
 			},
 			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{From: peers()},
-			PodMetadata:   metadata(),
+			TLS: &cachev1alpha1.MemcachedTLS{
+				SecretName: text("t", nameLength), ClientAuth: cachev1alpha1.ClientAuthRequire,
+				MinVersion: cachev1alpha1.TLSVersion13, Plaintext: cachev1alpha1.PlaintextDisabled,
+			},
+			Auth:        &cachev1alpha1.MemcachedAuth{SecretName: text("u", nameLength)},
+			PodMetadata: metadata(),
 			Service: cachev1alpha1.MemcachedService{
 				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),
 			},

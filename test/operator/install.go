@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,7 +29,7 @@ var errNotEstablished = fmt.Errorf("not established within %s", establishDeadlin
 // InstallCRD creates the CustomResourceDefinition and waits until the API server serves it.
 func InstallCRD(ctx context.Context, c client.WithWatch) error {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := Create(ctx, c, crd.File, definition); err != nil {
+	if err := create(ctx, c, crd.File, definition); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, establishDeadline, errNotEstablished)
@@ -50,7 +49,7 @@ func InstallCRD(ctx context.Context, c client.WithWatch) error {
 // Permit creates the ClusterRole in a file and binds it.
 func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.ClusterRole{}
-	if err := Create(ctx, c, file, role); err != nil {
+	if err := create(ctx, c, file, role); err != nil {
 		return err
 	}
 	return c.Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -63,7 +62,7 @@ func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Su
 // PermitIn creates the Role in a file in a namespace and binds it.
 func PermitIn(ctx context.Context, c client.Client, namespace, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.Role{}
-	if _, err := read(file, role); err != nil {
+	if err := read(file, role); err != nil {
 		return err
 	}
 	role.Namespace = namespace
@@ -77,23 +76,11 @@ func PermitIn(ctx context.Context, c client.Client, namespace, file string, subj
 	})
 }
 
-// Create reads an object from the last document of a file, which must have no unknown field, and creates it. As kubectl apply
-// does, it records the applied configuration, for a later kubectl apply of the user.
-func Create(ctx context.Context, c client.Client, file string, object client.Object) error {
-	document, err := read(file, object)
-	if err != nil {
+// create creates the object in the last document of a file.
+func create(ctx context.Context, c client.Client, file string, object client.Object) error {
+	if err := read(file, object); err != nil {
 		return err
 	}
-	applied, err := yaml.YAMLToJSON(document)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", file, err)
-	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[corev1.LastAppliedConfigAnnotation] = string(applied)
-	object.SetAnnotations(annotations)
 	if err := c.Create(ctx, object); err != nil {
 		return fmt.Errorf("creating %s: %w", file, err)
 	}
@@ -101,15 +88,14 @@ func Create(ctx context.Context, c client.Client, file string, object client.Obj
 }
 
 // read reads the last document of a file, strictly converted to the type of the object.
-func read(file string, object client.Object) (document []byte, err error) {
+func read(file string, object client.Object) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	documents := bytes.Split(content, []byte("\n---\n"))
-	document = documents[len(documents)-1]
-	if err := yaml.UnmarshalStrict(document, object); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", file, err)
+	if err := yaml.UnmarshalStrict(documents[len(documents)-1], object); err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
 	}
-	return document, nil
+	return nil
 }

@@ -93,7 +93,7 @@ func (o *Operator) Stop() error { return o.Process.Stop(grace) }
 // Container returns the container of the operator in config/manager.
 func Container() (*corev1.Container, error) {
 	deployment := &appsv1.Deployment{}
-	if _, err := read(ManagerFile, deployment); err != nil {
+	if err := read(ManagerFile, deployment); err != nil {
 		return nil, err
 	}
 	return &deployment.Spec.Template.Spec.Containers[0], nil

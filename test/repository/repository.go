@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -52,6 +53,34 @@ func Variable(t *testing.T, name string) string {
 		t.Fatalf("the Makefile does not define %s", name)
 	}
 	return match[1]
+}
+
+// NewestKubernetes returns the minor version of Kubernetes that the operator is built for, which is the newest supported one.
+func NewestKubernetes(t *testing.T) int {
+	t.Helper()
+	match := regexp.MustCompile(`(?m)^\tk8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(Read(t, "go.mod"))
+	if match == nil {
+		t.Fatal("go.mod does not require k8s.io/api")
+	}
+	minor, err := strconv.Atoi(match[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return minor
+}
+
+// Reasons returns the reasons that the conditions of a Memcached can have.
+func Reasons(t *testing.T) []string {
+	t.Helper()
+	var reasons []string
+	source := Read(t, "api", "v1alpha1", "memcached_conditions.go")
+	for _, match := range regexp.MustCompile(`(?m)^\tReason\w+ += "(\w+)"$`).FindAllStringSubmatch(source, -1) {
+		reasons = append(reasons, match[1])
+	}
+	if len(reasons) < 20 {
+		t.Fatalf("the API has only %d reasons", len(reasons))
+	}
+	return reasons
 }
 
 // TheOnly returns the only one of several elements.

@@ -100,7 +100,8 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		// No such plugins exist, but as root the component would create the directory on the machine.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
 		// Large clusters use as many workers. With the default of 5, Deployments queue when many start at once.
-		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20", "--concurrent-gc-syncs=20",
+		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",
+		"--concurrent-statefulset-syncs=20", "--concurrent-gc-syncs=20",
 		clientQPS, clientBurst,
 	}
 }

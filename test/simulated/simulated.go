@@ -49,7 +49,7 @@ type Options struct {
 	Nodes int
 	// Prepare, if set, is called when the API server is ready and nothing else has started. CRDs belong here: the garbage
 	// collector discovers their kinds when it starts, but later ones only after half a minute or more.
-	Prepare func(ctx context.Context, config *rest.Config) error
+	Prepare func(context.Context, *Cluster) error
 	// APIServerOnly starts only etcd and the API server: objects stay as clients write them.
 	APIServerOnly bool
 	// AuditPolicy, if set, selects the requests that the API server writes to the file AuditLog.
@@ -102,7 +102,7 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 		return err
 	}
 	if opts.Prepare != nil {
-		if err := opts.Prepare(ctx, c.Config); err != nil {
+		if err := opts.Prepare(ctx, c); err != nil {
 			return reasonOf(ctx, err)
 		}
 	}

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start; its progress goes to stderr. It uses, in this order:
-# KUBEBUILDER_ASSETS if the user has set it; binaries that setup-envtest has or can download; binaries built from the pinned
-# modules. The build needs only Go modules and takes some minutes once.
+# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start; its progress goes to stderr. It uses, in this
+# order: KUBEBUILDER_ASSETS if the user has set it; binaries of ENVTEST_K8S_VERSION that setup-envtest has or can download;
+# binaries built from modules. The build needs only Go modules and takes some minutes once.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,23 +13,34 @@ if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
 	exit
 fi
 
-built="${PWD}/bin/kubernetes"
 version="${ENVTEST_K8S_VERSION:?is set by make: run make test}"
 setup_envtest="${ENVTEST:?is set by make: run make test}"
 bin_dir="${LOCALBIN:?is set by make: run make test}"
+
+# hack/kubernetes pins one version.
+pinned=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2); exit }' hack/kubernetes/go.mod)
+if [[ "${pinned}" == ${version/%x/*} ]]; then
+	built=("${PWD}/bin/kubernetes/kube-apiserver")
+else
+	built=("${PWD}"/bin/kubernetes-${version/%x/*}/kube-apiserver)
+fi
 
 # If the control plane has been built or downloaded before, do not wait for the network again.
 if [[ -x "${setup_envtest}" ]] && "${setup_envtest}" use "${version}" --installed-only -p path --bin-dir "${bin_dir}" 2>/dev/null; then
 	exit
 fi
-if [[ ! -x "${built}/kube-apiserver" ]]; then
+if [[ ! -x "${built[0]}" ]]; then
 	if ! [[ -x "${setup_envtest}" ]]; then
 		"${MAKE:-make}" --no-print-directory setup-envtest >&2 || true
 	fi
 	if "${setup_envtest}" use "${version}" -p path --bin-dir "${bin_dir}" 2>/dev/null; then
 		exit
 	fi
-	echo "setup-envtest cannot download Kubernetes ${version}; building it from the pinned modules instead, which takes some minutes once." >&2
+	echo "setup-envtest cannot download Kubernetes ${version}; building it from modules instead, which takes some minutes once." >&2
 fi
-hack/binaries.sh etcd kube-apiserver kubectl >&2
-echo "${built}"
+if [[ "${pinned}" == ${version/%x/*} ]]; then
+	hack/binaries.sh etcd kube-apiserver kubectl >&2
+	echo "${PWD}/bin/kubernetes"
+else
+	hack/apiserver.sh "${version}"
+fi

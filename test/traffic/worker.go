@@ -101,8 +101,7 @@ func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, 
 func (w *worker) beginSets(ctx context.Context) error {
 	return w.onEach(ctx, "ms", func(conn *Conn) error {
 		request := w.set(nil, pendingValue)
-		_, err := conn.conn.Write(request[:len(request)-pendingValue/2])
-		return err
+		return conn.Send(request[:len(request)-pendingValue/2])
 	})
 }
 
@@ -125,16 +124,15 @@ func (w *worker) beginGets(ctx context.Context) error {
 			request = append(w.key(append(request, "mg "...), w.random.IntN(max(1, w.small))), " v"+crlf...)
 			w.gets++
 		}
-		_, err := conn.conn.Write(append(request, barrier+crlf...))
-		return err
+		return conn.Send(append(request, barrier+crlf...))
 	})
 }
 
 // endGets reads the replies to beginGets.
 func (w *worker) endGets(ctx context.Context) error {
 	return w.onEach(ctx, "mg", func(conn *Conn) error {
-		line, err := conn.line()
-		for ; err == nil && line != barrierReply; line, err = conn.line() {
+		line, err := conn.Line()
+		for ; err == nil && line != barrierReply; line, err = conn.Line() {
 			if line == "EN" {
 				continue
 			}
@@ -142,7 +140,7 @@ func (w *worker) endGets(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("the reply is %q", line)
 			}
-			if _, err := conn.replies.Discard(size + len(crlf)); err != nil {
+			if err := conn.Discard(size + len(crlf)); err != nil {
 				return err
 			}
 			w.hits++
@@ -153,7 +151,7 @@ func (w *worker) endGets(ctx context.Context) error {
 
 func (w *worker) onEach(ctx context.Context, command string, exchange func(conn *Conn) error) error {
 	for _, conn := range w.conns {
-		if err := conn.within(ctx, command, func() error { return exchange(conn) }); err != nil {
+		if err := conn.Within(ctx, command, func() error { return exchange(conn) }); err != nil {
 			return err
 		}
 	}
@@ -162,9 +160,9 @@ func (w *worker) onEach(ctx context.Context, command string, exchange func(conn 
 
 // store sends quiet sets and waits until they are done.
 func (w *worker) store(ctx context.Context, conn *Conn, sets []byte) error {
-	return conn.within(ctx, "ms", func() error {
-		line, err := conn.ask(append(sets, barrier+crlf...))
-		for ; err == nil && line != barrierReply; line, err = conn.line() {
+	return conn.Within(ctx, "ms", func() error {
+		line, err := conn.Ask(append(sets, barrier+crlf...))
+		for ; err == nil && line != barrierReply; line, err = conn.Line() {
 			if !strings.HasPrefix(line, "SERVER_ERROR out of memory") {
 				return fmt.Errorf("the reply is %q", line)
 			}

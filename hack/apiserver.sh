@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the kube-apiserver of another version of Kubernetes than that of hack/kubernetes, beside etcd and kubectl of that one,
+# and prints their directory. It builds a version once:
+#   hack/apiserver.sh 1.30.14
+#   hack/apiserver.sh 1.30.x       the last patch release
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+version=$1
+
+for built in bin/kubernetes-${version/%x/*}/kube-apiserver; do
+	if [[ -x "${built}" ]]; then
+		dirname "${PWD}/${built}"
+		exit
+	fi
+done
+
+if [[ "${version}" == *.x ]]; then
+	releases=$(go list -m -versions -f '{{range .Versions}}{{println .}}{{end}}' k8s.io/kubernetes)
+	version=$(grep -x "v${version%x}[0-9]*" <<<"${releases}" | tail -n 1)
+	version=${version#v}
+fi
+echo "Building kube-apiserver ${version}, which takes some minutes once." >&2
+hack/binaries.sh etcd kubectl >&2
+out=${PWD}/bin/kubernetes-${version}
+module=$(mktemp -d)
+trap 'rm -rf "${module}"' EXIT
+cd "${module}"
+
+# The go.mod of Kubernetes pins everything but the modules that it keeps in its own tree. Outside of it they are the published
+# ones. There is no go.sum for each version: Go asks the checksum database.
+pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
+{
+	echo "module kube-apiserver"
+	grep '^go ' "${pinned}"
+	echo "require k8s.io/kubernetes v${version}"
+	awk -v version="v0.${version#1.}" '/^\tk8s[.]io\// && $2 == "v0.0.0" { print "replace", $1, "=>", $1, version }' "${pinned}"
+} >go.mod
+variable=k8s.io/component-base/version
+minor=${version#1.}
+ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
+CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -ldflags "${ldflags}" -o kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver >&2
+mkdir -p "${out}"
+ln -sf ../kubernetes/etcd ../kubernetes/kubectl "${out}"
+mv kube-apiserver "${out}"
+echo "${out}"

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// Place is where a value can be in a Memcached.
+type Place struct {
+	// Path is as the API server writes it: spec.scheduling.tolerations[0].key. The key of maps is k.
+	Path   string
+	Schema apiextensionsv1.JSONSchemaProps
+	// With is the JSON of the smallest value of the outermost place that has the value here.
+	With func(value string) string
+}
+
+// Places are a place and all those inside it.
+func Places(path string, schema apiextensionsv1.JSONSchemaProps) []Place {
+	return below(Place{Path: path, Schema: schema, With: func(value string) string { return value }})
+}
+
+func below(p Place) []Place {
+	found := []Place{p}
+	add := func(step string, schema apiextensionsv1.JSONSchemaProps, with func(value string) string) {
+		found = append(found, below(Place{
+			Path: p.Path + step, Schema: schema, With: func(value string) string { return p.With(with(value)) },
+		})...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Schema.Properties)) {
+		add("."+name, p.Schema.Properties[name], func(value string) string { return smallestObject(p.Schema, name, value) })
+	}
+	if p.Schema.Items != nil {
+		add("[0]", *p.Schema.Items.Schema, func(value string) string { return "[" + value + "]" })
+	}
+	if p.Schema.AdditionalProperties != nil {
+		for _, key := range keysOf(p.Path) {
+			add("."+key, *p.Schema.AdditionalProperties.Schema, func(value string) string { return fmt.Sprintf(`{%q: %s}`, key, value) })
+		}
+	}
+	return found
+}
+
+// keysOf are the keys that a map may have.
+func keysOf(path string) []string {
+	if strings.HasPrefix(path, "spec.resources.") {
+		return []string{"cpu", "ephemeral-storage", "memory"}
+	}
+	return []string{"k"}
+}
+
+// smallestObject has the required fields of its schema, and a field with the value given.
+func smallestObject(schema apiextensionsv1.JSONSchemaProps, field, value string) string {
+	members := []string{fmt.Sprintf("%q: %s", field, value)}
+	for _, name := range schema.Required {
+		if name != field {
+			members = append(members, fmt.Sprintf("%q: %s", name, Smallest(schema.Properties[name])))
+		}
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// Smallest is the JSON of a value that its schema allows.
+func Smallest(schema apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case len(schema.Enum) > 0:
+		return string(schema.Enum[0].Raw)
+	case schema.Type == "object" && len(schema.Required) > 0:
+		first := schema.Required[0]
+		return smallestObject(schema, first, Smallest(schema.Properties[first]))
+	case schema.Type == "object":
+		return `{}`
+	case schema.Type == "array":
+		return "[" + Smallest(*schema.Items.Schema) + "]"
+	case len(schema.XValidations) > 0 && strings.Contains(schema.XValidations[0].Message, "IP addresses"):
+		return `"10.0.0.0/8"`
+	case schema.Format == "date-time":
+		return `"2026-01-01T00:00:00Z"`
+	case schema.Type == "string":
+		return `"a"`
+	default:
+		return `1`
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package docs_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/memcached-operator/test/docs"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// alert is what the pages say of one.
+type alert struct {
+	Alert, Expr, For string
+	Labels           map[string]string
+	Annotations      map[string]string
+}
+
+func alerts(t *testing.T) []alert {
+	t.Helper()
+	var object struct {
+		Spec struct{ Groups []struct{ Rules []alert } }
+	}
+	if err := yaml.Unmarshal([]byte(repository.Read(t, "config", "components", "monitoring", "rules.yaml")), &object); err != nil {
+		t.Fatal(err)
+	}
+	var all []alert
+	for _, group := range object.Spec.Groups {
+		all = append(all, slices.DeleteFunc(group.Rules, func(rule alert) bool { return rule.Alert == "" })...)
+	}
+	if len(all) == 0 {
+		t.Fatal("there are no alerts")
+	}
+	return all
+}
+
+// The link of each alert leads to a section of the runbook, with a command.
+func TestAlertsLinkToTheRunbook(t *testing.T) {
+	runbook := pages(t)["docs/operations/runbook.md"]
+	for _, alert := range alerts(t) {
+		page, anchor, _ := strings.Cut(alert.Annotations["runbook_url"], "#")
+		if !strings.HasSuffix(page, "/"+runbook.Path) || !slices.Contains(runbook.Anchors, anchor) {
+			t.Errorf("the link of %s leads to %s#%s, which is not there", alert.Alert, page, anchor)
+		}
+		if !slices.ContainsFunc(runbook.Blocks, func(b docs.Block) bool { return b.Section == anchor && b.Language == "sh" }) {
+			t.Errorf("the section of %s has no command", alert.Alert)
+		}
+	}
+}
+
+// row matches a row of the table of alerts.
+var row = regexp.MustCompile("(?m)^\\| `(Memcached\\w+)` \\| (\\w+) \\| (.*) \\|$")
+
+// The table of alerts has all of them in the order of the rules, with their severities and how long they wait.
+func TestAlertsAreDocumented(t *testing.T) {
+	var want, got [][2]string
+	sentences := map[string]string{}
+	for _, match := range row.FindAllStringSubmatch(repository.Read(t, "docs", "operations", "monitoring.md"), -1) {
+		got = append(got, [2]string{match[1], match[2]})
+		sentences[match[1]] = match[3]
+	}
+	for _, alert := range alerts(t) {
+		want = append(want, [2]string{alert.Alert, alert.Labels["severity"]})
+		wait := strings.TrimSuffix(alert.For, "m")
+		if wait != "1" && !strings.HasSuffix(sentences[alert.Alert], " for "+wait+" minutes") {
+			t.Errorf("%s waits for %s, but the table says: %s", alert.Alert, alert.For, sentences[alert.Alert])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/operations/monitoring.md (-want +got):\n%s", diff)
+	}
+}

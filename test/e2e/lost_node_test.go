@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	childprocess "github.com/example/memcached-operator/test/process"
+)
+
+// lostNodeTurn is the turn of the story that alone uses a permission.
+var lostNodeTurn = clustertest.Turn(1)
+
+// unreachableSeconds is how long the pods of the story tolerate that their cluster node does not report.
+const unreachableSeconds = 1
+
+// The cluster nodes of the story are simulated, but nothing else is: kube-controller-manager finds out that one of them does not
+// report, and evicts its pods, and the operator deletes the pod with its own permissions and under its admission policy.
+var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), lostNodeTurn, func() {
+	It("costs a StatefulSet's pod its place, but not its name", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		namespace := k8s.NewNamespace(ctx)
+		kubelets := map[string]*childprocess.Process{}
+		for _, letter := range []string{"a", "b", "c", "d"} { // one more than the cache has nodes
+			name := namespace + "-" + letter
+			kubelets[name] = startSimulatedNode(ctx, name, namespace)
+		}
+		for name := range kubelets { // which would not be considered for a pod
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			Eventually(ctx, k8s.Object(node)).Should(HaveField("Spec.Taints", HaveLen(1)), "a cluster node that reports")
+		}
+		mc := k8s.CreateMemcached(ctx, namespace, 3, onSimulatedNodes)
+		DeferCleanup(func(ctx SpecContext) { // while there are kubelets that end its pods
+			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
+		})
+		k8s.UntilReady(ctx, mc)
+		before := podsByName(ctx, mc)
+		lost := before["cache-1"]
+
+		By("losing the cluster node of the second pod, which Kubernetes finds out")
+		killed := time.Now()
+		Expect(kubelets[lost.Spec.NodeName].Stop(10 * time.Second)).To(Succeed())
+		tainted := untilUnreachable(ctx, lost.Spec.NodeName)
+
+		By("starting another pod of the name elsewhere")
+		var found corev1.Pod
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(&lost), &found)).To(Succeed())
+			g.Expect(found.UID).NotTo(Equal(lost.UID))
+			g.Expect(clustertest.Ready(&found)).To(BeTrue())
+		}).Should(Succeed())
+		Expect(found.Spec.NodeName).NotTo(Equal(lost.Spec.NodeName))
+		back := readySince(&found).Sub(tainted)
+		Expect(back).To(BeNumerically("<=", (unreachableSeconds+60)*time.Second))
+		k8s.UntilReady(ctx, mc)
+		Expect(mc.Status.Nodes).To(Equal([]string{"cache-0", "cache-1", "cache-2"}))
+
+		By("leaving the others alone, and saying what happened")
+		after := podsByName(ctx, mc)
+		for _, name := range []string{"cache-0", "cache-2"} {
+			Expect(after[name].UID).To(Equal(before[name].UID), name)
+		}
+		Eventually(ctx, func() []string { return notesOf(ctx, mc, "LostPodDeleted") }).Should(ConsistOf(fmt.Sprintf(
+			"Pod cache-1 did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new cache-1 can start",
+			lost.Spec.NodeName)))
+		clustertest.AddTable("A lost cluster node", [][]string{
+			{"from", "to", "took"},
+			{"the last report", "the taint", tainted.Sub(killed).Round(time.Second).String()},
+			{"the taint", "a ready pod of the name", back.String()},
+		})
+	})
+})
+
+// startSimulatedNode creates a cluster node and starts its kubelet: kwok, which only says that the pods run.
+func startSimulatedNode(ctx context.Context, name, zone string) *childprocess.Process {
+	GinkgoHelper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, corev1.LabelOSStable: "linux", simulatedKey: "true",
+	}}}
+	node.Spec.Taints = []corev1.Taint{{Key: simulatedKey, Effect: corev1.TaintEffectNoSchedule}}
+	Expect(k8s.Create(ctx, node)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, node)).To(Succeed()) })
+
+	dir := GinkgoT().TempDir()
+	kubelet := clustertest.Must(childprocess.Start(childprocess.Spec{
+		Name: "kwok", Path: clustertest.Must(exec.LookPath("kwok")),
+		Args: []string{
+			"--kubeconfig=" + os.Getenv("KUBECONFIG"), "--config=" + clustertest.Must(filepath.Abs("../simulated/kwok.yaml")),
+			"--manage-all-nodes=false", "--manage-single-node=" + name,
+		},
+		Env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, // it would read the user's configuration
+		Dir: dir, LogFile: filepath.Join(dir, name+".log"),
+	}))
+	DeferCleanup(func() { Expect(kubelet.Stop(10 * time.Second)).To(Succeed()) })
+	return kubelet
+}
+
+// simulatedKey is the label and the taint of simulated cluster nodes.
+const simulatedKey = "example.com/simulated"
+
+// onSimulatedNodes lets the nodes of a cache run on simulated cluster nodes only.
+func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
+	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](0)
+	mc.Spec.Scheduling.NodeSelector = map[string]string{simulatedKey: "true"}
+	mc.Spec.Scheduling.Affinity = apart(mc) // whichever cluster node the scheduler has heard of first
+	mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{
+		{Key: simulatedKey, Operator: "Exists", Effect: "NoSchedule"},
+		{
+			Key: corev1.TaintNodeUnreachable, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](unreachableSeconds),
+		},
+	}
+}
+
+// untilUnreachable waits until Kubernetes evicts the pods of a cluster node, and returns since when it does.
+func untilUnreachable(ctx context.Context, name string) time.Time {
+	GinkgoHelper()
+	var since time.Time
+	Eventually(ctx, func(g Gomega) {
+		node := &corev1.Node{}
+		g.Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, node)).To(Succeed())
+		i := slices.IndexFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == corev1.TaintNodeUnreachable && taint.Effect == corev1.TaintEffectNoExecute
+		})
+		g.Expect(i).To(BeNumerically(">=", 0), "%v", node.Spec.Taints)
+		since = node.Spec.Taints[i].TimeAdded.Time
+	}).Should(Succeed())
+	return since
+}
+
+// readySince is when a pod became ready.
+func readySince(pod *corev1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// podsByName returns the pods of a Memcached.
+func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]corev1.Pod {
+	GinkgoHelper()
+	pods := map[string]corev1.Pod{}
+	for _, pod := range k8s.Pods(ctx, mc) {
+		pods[pod.Name] = pod
+	}
+	return pods
+}
+
+// notesOf returns what the events of a reason say about a Memcached.
+func notesOf(ctx context.Context, mc *cachev1alpha1.Memcached, reason string) []string {
+	GinkgoHelper()
+	var events eventsv1.EventList
+	Expect(k8s.List(ctx, &events, client.InNamespace(mc.Namespace))).To(Succeed())
+	var notes []string
+	for _, event := range events.Items {
+		if event.Regarding.Name == mc.Name && event.Reason == reason {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}

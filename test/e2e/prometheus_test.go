@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/monitoring"
+)
+
+const (
+	// faster is how many times shorter all durations in the rules and queries are: a minute takes a second.
+	faster = 60
+	// scrapeInterval is longer than the second for which an agent waits for a memcached that hangs, and a third of the five seconds
+	// that rates cover here.
+	scrapeInterval = "1500ms"
+	// rateInterval is what Grafana makes of that: four scrapes.
+	rateInterval = "6s"
+
+	prometheusAddress = "127.0.0.1:9090"
+	prometheusCommand = "../../bin/prometheus"
+	// serviceAccount is where a pod finds the token of its account. In the cluster's namespaces, nothing else has the folder.
+	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// drawings is where make dashboard-pictures looks for the data.
+	drawings = "../../bin/dashboards"
+)
+
+// observed is a Prometheus, configured as docs/operations/monitoring.md says, and what it must see.
+type observed struct {
+	monitoring.Prometheus
+
+	rules []monitoring.Rule
+	// began is when the caches worked, and broke is when they no longer did.
+	began, broke time.Time
+	// causes are what each alert must fire for since then, and why.
+	causes map[string]cause
+}
+
+// cause is what makes an alert fire, and the labels that the alert then has.
+type cause struct {
+	what   string
+	labels model.LabelSet
+}
+
+// observe starts a Prometheus for the caches of a namespace until the spec ends.
+func observe(ctx context.Context, namespace string) *observed {
+	GinkgoHelper()
+	o := &observed{causes: map[string]cause{}}
+	rules, file, err := monitoring.Rules(monitoring.Faster(clustertest.Read(monitoring.RulesFile), faster))
+	Expect(err).NotTo(HaveOccurred())
+	o.rules = slices.DeleteFunc(rules, aboutCredentials)
+	dir := GinkgoT().TempDir()
+	writeFile(filepath.Join(dir, "rules.yaml"), string(file))
+	writeFile(filepath.Join(dir, "prometheus.yaml"), fmt.Sprintf(
+		"global: {scrape_interval: %[1]s, scrape_timeout: %[1]s, evaluation_interval: 1s}\nrule_files: [rules.yaml]\n%[2]s",
+		scrapeInterval, documentedIn("docs/operations/monitoring.md", "scrape configuration")))
+	prometheus := applicationProcess(ctx, "KUBERNETES_SERVICE_PORT=443", clustertest.Must(filepath.Abs(prometheusCommand)),
+		"--config.file=prometheus.yaml", "--storage.tsdb.path=data", "--web.listen-address="+prometheusAddress, "--log.level=warn")
+	prometheus.Env = append(prometheus.Env, "KUBERNETES_SERVICE_HOST="+credentialsInPod(ctx, namespace))
+	prometheus.Dir = dir
+	startProcess(prometheus)
+	o.Prometheus = clustertest.Must(monitoring.Connect("http://" + prometheusAddress))
+	Eventually(ctx, func() error {
+		_, err := o.Between(ctx, "vector(1)", time.Now(), time.Now())
+		return err
+	}).Should(Succeed())
+	return o
+}
+
+// aboutCredentials reports whether a rule is about certificates and users, which these caches do not have. promtool tests those.
+func aboutCredentials(rule monitoring.Rule) bool {
+	return strings.Contains(rule.Expr, "memcached_agent_")
+}
+
+// credentialsInPod creates the account of a Prometheus with the documented permissions, and puts its credentials where they are in a
+// pod. It returns the address of the API server that pods use.
+func credentialsInPod(ctx context.Context, namespace string) string {
+	GinkgoHelper()
+	const name, role = "prometheus", "prometheus-memcached"
+	file := filepath.Join(GinkgoT().TempDir(), "role.yaml")
+	writeFile(file, documentedIn("docs/operations/monitoring.md", "role of Prometheus"))
+	token := tokenOf(ctx, namespace, name)
+	k8s.Kubectl(ctx, "apply", "--filename", file)
+	k8s.Kubectl(ctx, "create", "clusterrolebinding", role, "--clusterrole="+role, "--serviceaccount="+namespace+":"+name)
+	DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "delete", "clusterrole,clusterrolebinding", role) })
+	letReadMetrics(ctx, namespace, name)
+
+	Expect(os.MkdirAll(serviceAccount, 0o700)).To(Succeed())
+	DeferCleanup(os.RemoveAll, serviceAccount)
+	writeFile(filepath.Join(serviceAccount, "token"), token)
+	writeFile(filepath.Join(serviceAccount, "ca.crt"), string(clustertest.Must(os.ReadFile(filepath.Join(clusterDir, "ca.crt")))))
+	var server corev1.Service
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &server)).To(Succeed())
+	return server.Spec.ClusterIP
+}
+
+// untilData waits until a query has a result.
+func (o *observed) untilData(ctx context.Context, query string) {
+	GinkgoHelper()
+	Eventually(ctx, func() (model.Matrix, error) {
+		now := time.Now()
+		return o.Between(ctx, query, now, now)
+	}).ShouldNot(BeEmpty())
+}
+
+// untilSilent waits until no alert fires: those about the start of the caches are over. From then on, each alert must have a cause.
+func (o *observed) untilSilent(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func() (model.Matrix, error) {
+		o.broke = time.Now()
+		return o.Between(ctx, `ALERTS{alertstate="firing"}`, o.broke, o.broke)
+	}).Should(BeEmpty())
+}
+
+// because says why an alert must fire, for a cache, and for one of its pods if there is one.
+func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
+	labels := model.LabelSet{"namespace": model.LabelValue(mc.Namespace), "memcached": model.LabelValue(mc.Name)}
+	if pod != nil {
+		labels["pod"] = model.LabelValue(pod.Name)
+	}
+	o.causes[alert] = cause{what, labels}
+}
+
+// fired returns after how long each alert first fired for its cause.
+func (o *observed) fired(ctx context.Context) (map[string]time.Duration, error) {
+	first := map[string]time.Duration{}
+	firing, err := o.Between(ctx, `ALERTS{alertstate="firing"}`, o.broke, time.Now())
+	for _, stream := range firing {
+		alert, after := string(stream.Metric["alertname"]), stream.Values[0].Timestamp.Time().Sub(o.broke)
+		why, expected := o.causes[alert]
+		if !expected || !covers(stream.Metric, why.labels) {
+			continue
+		}
+		if earlier, known := first[alert]; !known || after < earlier {
+			first[alert] = after
+		}
+	}
+	return first, err
+}
+
+// covers reports whether a series has all these labels.
+func covers(metric model.Metric, labels model.LabelSet) bool {
+	for name, value := range labels {
+		if metric[name] != value {
+			return false
+		}
+	}
+	return true
+}
+
+// untilAllFired waits until each alert that has a cause has fired.
+func (o *observed) untilAllFired(ctx context.Context) {
+	GinkgoHelper()
+	want := slices.Sorted(maps.Keys(o.causes))
+	Eventually(ctx, func() ([]string, error) {
+		first, err := o.fired(ctx)
+		return slices.Sorted(maps.Keys(first)), err
+	}).WithPolling(time.Second).Should(Equal(want))
+}
+
+// mustHaveFiredAll fails unless every alert of the rules had a cause, and fired. The report has a table of them.
+func (o *observed) mustHaveFiredAll(ctx context.Context) {
+	GinkgoHelper()
+	o.untilAllFired(ctx)
+	after := clustertest.Must(o.fired(ctx))
+	rows := [][]string{{"alert", "cause", "fired after"}}
+	for _, rule := range o.rules {
+		if rule.Alert == "" {
+			continue
+		}
+		Expect(after).To(HaveKey(rule.Alert))
+		rows = append(rows, []string{rule.Alert, o.causes[rule.Alert].what, seconds(after[rule.Alert])})
+	}
+	clustertest.AddTable("Alerts, with rules in which a minute is a second", rows)
+}
+
+// mustHaveData fails unless every rule and every query of the dashboards had results meanwhile: also the expressions of alerts, which
+// have none while nothing is wrong.
+func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Dashboard) {
+	GinkgoHelper()
+	queries := map[string]string{}
+	for _, rule := range o.rules {
+		queries["rule "+rule.Record+rule.Alert] = rule.Expr
+	}
+	for _, dashboard := range dashboards {
+		for _, panel := range dashboard.Panels {
+			for i, query := range panel.Targets {
+				queries[fmt.Sprintf("%s, panel %s, query %d", dashboard.Title, panel.Title, i+1)] = query.Expr
+			}
+		}
+	}
+	Expect(len(queries)).To(BeNumerically(">", 70))
+	var empty []string
+	for name, query := range queries {
+		if len(clustertest.Must(o.Between(ctx, query, o.began, time.Now()))) == 0 {
+			empty = append(empty, name+": "+query)
+		}
+	}
+	Expect(empty).To(BeEmpty(), "queries without data")
+}
+
+// mustSeeContainers fails unless the alert about the memory of containers is about both of each node. Only one of them fires here.
+func (o *observed) mustSeeContainers(ctx context.Context) {
+	GinkgoHelper()
+	at := slices.IndexFunc(o.rules, func(rule monitoring.Rule) bool { return rule.Alert == "MemcachedContainerMemoryNearLimit" })
+	share, _, compared := strings.Cut(o.rules[at].Expr, "> 0.97")
+	Expect(compared).To(BeTrue(), o.rules[at].Expr)
+	containers := map[model.LabelValue]bool{}
+	for _, stream := range clustertest.Must(o.Between(ctx, share, o.began, time.Now())) {
+		containers[stream.Metric["container"]] = true
+	}
+	Expect(containers).To(Equal(map[model.LabelValue]bool{"memcached": true, "memcached-agent": true}))
+}
+
+// dashboard returns a dashboard for a Memcached, with shorter durations, as Grafana does.
+func dashboard(file, namespace, memcached string) monitoring.Dashboard {
+	GinkgoHelper()
+	variables := strings.NewReplacer("$__rate_interval", rateInterval, "$namespace", namespace, "$memcached", memcached)
+	return clustertest.Must(monitoring.ParseDashboard(variables.Replace(monitoring.Faster(clustertest.Read(file), faster))))
+}
+
+// save writes what dashboards show now, for make dashboard-pictures.
+func (o *observed) save(ctx context.Context, dashboards map[string]monitoring.Dashboard) {
+	GinkgoHelper()
+	Expect(os.MkdirAll(drawings, 0o755)).To(Succeed())
+	for name, dashboard := range dashboards {
+		drawing := clustertest.Must(o.Draw(ctx, dashboard, o.began, time.Now()))
+		writeFile(filepath.Join(drawings, name+".json"), string(clustertest.Must(json.Marshal(drawing))))
+	}
+}
