@@ -22,8 +22,11 @@ export IMG VERSION
 # The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 means 1.37.x.
 ENVTEST_K8S_VERSION ?= $(shell awk '$$1 == "k8s.io/api" { split($$2, v, "."); print "1." v[2] ".x"; exit }' go.mod)
 export ENVTEST_K8S_VERSION
+# The oldest version of Kubernetes that is supported. test-compatibility uses it, or K8S_VERSION.
+OLDEST_K8S_VERSION ?= 1.30.14
+K8S_VERSION ?= $(OLDEST_K8S_VERSION)
 # The default memcached image is defined in config/manager only.
-MEMCACHED_IMAGE = $(shell awk '/name: RELATED_IMAGE_MEMCACHED/ { getline; print $$2; exit }' config/manager/manager.yaml)
+MEMCACHED_IMAGE = $(shell awk '/name: RELATED_IMAGE_MEMCACHED$$/ { getline; print $$2; exit }' config/manager/manager.yaml)
 
 # Tools are built once into LOCALBIN. Their file names contain the version, so a new version never uses an old binary.
 LOCALBIN ?= $(CURDIR)/bin
@@ -40,7 +43,7 @@ GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 export ENVTEST LOCALBIN
 
-# All builds and tests except test-race use the same flags, so that the operator, its tests, the tools and the control plane
+# All builds and tests without RACE=1 use the same flags, so that the operator, its tests, the tools and the control plane
 # of the tests share compiled packages.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
@@ -86,6 +89,16 @@ api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
 	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
 		--renderer=markdown --max-depth=20 --output-path=docs/api.md --log-level=ERROR
 
+.PHONY: dashboards
+dashboards: ## Generate the dashboards of config/components/monitoring.
+	cd hack/monitoring && go run . ../../config/components/monitoring/dashboards
+
+.PHONY: dashboard-pictures
+dashboard-pictures: ## Draw the pictures of the dashboards in docs/images, with the data of the last make test-e2e.
+	@for name in fleet cache; do \
+		/usr/bin/python3 hack/monitoring/pictures.py "bin/dashboards/$$name.json" "docs/images/dashboard-$$name.svg"; \
+	done
+
 .PHONY: fmt
 fmt: ## Format the Go code.
 	go fmt ./...
@@ -100,10 +113,16 @@ vet: ## Run go vet.
 lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
 	$(GOLANGCI_LINT) run
 	cd hack/catalog && $(GOLANGCI_LINT) run
+	cd hack/helm && $(GOLANGCI_LINT) run
+	cd hack/monitoring && $(GOLANGCI_LINT) run
 
 .PHONY: lint-fix
 lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
 	$(GOLANGCI_LINT) run --fix
+
+# The other checks need root, to start clusters: see .ci/run.
+.PHONY: check
+check: test lint verify ## Run what a change must pass and needs neither root nor a cluster: tests, linters, generated files.
 
 .PHONY: lint-config
 lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs internet access).
@@ -119,48 +138,50 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check tha
 with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
+# RACE=1 compiles tests with the race detector, which needs a C compiler.
+race-environment = $(if $(RACE),env CGO_ENABLED=1)
+race-flag = $(if $(RACE),-race)
+
 .PHONY: test
-test: ## Run every unit and envtest suite.
-	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
+test: ## Run every unit and envtest suite. RACE=1 uses the race detector here and in the suites that need a cluster.
+	@$(with-envtest) $(race-environment) go test $(race-flag) -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
+	cd hack/helm && go test -count=1 ./... # the same
+	hack/binaries.sh promtool
+	cd hack/monitoring && go test -count=1 ./...
 
-# The suites that run in a cluster are compiled beforehand, because its network namespace cannot reach a module proxy. RACE=1
-# compiles them with the race detector, which needs a C compiler.
-compile-tests = $(if $(RACE),env CGO_ENABLED=1) go test -c $(if $(RACE),-race)
+# The suites that depend on what the API server does, but for those that run a whole operator against many faults.
+compatibility-suites = ./api/... ./controllers/... ./internal/apply/... ./test/bundle ./test/largest ./test/policy ./test/testenv
 
-.PHONY: test-race
-test-race: ## Run the same suites with the race detector (needs a C compiler).
-	@$(with-envtest) env CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) ./...
+.PHONY: test-compatibility
+test-compatibility: ENVTEST_K8S_VERSION = $(K8S_VERSION)
+test-compatibility: ## Run the suites about the API server with the oldest supported Kubernetes, or with K8S_VERSION=1.33.x.
+	@unset KUBEBUILDER_ASSETS; $(with-envtest) go test -timeout 30m $(TEST_FLAGS) $(compatibility-suites)
+
+# The suites that run in a cluster are compiled beforehand, because its network namespace cannot reach a module proxy.
+compile-tests = $(race-environment) go test -c $(race-flag)
 
 ##@ Develop: build and run
 
 .PHONY: build
-build: check-version ## Build the operator: bin/manager.
+build: check-version ## Build the operator and its agent: bin/manager, bin/agent.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
+	go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent
 
 .PHONY: run
 run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_ARGS are its flags.
-	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" go run . $(RUN_ARGS)
+	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" \
+		RELATED_IMAGE_MEMCACHED_OPERATOR="$${RELATED_IMAGE_MEMCACHED_OPERATOR:-$(IMG)}" go run . $(RUN_ARGS)
 
 ##@ Release: the image and the manifests
 
 .PHONY: docker-build
 docker-build: check-version check-img check-container-tool ## Build the image IMG.
-	$(CONTAINER_TOOL) build --build-arg VERSION="$$VERSION" -t "$$IMG" .
+	$(CONTAINER_TOOL) build $(build-arguments) -t "$$IMG" .
 
 .PHONY: docker-push
 docker-push: check-img check-container-tool ## Push the image IMG.
 	$(CONTAINER_TOOL) push "$$IMG"
-
-.PHONY: docker-buildx
-docker-buildx: check-version check-img check-container-tool ## Build and push the image IMG for all PLATFORMS.
-ifeq ($(notdir $(CONTAINER_TOOL)),podman)
-	$(CONTAINER_TOOL) build --platform=$(PLATFORMS) --build-arg VERSION="$$VERSION" --manifest "$$IMG" .
-	$(CONTAINER_TOOL) manifest push --all "$$IMG"
-else
-	$(CONTAINER_TOOL) buildx inspect memcached-operator >/dev/null 2>&1 || $(CONTAINER_TOOL) buildx create --name memcached-operator
-	$(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --build-arg VERSION="$$VERSION" --push -t "$$IMG" .
-endif
 
 .PHONY: build-installer
 build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
@@ -210,6 +231,9 @@ include hack/cluster/olm.mk
 include hack/cluster/olmv1.mk
 include test/faults/faults.mk
 include hack/bundle/bundle.mk
+include hack/helm/helm.mk
+include hack/plugin/plugin.mk
+include hack/release/release.mk
 include hack/security/security.mk
 include test/bench/bench.mk
 
