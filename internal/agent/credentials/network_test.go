@@ -11,8 +11,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -188,7 +190,11 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 
 // A process that has ended is not signaled, even if its ID is another one's by now.
 func TestTheSignal(t *testing.T) {
-	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while :; do read -r line; done`)
+	// A child ignores what its parent ignores, as nohup does, and a shell cannot trap that. It does not inherit what is caught.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while read -r line; do :; done`)
 	input, err := sleeper.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
