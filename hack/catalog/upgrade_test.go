@@ -150,7 +150,7 @@ func TestCompatibleChangesAreNotRefused(t *testing.T) {
 	before := definition(t, filepath.Join(root, "bundle"))
 	after := before.DeepCopy()
 	properties := after.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
-	properties["tls"] = apiextensionsv1.JSONSchemaProps{Type: "boolean"}
+	properties["fieldOfLater"] = apiextensionsv1.JSONSchemaProps{Type: "boolean"}
 	size := properties["size"]
 	size.Maximum, size.Description = ptr.To(2000.0), "More."
 	properties["size"] = size
