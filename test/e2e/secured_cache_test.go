@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"strings"
@@ -71,7 +72,12 @@ func (s *secured) renew() string {
 	s.pair.Data = map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": s.authority.PEM()}
 	s.private = append(s.private, strings.Split(string(identity.Key), "\n")[1])
 	pair := clustertest.Must(tls.X509KeyPair(identity.Certificate, identity.Key))
-	return pair.Leaf.SerialNumber.Text(16)
+	return serialOf(pair.Leaf)
+}
+
+// serialOf returns the serial number of a certificate as agents print it.
+func serialOf(certificate *x509.Certificate) string {
+	return hex.EncodeToString(certificate.SerialNumber.Bytes())
 }
 
 // config is that of a client with certificates, which checks the name of the Service.

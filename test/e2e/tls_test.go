@@ -163,7 +163,7 @@ func (s *secured) rotates(ctx context.Context) {
 				return "", err
 			}
 			defer conn.Close()
-			return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
+			return serialOf(conn.(*tls.Conn).ConnectionState().PeerCertificates[0]), nil
 		}).WithTimeout(kubeletSync).Should(Equal(serial))
 	}
 	AddReportEntry("a new certificate is served after", seconds(time.Since(began)), ReportEntryVisibilityAlways)
@@ -188,7 +188,7 @@ func (s *secured) changesUsers(ctx context.Context) {
 // ignoresGarbage destroys the certificate in the Secret, which each agent reports while memcached serves as before.
 func (s *secured) ignoresGarbage(ctx context.Context) {
 	GinkgoHelper()
-	serial := clustertest.Must(tls.X509KeyPair(s.pair.Data["tls.crt"], s.pair.Data["tls.key"])).Leaf.SerialNumber.Text(16)
+	serial := serialOf(clustertest.Must(tls.X509KeyPair(s.pair.Data["tls.crt"], s.pair.Data["tls.key"])).Leaf)
 	s.pair.Data["tls.crt"] = []byte("no certificate")
 	Expect(k8s.Update(ctx, s.pair)).To(Succeed())
 	for _, pod := range k8s.Pods(ctx, s.mc) {
