@@ -13,7 +13,7 @@ needed=(
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
 # The clients of docs/clients.md: only their end-to-end test needs them, and most of them have no command.
-clients=(libmemcached-tools nutcracker php-cli php-memcached python3-pylibmc python3-pymemcache)
+clients=(libmemcached-tools nutcracker openssl php-cli php-memcached python3-pylibmc python3-pymemcache)
 elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
 
 if [[ "$(uname)" != Linux || "$(id -u)" != 0 ]]; then

@@ -6,6 +6,7 @@ package credentials
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"testing"
 )
 
@@ -42,5 +43,30 @@ func TestAuthority(t *testing.T) {
 	leaf := verify(user, x509.VerifyOptions{KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if leaf.Subject.CommonName != "someone" || len(leaf.Subject.Organization) != 2 {
 		t.Errorf("the subject is %s", leaf.Subject)
+	}
+}
+
+func TestExpiredUser(t *testing.T) {
+	ca, err := NewAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := ca.ExpiredUser("someone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.certificate)
+	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	var invalid x509.CertificateInvalidError
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: usages}); !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
+		t.Errorf("got %v", err)
+	}
+	if err := pair.Leaf.CheckSignatureFrom(ca.certificate); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 		address := k8s.Servers(ctx, mc)[0].Address
 
 		By("filling it with all that it is sized for")
-		fillNode(ctx, mc, address)
+		fillNode(ctx, mc, address, dial)
 
 		By("asking 1,000 times for more and less than it has buffers for, on 16 connections, while 4 others ask for 5,000 keys that it has")
 		var clients sync.WaitGroup

@@ -46,7 +46,7 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	GinkgoHelper()
 	g := &guide{blocks: guideBlocks()}
 	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
-		"go", "memcached", "names", "nutcracker", "php", "pylibmc", "pymemcache", "python", "statefulset", "tools",
+		"go", "login", "memcached", "names", "nutcracker", "openssl", "php", "pylibmc", "pymemcache", "python", "statefulset", "tls", "tools",
 	}), "blocks of docs/clients.md that run")
 	namespace := k8s.NewNamespace(ctx)
 	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
@@ -55,8 +55,13 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	g.mc = &cachev1alpha1.Memcached{}
 	g.mc.Namespace, g.mc.Name = namespace, "sessions"
 	k8s.UntilReady(ctx, g.mc)
-	g.service = fmt.Sprintf("%s.%s.svc.cluster.local.", g.mc.Name, namespace)
+	g.service = serviceOf(g.mc)
 	return g
+}
+
+// serviceOf is the complete name of the Service.
+func serviceOf(mc *cachev1alpha1.Memcached) string {
+	return fmt.Sprintf("%s.%s.svc.cluster.local.", mc.Name, mc.Namespace)
 }
 
 // followNodes starts the clients that resolve the name of the Service again and again.
@@ -193,6 +198,9 @@ func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
 
 // read reads keys. Those with the value that was written have succeeded.
 func (c *guideClient) read(keys int) outcome { return c.obey("read", keys) }
+
+// use writes each key and reads it. Both together count as one request.
+func (c *guideClient) use(keys int) outcome { return c.obey("use", keys) }
 
 func (c *guideClient) obey(command string, keys int) (answer outcome) {
 	GinkgoHelper()

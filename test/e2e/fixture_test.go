@@ -153,10 +153,14 @@ const (
 	keysPerRound = 100
 )
 
-// steadyTraffic is an application that reads and writes the same keys on all nodes of a cache all the time. Each key that it
-// reads was written one round before.
+// steadyTraffic is an application that reads the same keys on all nodes of a cache all the time, and writes.
 type steadyTraffic struct {
 	cache *traffic.Client
+	keys  int
+	// write is how each round ends.
+	write func(ctx context.Context) error
+	stop  func()
+
 	mutex sync.Mutex
 	seen  served
 }
@@ -170,23 +174,29 @@ type served struct {
 	firstOfFailures string
 }
 
-// startTraffic starts steady traffic to the nodes of a cache until the spec ends.
+// startTraffic starts steady traffic to the nodes of a cache until the spec ends. Each key that it reads was written one round before.
 func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraffic {
 	GinkgoHelper()
-	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), seen: served{begin: time.Now()}}
-	Expect(t.cache.Write(ctx, keysPerRound, 100)).To(Succeed())
-	clustertest.InBackground(ctx, func(ctx context.Context) {
-		clustertest.Every(ctx, roundPeriod, func() { t.round(ctx) })
-	})
+	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), keys: keysPerRound}
+	t.write = func(ctx context.Context) error { return t.cache.Write(ctx, keysPerRound, 100) }
+	Expect(t.write(ctx)).To(Succeed())
+	t.start(ctx)
 	return t
 }
 
-// round reads all keys and writes them again.
+// start starts the traffic, whose keys are there.
+func (t *steadyTraffic) start(ctx context.Context) {
+	t.seen.begin = time.Now()
+	t.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() { t.round(ctx) })
+	})
+}
+
 func (t *steadyTraffic) round(ctx context.Context) {
 	begin := time.Now()
-	hits, failure := t.cache.Read(ctx, keysPerRound)
+	hits, failure := t.cache.Read(ctx, t.keys)
 	if failure == nil {
-		failure = t.cache.Write(ctx, keysPerRound, 100)
+		failure = t.write(ctx)
 	}
 	if ctx.Err() != nil {
 		return

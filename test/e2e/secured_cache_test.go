@@ -7,13 +7,15 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"net"
-	"strings"
+	"strconv"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -22,52 +24,95 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/protocol"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// secured is a cache with everything that keeps strangers out.
+// tlsPort is the port on which memcached serves TLS.
+const tlsPort = 11212
+
+// secured is a cache that does not admit everybody, and its Secrets.
 type secured struct {
-	mc        *cachev1alpha1.Memcached
-	addresses []string
+	mc *cachev1alpha1.Memcached
+	// authority signs the certificates of the nodes, and that of the member.
 	authority *credentials.Authority
-	// pair and users are the Secrets, client is the certificate of an application.
+	// pair and users are the Secrets, nil without TLS or users.
 	pair, users *corev1.Secret
-	passwords   map[string]string
-	client      tls.Certificate
-	private     []string
+	// member and reader are clients that may enter. Both have the same certificate.
+	member, reader visitor
+	private        private
 }
 
-// newSecured creates the Memcached before its Secrets.
-func newSecured(ctx context.Context) *secured {
+// visitor is what a client shows: a certificate if there is one, and a login if there is a password.
+type visitor struct {
+	identity       credentials.Identity
+	user, password string
+}
+
+// mutualTLS demands certificates of clients.
+func mutualTLS(mc *cachev1alpha1.Memcached) {
+	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: mc.Name + "-tls", ClientAuth: cachev1alpha1.ClientAuthRequire}
+}
+
+// withUsers demands logins.
+func withUsers(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: mc.Name + "-users"}
+}
+
+// newSecured creates a Memcached, called cache, after the Secrets that its spec names. It does not wait.
+func newSecured(ctx context.Context, namespace string, size int32, edits ...clustertest.Edit) *secured {
 	GinkgoHelper()
-	namespace := k8s.NewNamespace(ctx)
-	s := &secured{
-		authority: clustertest.Must(credentials.NewAuthority("shop")),
-		pair:      &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache-tls"}, Type: corev1.SecretTypeTLS},
-		users:     &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache-users"}},
+	s := &secured{authority: clustertest.Must(credentials.NewAuthority("shop"))}
+	s.mc = &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"}, Spec: cachev1alpha1.MemcachedSpec{Size: size},
 	}
-	s.setPasswords(map[string]string{"web": "the-first-password"})
-	s.client = issueClient(s.authority)
-	s.mc = k8s.CreateMemcached(ctx, namespace, 2, leavesQuickly, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
-		mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: s.users.Name}
-	})
+	for _, edit := range edits {
+		edit(s.mc)
+	}
+	if s.mc.Spec.TLS != nil {
+		s.addPair(ctx)
+	}
+	if s.mc.Spec.Auth != nil {
+		s.users = s.newSecret("-users", corev1.SecretTypeOpaque)
+		s.member.user, s.member.password = "web", "the-first-password-of-web"
+		s.reader = visitor{s.member.identity, "reader", "the-only-password-of-reader"}
+		s.put(ctx, s.users, logins(s.member, s.reader))
+	}
+	Expect(k8s.Create(ctx, s.mc)).To(Succeed())
 	return s
 }
 
-// issueClient returns the certificate of a client.
-func issueClient(by *credentials.Authority) tls.Certificate {
+// addPair creates the Secret with the certificate of the nodes, and gives the member a certificate.
+func (s *secured) addPair(ctx context.Context) {
 	GinkgoHelper()
-	identity := clustertest.Must(by.User("application"))
-	return clustertest.Must(tls.X509KeyPair(identity.Certificate, identity.Key))
+	s.pair = s.newSecret("-tls", corev1.SecretTypeTLS)
+	s.member.identity = clustertest.Must(s.authority.User("application"))
+	s.put(ctx, s.pair, s.newPair(s.authority))
 }
 
-// renew puts a new certificate of the nodes into the Secret and returns its serial number.
-func (s *secured) renew() string {
+func (s *secured) newSecret(suffix string, kind corev1.SecretType) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.mc.Namespace, Name: s.mc.Name + suffix}, Type: kind}
+}
+
+// put stores content in a Secret, which it creates if need be.
+func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[string][]byte) {
+	GinkgoHelper()
+	s.private.add(content)
+	secret.Data = content
+	if secret.ResourceVersion == "" {
+		Expect(k8s.Create(ctx, secret)).To(Succeed())
+		return
+	}
+	Expect(k8s.Update(ctx, secret)).To(Succeed())
+}
+
+// newPair returns a new certificate of the nodes, its key and the CAs of the clients.
+func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	GinkgoHelper()
 	host := s.mc.Name + "." + s.mc.Namespace + ".svc"
+<<<<<<< HEAD
 	identity := clustertest.Must(s.authority.Server("cache", host, "*."+host, "localhost"))
 	s.pair.Data = map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": s.authority.PEM()}
 	s.private = append(s.private, strings.Split(string(identity.Key), "\n")[1])
@@ -78,65 +123,143 @@ func (s *secured) renew() string {
 // serialOf returns the serial number of a certificate as agents print it.
 func serialOf(certificate *x509.Certificate) string {
 	return hex.EncodeToString(certificate.SerialNumber.Bytes())
+=======
+	identity := clustertest.Must(s.authority.Server("cache",
+		"*."+host, "*."+host+".cluster.local", host, host+".cluster.local", "localhost"))
+	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
+>>>>>>> stories
 }
 
-// config is that of a client with certificates, which checks the name of the Service.
-func (s *secured) config(certificates ...tls.Certificate) *tls.Config {
+// logins is the content of a Secret with users.
+func logins(visitors ...visitor) map[string][]byte {
+	users := map[string][]byte{}
+	for _, v := range visitors {
+		users[v.user] = []byte(v.password)
+	}
+	return users
+}
+
+// bundle is what ca.crt holds.
+func bundle(authorities ...*credentials.Authority) []byte {
+	var certificates [][]byte
+	for _, authority := range authorities {
+		certificates = append(certificates, authority.PEM())
+	}
+	return bytes.Join(certificates, nil)
+}
+
+// serial is the serial number of the certificate in the Secret, as agents print it.
+func (s *secured) serial() string {
 	GinkgoHelper()
-	roots := x509.NewCertPool()
-	Expect(roots.AppendCertsFromPEM(s.authority.PEM())).To(BeTrue())
-	return &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc", Certificates: certificates}
+	return serialOf(clustertest.Must(tls.X509KeyPair(s.pair.Data["tls.crt"], s.pair.Data["tls.key"])).Leaf)
 }
 
+func serialOf(certificate *x509.Certificate) string {
+	return hex.EncodeToString(certificate.SerialNumber.Bytes())
+}
+
+// address is where a node serves clients: with TLS if there is any.
+func (s *secured) address(pod *corev1.Pod) string {
+	if s.mc.Spec.TLS == nil {
+		return traffic.Address(pod)
+	}
+	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))
+}
+
+// config is that of a visitor, who verifies the name of the Service.
+func (s *secured) config(v visitor) *tls.Config {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(s.authority.PEM())
+	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
+	if v.identity.Key != nil {
+		// A certificate among Certificates is not shown if the node does not ask for its CA.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			certificate, err := tls.X509KeyPair(v.identity.Certificate, v.identity.Key)
+			return &certificate, err
+		}
+	}
+	return config
+}
+
+// patience is how long a visitor waits, also on a busy machine.
+const patience = 10 * time.Second
+
+// dialTLS connects with TLS.
 func dialTLS(ctx context.Context, address string, config *tls.Config) (net.Conn, error) {
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: config}
+	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: patience}, Config: config}
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-// login connects with TLS and logs in.
-func login(ctx context.Context, address string, config *tls.Config, user, password string) (net.Conn, error) {
-	secure, err := dialTLS(ctx, address, config)
-	if err != nil {
+// enter connects to a node, and logs in if the visitor has a password.
+func (s *secured) enter(ctx context.Context, address string, v visitor) (net.Conn, error) {
+	connect := func() (net.Conn, error) { return dialTLS(ctx, address, s.config(v)) }
+	if s.mc.Spec.TLS == nil {
+		connect = func() (net.Conn, error) { return dial(ctx, "tcp", address) }
+	}
+	conn, err := connect()
+	if err != nil || v.password == "" {
+		return conn, err
+	}
+	if err := v.login(conn); err != nil {
+		_ = conn.Close() // the error above says more
 		return nil, err
 	}
-	token := user + " " + password
-	err = secure.SetDeadline(time.Now().Add(5 * time.Second))
-	if err == nil {
-		_, err = fmt.Fprintf(secure, "set login 0 0 %d\r\n%s\r\n", len(token), token)
+	return conn, nil
+}
+
+func (v visitor) login(conn net.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
 	}
-	var reply string
-	if err == nil {
-		reply, err = bufio.NewReaderSize(secure, 16).ReadString('\n')
+	token := v.user + " " + v.password
+	if _, err := fmt.Fprintf(conn, "set login 0 0 %d\r\n%s\r\n", len(token), token); err != nil {
+		return err
 	}
+	reply, err := bufio.NewReader(conn).ReadString('\n')
 	if err == nil && reply != "STORED\r\n" {
 		err = fmt.Errorf("the reply to the login is %q", reply)
 	}
-	if err == nil {
-		err = secure.SetDeadline(time.Time{})
-	}
+	return cmp.Or(err, conn.SetDeadline(time.Time{}))
+}
+
+// visit enters, and returns the connection when memcached has answered a command.
+func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffic.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := s.enter(limited, address, v)
 	if err != nil {
-		_ = secure.Close()
 		return nil, err
 	}
-	return secure, nil
-}
-
-// setPasswords is not for the Secret of the cluster yet.
-func (s *secured) setPasswords(passwords map[string]string) {
-	s.passwords, s.users.Data = passwords, map[string][]byte{}
-	for user, password := range passwords {
-		s.users.Data[user] = []byte(password)
-		s.private = append(s.private, password)
+	node := protocol.NewConn(conn, address)
+	reply, err := node.Command(limited, "mn")
+	if err == nil && reply != "MN" {
+		err = fmt.Errorf("the reply is %q", reply)
 	}
+	if err != nil {
+		_ = node.Close() // the error says more
+		return nil, err
+	}
+	return node, nil
 }
 
-// connect connects until the spec ends.
-func (s *secured) connect(ctx context.Context, address, user string) *traffic.Conn {
+// mayEnter fails unless a visitor is served.
+func (s *secured) mayEnter(ctx context.Context, address string, v visitor) error {
+	node, err := s.visit(ctx, address, v)
+	if err != nil {
+		return fmt.Errorf("the user %q: %w", v.user, err)
+	}
+	return node.Close()
+}
+
+// newClient returns a client of all nodes that enters as a visitor.
+func (s *secured) newClient(ctx context.Context, v visitor) *traffic.Client {
 	GinkgoHelper()
-	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
-		return login(ctx, address, s.config(s.client), user, s.passwords[user])
+	var servers []traffic.Server
+	for _, pod := range k8s.Pods(ctx, s.mc) {
+		servers = append(servers, traffic.Server{Name: pod.Name, Address: s.address(&pod)})
 	}
-	conn := clustertest.Must(traffic.Connect(ctx, dial, address))
-	DeferCleanup(func() { _ = conn.Close() })
-	return conn
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.enter(ctx, address, v) }
+	cache := traffic.NewClient(clustertest.Must(traffic.NewRing(servers...)), dial)
+	DeferCleanup(cache.Close)
+	return cache
 }

@@ -6,7 +6,6 @@ package manifests_test
 import (
 	"crypto/x509"
 	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,15 +18,13 @@ import (
 func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
 	all := kustomize.Render(t, config("samples/cert-manager"))
 	mc := kustomize.Find[cachev1alpha1.Memcached](t, all, "Memcached", "memcached-sample-tls")
-	i := slices.IndexFunc(all, func(object *unstructured.Unstructured) bool {
-		return object.GetKind() == "Certificate" && object.GetName() == "memcached-sample-tls"
-	})
-	if i < 0 {
+	object := ofCertManager(t)["Certificate"]["memcached-sample-tls"]
+	if object == nil {
 		t.Fatal("there is no Certificate")
 	}
-	spec := all[i].Object["spec"].(map[string]any)
-	if spec["secretName"] != mc.Spec.TLS.SecretName || all[i].GetNamespace() != mc.Namespace {
-		t.Errorf("the certificate is in the Secret %s/%s, not %s/%s", all[i].GetNamespace(), spec["secretName"], mc.Namespace, mc.Spec.TLS.SecretName)
+	spec := object.Object["spec"].(map[string]any)
+	if spec["secretName"] != mc.Spec.TLS.SecretName || object.GetNamespace() != mc.Namespace {
+		t.Errorf("the certificate is in the Secret %s/%s, not %s/%s", object.GetNamespace(), spec["secretName"], mc.Namespace, mc.Spec.TLS.SecretName)
 	}
 	names, _, err := unstructured.NestedStringSlice(spec, "dnsNames")
 	if err != nil {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Follows the code of docs/clients.md. For each line "fill N" or "read N", it writes or reads N keys and prints how many requests
-# succeeded, how many failed, and the first failure.
+# succeeded, how many failed, and the first failure. "use N" does both with each key over one client: if the nodes change, that is a
+# moment between two keys, so a value that is not there means a failure.
 
 import sys
 
@@ -14,6 +15,9 @@ for line in sys.stdin:
             client = cache.connection()
             if command == "fill":
                 succeeded += bool(client.set(f"key-{number:06d}", b"value", 600))
+            elif command == "use":
+                stored = client.set(f"key-{number:06d}", b"value", 600)
+                succeeded += bool(stored) and client.get(f"key-{number:06d}") == b"value"
             else:
                 succeeded += client.get(f"key-{number:06d}") == b"value"
         except Exception as failure:

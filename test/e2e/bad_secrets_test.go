@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const (
+	// spoiledKeys is how many keys a node holds before its Secret is spoiled.
+	spoiledKeys = 100
+	// longestRefusal is how long a node that starts may take to say what is wrong. The rest is for a busy machine.
+	longestRefusal = 30*time.Second + busyMachine
+)
+
+// Each kind of bad content has a cache of its own, so that the kubelet delivers all of them at once.
+var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), clustertest.Turn(1), func() {
+	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		caches := newSpoiledCaches(ctx)
+		By("spoiling the Secrets, which the agents notice and memcached does not")
+		for _, s := range caches {
+			s.spoil(ctx)
+		}
+		for _, s := range caches {
+			s.untilNoticed(ctx)
+		}
+		for _, s := range caches {
+			k8s.UntilReady(ctx, s.mc)
+			s.mustServe(ctx)
+		}
+
+		By("starting another node of each, which says what is wrong")
+		for _, s := range caches {
+			scale(ctx, s.mc, 2)
+		}
+		rows := [][]string{{"Secret", "Degraded after", "message"}}
+		for _, s := range caches {
+			rows = append(rows, s.untilDegraded(ctx))
+			s.mustServe(ctx)
+		}
+		clustertest.AddTable("Nodes that start with a Secret that nobody can use", rows)
+
+		By("repairing the Secrets, with which they start by themselves")
+		for _, s := range caches {
+			s.repair(ctx)
+		}
+		var everything private
+		for _, s := range caches {
+			s.untilRepaired(ctx)
+			s.mustServe(ctx)
+			everything.addAll(s.private)
+		}
+		everything.mustStayPrivate(ctx, caches[0].mc.Namespace)
+	})
+})
+
+// badSecret is what somebody makes of a Secret by mistake.
+type badSecret struct {
+	name string
+	// kind is of the cache: what the Secret is for.
+	kind clustertest.Edit
+	// content is what the Secret then has. Without content, it is deleted.
+	content func(s *secured) map[string][]byte
+	words   string
+}
+
+var badSecrets = []badSecret{
+	{"another-key", mutualTLS, func(s *secured) map[string][]byte {
+		return s.with(map[string][]byte{"tls.key": s.newPair(s.authority)["tls.key"]})
+	}, "tls.key does not fit the first certificate in tls.crt"},
+	{"garbage", mutualTLS, func(s *secured) map[string][]byte {
+		return s.with(map[string][]byte{"tls.crt": []byte("this-is-not-a-certificate")})
+	}, "tls.crt holds no certificate"},
+	{"empty", mutualTLS, func(*secured) map[string][]byte { // a Secret of this type has these keys
+		return map[string][]byte{"tls.crt": {}, "tls.key": {}}
+	}, "has neither tls.crt nor tls.key"},
+	{"deleted", withUsers, nil, "the Secret of spec.auth.secretName does not exist"},
+	{"nine-users", withUsers, func(*secured) map[string][]byte {
+		users := map[string][]byte{}
+		for number := range 9 {
+			users[fmt.Sprint("user-", number)] = fmt.Appendf(nil, "the-password-of-user-%d", number)
+		}
+		return users
+	}, "has 9 keys, but memcached admits 8 users"},
+	{"long-line", withUsers, password(strings.Repeat("a-long-password-", 300/16+1)[:300]),
+		"the name of the user web and the password have more than 253 bytes together"},
+	{"crlf", withUsers, password("a-password-from-windows\r\n"), "the password of the user web contains a line break"},
+	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
+}
+
+// password is another password of the member.
+func password(of string) func(*secured) map[string][]byte {
+	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
+}
+
+// spoiledCache is a cache whose Secret becomes bad.
+type spoiledCache struct {
+	*secured
+	badSecret
+
+	secret *corev1.Secret
+	good   map[string][]byte
+	// pod lives all the time, with keys and an open connection.
+	pod    corev1.Pod
+	before clustertest.Incarnation
+	keys   *traffic.Client
+	open   *traffic.Conn
+	serial string
+}
+
+// newSpoiledCaches creates a cache of one node for each kind of bad content, and waits until all of them hold keys.
+func newSpoiledCaches(ctx context.Context) []*spoiledCache {
+	GinkgoHelper()
+	var caches []*spoiledCache
+	namespace := k8s.NewNamespace(ctx)
+	for _, bad := range badSecrets {
+		s := &spoiledCache{badSecret: bad}
+		s.secured = newSecured(ctx, namespace, 1, clustertest.Named(bad.name), leavesQuickly, bad.kind)
+		if s.secret = s.users; s.pair != nil {
+			s.secret, s.serial = s.pair, s.secured.serial()
+		}
+		s.good = s.secret.Data
+		caches = append(caches, s)
+	}
+	for _, s := range caches {
+		k8s.UntilReady(ctx, s.mc)
+		s.pod = k8s.Pods(ctx, s.mc)[0]
+		s.before = k8s.Incarnations(ctx, s.mc)[s.pod.Name]
+		s.keys = s.newClient(ctx, s.member)
+		clustertest.MustStore(ctx, s.keys, spoiledKeys)
+		s.open = clustertest.Must(s.visit(ctx, s.address(&s.pod), s.member))
+		DeferCleanup(func() { _ = s.open.Close() })
+	}
+	return caches
+}
+
+func (s *spoiledCache) spoil(ctx context.Context) {
+	GinkgoHelper()
+	if s.content != nil {
+		s.put(ctx, s.secret, s.content(s.secured))
+		return
+	}
+	Expect(k8s.Delete(ctx, s.secret)).To(Succeed())
+	s.secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
+}
+
+// repair gives the Secret its content from before.
+func (s *spoiledCache) repair(ctx context.Context) {
+	GinkgoHelper()
+	s.put(ctx, s.secret, s.good)
+}
+
+// untilNoticed waits until the agent of the living node says that it cannot use the Secret.
+func (s *spoiledCache) untilNoticed(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func() string { return scrape(ctx, agentOf(&s.pod)) }).WithTimeout(kubeletSync).
+		Should(ContainSubstring("\nmemcached_agent_reload_success 0\n"), s.name)
+}
+
+// mustServe fails unless the node that lived before serves as it did: on open connections and new ones, with its keys, its
+// certificate and its users.
+func (s *spoiledCache) mustServe(ctx context.Context) {
+	GinkgoHelper()
+	Expect(s.open.Command(ctx, "mn")).To(Equal("MN"), s.name)
+	Expect(s.mayEnter(ctx, s.address(&s.pod), s.member)).To(Succeed(), s.name)
+	clustertest.MustFind(ctx, s.keys, spoiledKeys)
+	Expect(k8s.Incarnations(ctx, s.mc)).To(HaveKeyWithValue(s.pod.Name, s.before), s.name)
+	if s.pair != nil {
+		Expect(s.shown(ctx, s.address(&s.pod))).To(Equal(s.serial), s.name)
+	}
+}
+
+// untilDegraded waits until the Memcached says why its second node does not start. It returns a row of the table.
+func (s *spoiledCache) untilDegraded(ctx context.Context) []string {
+	GinkgoHelper()
+	reason := cachev1alpha1.ReasonInvalidCredentials
+	if s.pair != nil {
+		reason = cachev1alpha1.ReasonInvalidCertificate
+	}
+	var degraded metav1.Condition
+	Eventually(ctx, func(g Gomega) {
+		degraded = k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionDegraded)
+		g.Expect(degraded).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", reason),
+			HaveField("Message", ContainSubstring(s.words)), HaveField("Message", Not(ContainSubstring(s.pod.Name)))), s.name)
+	}).WithTimeout(longestRefusal).Should(Succeed())
+	var started time.Time
+	for _, pod := range k8s.Pods(ctx, s.mc) {
+		if pod.Name != s.pod.Name {
+			started = pod.CreationTimestamp.Time
+			Expect(degraded.Message).To(ContainSubstring(pod.Name))
+		}
+	}
+	return []string{s.name, seconds(degraded.LastTransitionTime.Sub(started)), degraded.Message}
+}
+
+// untilRepaired waits until both nodes serve.
+func (s *spoiledCache) untilRepaired(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue), s.name)
+	}).WithTimeout(kubeletSync).Should(Succeed())
+	pods := k8s.Pods(ctx, s.mc)
+	Expect(pods).To(HaveLen(2))
+	for _, pod := range pods {
+		Expect(s.mayEnter(ctx, s.address(&pod), s.member)).To(Succeed(), "%s at %s", s.name, pod.Name)
+		Eventually(ctx, func() string { return scrape(ctx, agentOf(&pod)) }).WithTimeout(kubeletSync).
+			Should(ContainSubstring("\nmemcached_agent_reload_success 1\n"))
+	}
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/test/clustertest"
+)
+
+// shortestPrivate is longer than the words around keys in PEM, which are no secret.
+const shortestPrivate = len("CERTIFICATE-----") + 1
+
+// private is what Secrets have held: words, and values as Kubernetes writes them.
+type private struct{ words map[string]bool }
+
+// add remembers content of a Secret. A line of a key is enough. Short words are no proof: they may be anywhere.
+func (p *private) add(content map[string][]byte) {
+	if p.words == nil {
+		p.words = map[string]bool{}
+	}
+	for _, value := range content {
+		words := strings.Fields(string(value))
+		words = slices.DeleteFunc(words, func(word string) bool { return len(word) < shortestPrivate })
+		if strings.HasPrefix(string(value), "-----BEGIN ") {
+			words = words[len(words)/2:][:1]
+		}
+		for _, word := range append(words, base64.StdEncoding.EncodeToString(value)) {
+			if len(word) >= shortestPrivate {
+				p.words[word] = true
+			}
+		}
+	}
+}
+
+// addAll remembers what another one does.
+func (p *private) addAll(other private) {
+	p.add(nil)
+	maps.Copy(p.words, other.words)
+}
+
+// mustStayPrivate fails if something says it: an object, an event, a metric, a log or the arguments of a process.
+func (p *private) mustStayPrivate(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	By("telling no secret to anybody")
+	Expect(p.words).NotTo(BeEmpty())
+	said := saidIn(ctx, namespace)
+	for where, word := range map[string]string{ // what is not read proves nothing
+		"objects": "kind: Event\n", "metrics of ": "\nmemcached_up 1\n", "/var/log/pods/" + namespace: `"msg":"Serving"`,
+		"/var/log/pods/" + operatorNamespace: `"msg":`, clusterDir: "kubelet", "arguments of ": "--credentials=/run/memcached",
+	} {
+		Expect(said.with(word)).To(ContainElement(HavePrefix(where)), "places that say %q", word)
+	}
+	for word := range p.words {
+		Expect(said.with(word)).To(BeEmpty(), "places that say what a Secret held: %.20s...", word)
+	}
+}
+
+// places are texts by where they were found.
+type places map[string]string
+
+// with returns the places that say something.
+func (p places) with(word string) []string {
+	var found []string
+	for _, place := range slices.Sorted(maps.Keys(p)) {
+		if strings.Contains(p[place], word) {
+			found = append(found, place)
+		}
+	}
+	return found
+}
+
+// saidIn returns everything that the cluster shows of a namespace, and the logs of the operator and of the cluster.
+func saidIn(ctx context.Context, namespace string) places {
+	GinkgoHelper()
+	said := places{"objects": k8s.Kubectl(ctx, "get", "--namespace", namespace, "--output=yaml",
+		"memcacheds.cache.example.com,deployments,replicasets,statefulsets,pods,events,configmaps,services,endpointslices")}
+	var pods corev1.PodList
+	Expect(k8s.List(ctx, &pods, client.InNamespace(namespace))).To(Succeed())
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp == nil {
+			said["metrics of "+pods.Items[i].Name] = scrape(ctx, agentOf(&pods.Items[i]))
+		}
+	}
+	// The node also keeps what containers said before they were restarted. audit.log has no bodies, and is large.
+	for _, pattern := range []string{
+		"/var/log/pods/" + namespace + "_*/*/*", "/var/log/pods/" + operatorNamespace + "_*/*/*", clusterDir + "/*.log",
+	} {
+		for _, file := range clustertest.Must(filepath.Glob(pattern)) {
+			if filepath.Base(file) != "audit.log" {
+				said[file] = string(clustertest.Must(os.ReadFile(file)))
+			}
+		}
+	}
+	for _, file := range clustertest.Must(filepath.Glob("/proc/[0-9]*/cmdline")) {
+		arguments, _ := os.ReadFile(file) // the process may have ended
+		said[fmt.Sprintf("arguments of %s", filepath.Base(filepath.Dir(file)))] = string(arguments)
+	}
+	return said
+}

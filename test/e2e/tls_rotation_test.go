@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/credentials"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const (
+	// kubeletSync is longer than a kubelet takes to put a changed Secret into the pods.
+	kubeletSync = 3 * time.Minute
+	// longestReload is how long a node may take from then on until clients see the change: the agent looks every 5 seconds, and
+	// memcached acts within 2. The rest is for a busy machine.
+	longestReload = 10*time.Second + busyMachine
+	busyMachine   = 20 * time.Second
+)
+
+// Reasons for which agents say that memcached must be restarted.
+const (
+	caRemoved   = "ca_removed"
+	userRemoved = "user_removed"
+)
+
+// rotation is a cache whose Secrets change, and the applications that use it.
+type rotation struct {
+	*secured
+
+	pods    []corev1.Pod
+	before  map[string]clustertest.Incarnation
+	traffic *steadyTraffic
+	// batch is a user who comes and goes, with connections of its own.
+	batch visitor
+	held  []*traffic.Conn
+	// partner has certificates of the other authority.
+	partner visitor
+	other   *credentials.Authority
+	rows    [][]string
+}
+
+func newRotation(ctx context.Context) *rotation {
+	GinkgoHelper()
+	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // for a log with more in it
+	r := &rotation{other: clustertest.Must(credentials.NewAuthority("partner"))}
+	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
+		leavesQuickly, mutualTLS, withUsers, monitored, verbose)
+	r.batch = visitor{r.member.identity, "batch", "the-only-password-of-batch"}
+	r.partner = visitor{clustertest.Must(r.other.User("application")), r.reader.user, r.reader.password}
+	r.rows = [][]string{{"change", "after the Secret", "after the kubelet's delivery"}}
+	DeferCleanup(func() { clustertest.AddTable("Changed Secrets have effect on all nodes", r.rows) })
+	k8s.UntilReady(ctx, r.mc)
+	r.pods = k8s.Pods(ctx, r.mc)
+	return r
+}
+
+// use has an application read all keys again and again, and others write on connections that stay open.
+func (r *rotation) use(ctx context.Context) {
+	GinkgoHelper()
+	r.traffic = &steadyTraffic{cache: r.newClient(ctx, r.reader), keys: filledKeys}
+	clustertest.MustStore(ctx, r.traffic.cache, filledKeys)
+	open := r.open(ctx, r.member)
+	r.traffic.write = func(ctx context.Context) error {
+		for _, conn := range open {
+			if reply, err := conn.Command(ctx, "set open 0 0 2\r\nok"); err != nil {
+				return err
+			} else if reply != "STORED" {
+				return fmt.Errorf("the reply on an open connection is %q", reply)
+			}
+		}
+		return nil
+	}
+	r.before = k8s.Incarnations(ctx, r.mc)
+	r.traffic.start(ctx)
+}
+
+// open opens a connection to each node until the spec ends.
+func (r *rotation) open(ctx context.Context, v visitor) []*traffic.Conn {
+	GinkgoHelper()
+	var open []*traffic.Conn
+	for _, pod := range r.pods {
+		conn := clustertest.Must(r.visit(ctx, r.address(&pod), v))
+		DeferCleanup(func() { _ = conn.Close() })
+		open = append(open, conn)
+	}
+	return open
+}
+
+func (r *rotation) takesCertificateAndUser(ctx context.Context) {
+	GinkgoHelper()
+	r.changes(ctx, "a new certificate of the nodes, and a user more", func() {
+		r.put(ctx, r.pair, r.newPair(r.authority))
+		r.put(ctx, r.users, logins(r.member, r.reader, r.batch))
+	}, func(address string) error {
+		if shown, err := r.shown(ctx, address); err != nil {
+			return err
+		} else if shown != r.serial() {
+			return fmt.Errorf("the certificate is %s", shown)
+		}
+		return r.mayEnter(ctx, address, r.batch)
+	})
+	r.untilReported(ctx, r.pods)
+	r.held = r.open(ctx, r.batch)
+}
+
+// takesAuthority adds a CA of clients, and leaves the certificate of the nodes as it is.
+func (r *rotation) takesAuthority(ctx context.Context) {
+	GinkgoHelper()
+	Expect(r.mayEnter(ctx, r.address(&r.pods[0]), r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "before its CA is there")
+	r.changes(ctx, "another CA of clients", func() {
+		r.put(ctx, r.pair, r.with(map[string][]byte{"ca.crt": bundle(r.authority, r.other)}))
+	}, func(address string) error {
+		if err := r.mayEnter(ctx, address, r.partner); err != nil {
+			return err
+		}
+		return r.mayEnter(ctx, address, r.member)
+	})
+	r.untilReported(ctx, r.pods)
+}
+
+// removes removes a CA and a user, and changes a password. New logins fail at once. For the rest, the nodes say that they need a
+// restart.
+func (r *rotation) removes(ctx context.Context) {
+	GinkgoHelper()
+	former := r.member
+	r.member.password = "the-second-password-of-web"
+	r.changes(ctx, "a CA and a user less, and another password", func() {
+		r.put(ctx, r.pair, r.with(map[string][]byte{"ca.crt": bundle(r.authority)}))
+		r.put(ctx, r.users, logins(r.member, r.reader))
+	}, func(address string) error {
+		for _, gone := range []visitor{former, r.batch} {
+			if err := r.mayEnter(ctx, address, gone); err == nil {
+				return fmt.Errorf("%s may still enter", gone.user)
+			} else if !strings.Contains(err.Error(), loginRefused) {
+				return err
+			}
+		}
+		return r.mayEnter(ctx, address, r.member)
+	})
+	r.untilReported(ctx, r.pods, caRemoved, userRemoved)
+	for i, pod := range r.pods {
+		Expect(r.mayEnter(ctx, r.address(&pod), r.partner)).To(Succeed(), "the CA that memcached cannot forget")
+		Expect(r.held[i].Command(ctx, "mn")).To(Equal("MN"), "an open connection of the user who is gone")
+	}
+}
+
+// mustHaveLostNothing fails if a request or a key was lost since the traffic began, or a container restarted.
+func (r *rotation) mustHaveLostNothing(ctx context.Context) {
+	GinkgoHelper()
+	r.traffic.stop()
+	seen := r.traffic.served()
+	Expect(seen.firstOfFailures).To(BeEmpty(), "every request must be served")
+	Expect(seen.rounds).To(BeNumerically(">", 10))
+	Expect(seen.hits).To(Equal(seen.reads))
+	Expect(k8s.Incarnations(ctx, r.mc)).To(Equal(r.before), "pods and restarts")
+	AddReportEntry("While Secrets changed", seen.String(), ReportEntryVisibilityAlways)
+}
+
+// forgets replaces a node. The others stay as they are.
+func (r *rotation) forgets(ctx context.Context) {
+	GinkgoHelper()
+	victim := r.pods[0]
+	Expect(k8s.Delete(ctx, &victim)).To(Succeed())
+	Eventually(ctx, func() []corev1.Pod { return k8s.Pods(ctx, r.mc) }).Should(And(HaveLen(len(r.pods)),
+		HaveEach(Satisfy(func(pod corev1.Pod) bool { return pod.UID != victim.UID && clustertest.Ready(&pod) }))))
+	r.pods = k8s.Pods(ctx, r.mc)
+	node := slices.IndexFunc(r.pods, func(pod corev1.Pod) bool { return pod.Name == victim.Name })
+	address := r.address(&r.pods[node])
+	Expect(r.mayEnter(ctx, address, r.member)).To(Succeed())
+	Expect(r.mayEnter(ctx, address, r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "a certificate of the removed CA")
+	Expect(r.mayEnter(ctx, address, r.batch)).To(MatchError(ContainSubstring(loginRefused)))
+	_, err := r.held[0].Command(ctx, "mn")
+	Expect(err).To(HaveOccurred(), "the connection of the user who is gone")
+	r.untilReported(ctx, r.pods[node:node+1])
+	r.untilReported(ctx, slices.Delete(slices.Clone(r.pods), node, node+1), caRemoved, userRemoved)
+}
+
+// changes changes Secrets, and waits until the effect is seen on each node. It adds a row to the table.
+func (r *rotation) changes(ctx context.Context, title string, change func(), seen func(address string) error) {
+	GinkgoHelper()
+	By(title)
+	began, slowest, left := time.Now(), time.Duration(0), slices.Clone(r.pods)
+	change()
+	Eventually(ctx, func() (err error) {
+		left = slices.DeleteFunc(left, func(pod corev1.Pod) bool {
+			failure := seen(r.address(&pod))
+			if failure != nil {
+				err = fmt.Errorf("%s: %w", pod.Name, failure)
+				return false
+			}
+			slowest = max(slowest, time.Since(delivered(&pod)))
+			return true
+		})
+		return err
+	}).WithTimeout(kubeletSync).Should(Succeed())
+	r.rows = append(r.rows, []string{title, seconds(time.Since(began)), seconds(slowest)})
+	Expect(slowest).To(BeNumerically("<", longestReload), "since the kubelet has delivered %s", title)
+}
+
+// delivered returns when the kubelet last changed the Secrets that an agent sees.
+func delivered(pod *corev1.Pod) time.Time {
+	GinkgoHelper()
+	agent := theOne(processesOf("agent", "pod"+string(pod.UID)), "agents in pod "+pod.Name)
+	var last time.Time
+	for _, folder := range []string{"tls", "users"} {
+		link := clustertest.Must(os.Lstat(agent.file("root/etc/memcached-agent/" + folder + "/..data")))
+		if link.ModTime().After(last) {
+			last = link.ModTime()
+		}
+	}
+	return last
+}
+
+// shown returns the serial number of the certificate that a node shows.
+func (s *secured) shown(ctx context.Context, address string) (string, error) {
+	conn, err := dialTLS(ctx, address, s.config(s.member))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return serialOf(conn.(*tls.Conn).ConnectionState().PeerCertificates[0]), nil
+}
+
+// with returns the content of the Secret with the certificate, with other values of some keys.
+func (s *secured) with(other map[string][]byte) map[string][]byte {
+	content := maps.Clone(s.pair.Data)
+	maps.Copy(content, other)
+	return content
+}
+
+// untilReported waits until agents and kubectl memcached say that nodes serve the certificate, and need a restart for these reasons
+// and no other.
+func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons ...string) {
+	GinkgoHelper()
+	lines := []types.GomegaMatcher{
+		ContainSubstring("\nmemcached_agent_reload_success 1\n"),
+		ContainSubstring(`memcached_agent_certificate_info{serial="` + r.serial() + `"} 1`),
+	}
+	for _, reason := range []string{caRemoved, userRemoved} {
+		required := 0
+		if slices.Contains(reasons, reason) {
+			required = 1
+		}
+		lines = append(lines, ContainSubstring(fmt.Sprintf("\nmemcached_agent_restart_required{reason=%q} %d\n", reason, required)))
+	}
+	for _, pod := range pods {
+		Eventually(ctx, func() string { return scrape(ctx, agentOf(&pod)) }).Should(And(lines...))
+	}
+	var status struct {
+		Nodes []struct {
+			Name        string
+			Credentials struct {
+				Serial, Reload  string
+				RestartRequired []string
+			}
+		}
+	}
+	answer := k8s.Kubectl(ctx, "memcached", "status", r.mc.Name, "--namespace", r.mc.Namespace, "--output=json", "--interval=0")
+	Expect(json.Unmarshal([]byte(answer), &status)).To(Succeed())
+	Expect(status.Nodes).To(HaveLen(len(r.pods)))
+	for _, node := range status.Nodes {
+		if slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Name == node.Name }) {
+			Expect(node.Credentials.Serial).To(Equal(r.serial()))
+			Expect(node.Credentials.Reload).To(Equal("Succeeded"))
+			Expect(node.Credentials.RestartRequired).To(Equal(reasons), node.Name)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manifests_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/kustomize"
+)
+
+// certManager are the schemas of its Kinds that config/samples/cert-manager has objects of.
+func certManager(t *testing.T) map[string]*crd.Schema {
+	t.Helper()
+	return schemasIn(t, filepath.Join("testdata", "cert-manager.io_certificates.yaml"), filepath.Join("testdata", "cert-manager.io_issuers.yaml"))
+}
+
+// ofCertManager are its objects in the sample by Kind and name.
+func ofCertManager(t *testing.T) map[string]map[string]*unstructured.Unstructured {
+	t.Helper()
+	byKind := map[string]map[string]*unstructured.Unstructured{"Certificate": {}, "Issuer": {}}
+	for _, object := range kustomize.Render(t, config("samples/cert-manager")) {
+		if object.GetAPIVersion() == "cert-manager.io/v1" {
+			byKind[object.GetKind()][object.GetName()] = object
+		}
+	}
+	if len(byKind["Certificate"]) != 2 || len(byKind["Issuer"]) != 2 {
+		t.Fatalf("the sample has %v", byKind)
+	}
+	return byKind
+}
+
+func TestCertManagerAcceptsItsObjects(t *testing.T) {
+	schemas := certManager(t)
+	for kind, objects := range ofCertManager(t) {
+		for name, object := range objects {
+			content, err := object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schemas[kind].Validate(content); err != nil {
+				t.Errorf("%s %s: %v", kind, name, err)
+			}
+		}
+	}
+}
+
+func TestCertManagerRefusesMistakes(t *testing.T) {
+	objects := map[string]string{}
+	for kind, name := range map[string]string{"Certificate": "memcached-sample-tls", "Issuer": "cache-authority"} {
+		content, err := ofCertManager(t)[kind][name].MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects[kind] = string(content)
+	}
+	mustRefuse(t, certManager(t), objects,
+		mistake{"Certificate", `"secretName":`, `"secret":`, "unknown fields: spec.secret"},
+		mistake{"Certificate", `"secretName":"memcached-sample-tls",`, ``, "secretName"},
+		mistake{"Certificate", `"algorithm":"ECDSA"`, `"algorithm":"EC"`, "privateKey.algorithm"},
+		mistake{"Certificate", `"rotationPolicy":"Always"`, `"rotationPolicy":"always"`, "rotationPolicy"},
+		mistake{"Certificate", `"server auth"`, `"serverAuth"`, "usages"},
+		mistake{"Certificate", `"size":256`, `"size":"256"`, "integer"},
+		mistake{"Issuer", `"secretName":`, `"secretRef":`, "unknown fields: spec.ca.secretRef"},
+	)
+}
+
+// What cert-manager's webhook refuses is not in the schema, and of Issuers that do not exist it only says so in a status.
+func TestCertManagerCanIssueTheCertificates(t *testing.T) {
+	objects := ofCertManager(t)
+	text := func(object *unstructured.Unstructured, path ...string) string {
+		value, _, err := unstructured.NestedString(object.Object, append([]string{"spec"}, path...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	authorities := map[string]bool{}
+	for _, certificate := range objects["Certificate"] {
+		if isCA, _, _ := unstructured.NestedBool(certificate.Object, "spec", "isCA"); isCA {
+			authorities[text(certificate, "secretName")] = true
+		}
+	}
+	for name, certificate := range objects["Certificate"] {
+		issuer := objects["Issuer"][text(certificate, "issuerRef", "name")]
+		if issuer == nil || text(certificate, "issuerRef", "kind") != "Issuer" {
+			t.Errorf("the Issuer of the Certificate %s is not in the sample", name)
+			continue
+		}
+		if secret := text(issuer, "ca", "secretName"); secret != "" && !authorities[secret] {
+			t.Errorf("the Issuer %s needs the Secret %s, which no Certificate of a CA writes", issuer.GetName(), secret)
+		}
+		duration, err := time.ParseDuration(text(certificate, "duration"))
+		if err != nil {
+			t.Errorf("the duration of the Certificate %s: %v", name, err)
+		}
+		before := text(certificate, "renewBefore")
+		if before == "" {
+			continue
+		}
+		if renewBefore, err := time.ParseDuration(before); err != nil || renewBefore < 5*time.Minute || renewBefore >= duration {
+			t.Errorf("the Certificate %s is renewed %s before its end, of %s: %v", name, before, duration, err)
+		}
+	}
+}
