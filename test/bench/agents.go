@@ -12,6 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // Limits of an agent.
@@ -32,7 +35,11 @@ const (
 // besideMemcached measures what agents need beside a full memcached with more and more clients.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
-	return onNode(ctx, o.deadline(), o.cache, o.clients, func(ctx context.Context, n *node) {
+	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))
+	if err != nil {
+		return err
+	}
+	return onNode(ctx, o.deadline(), pod, nil, func(ctx context.Context, n *node) {
 		version, items := n.fill(ctx)
 		b.logf("memcached %s has %.0f items in %d MiB", version, items, o.cache)
 		b.report.add(agents, fmt.Sprintf("items of a full memcached %s with %d MiB", version, o.cache), "items", items)
@@ -43,6 +50,14 @@ func (b *bench) besideMemcached(ctx context.Context) error {
 			b.addAgent(clients, s)
 		}
 	})
+}
+
+// sizedFor gives a Memcached this much item memory in MiB, and this many clients.
+func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Config.Memory = resource.NewQuantity(int64(cache)*mebibyte, resource.BinarySI)
+		mc.Spec.Config.MaxConnections = int32(clients) //nolint:gosec // ports limit it
+	}
 }
 
 // agentSample is what a new agent took for some scrapes, and then at rest.

@@ -54,7 +54,7 @@ func TestAgentLimits(t *testing.T) {
 
 // TestNodeIsThatOfAPod checks that memcached has room for all clients and the agent, and that the agent is probed.
 func TestNodeIsThatOfAPod(t *testing.T) {
-	pod, err := podOf(1024, 10000)
+	pod, err := podOf(monitored, sizedFor(1024, 10000))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,10 @@ func TestNodeIsThatOfAPod(t *testing.T) {
 
 // TestMissingProgramsAreNoticedFirst runs where there are none.
 func TestMissingProgramsAreNoticedFirst(t *testing.T) {
-	b := &bench{options: options{only: []metric{agents}}}
-	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "M11 needs bin/memcached") {
-		t.Errorf("got the error %v", err)
+	for _, m := range []metric{agents, security} {
+		b := &bench{options: options{only: []metric{m}}}
+		if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "M11 and M13 need bin/memcached") {
+			t.Errorf("%s: got the error %v", m, err)
+		}
 	}
 }

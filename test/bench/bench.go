@@ -46,7 +46,7 @@ func (b *bench) run(ctx context.Context) error {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
 			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operator.Binary)
 	}
-	if b.selected(agents) {
+	if b.selected(agents, security) {
 		if err := findPrograms(); err != nil {
 			return err
 		}
@@ -73,6 +73,7 @@ func (b *bench) once(ctx context.Context) error {
 		{b.selected(converge, operations, restart), "M1, M2, M3 with %d StatefulSets", o.statefulSets, false, b.statefulSets},
 		{b.selected(restart, reaction, footprint), "M3, M6, M7 with %d Memcacheds", o.large, false, b.large},
 		{b.selected(converge, operations, restart), "M1, M2, M3 with %d monitored Memcacheds", o.monitored, false, b.monitoring},
+		{b.selected(operations), "M2 with %d Memcacheds with TLS and users", o.secured, false, b.rotate},
 		{b.selected(footprint), "M7 with %d Memcacheds", o.few, false, b.few},
 		{b.selected(footprint), "M7 with %d pods and Deployments of others", o.foreign, true, b.foreign},
 		{b.selected(manyNodes), "M10 with %d nodes", o.nodes, false, b.manyNodes},
@@ -87,11 +88,22 @@ func (b *bench) once(ctx context.Context) error {
 			return err
 		}
 	}
-	if !b.selected(agents) {
+	return b.onNodes(ctx)
+}
+
+// onNodes measures what takes no cluster.
+func (b *bench) onNodes(ctx context.Context) error {
+	if b.selected(agents) {
+		b.logf("M11 with %d connections", b.options.clients)
+		if err := b.besideMemcached(ctx); err != nil {
+			return err
+		}
+	}
+	if !b.selected(security) {
 		return nil
 	}
-	b.logf("M11 with %d connections", o.clients)
-	return b.besideMemcached(ctx)
+	b.logf("M13 with %d requests", b.options.requests)
+	return b.compareAccesses(ctx)
 }
 
 func (b *bench) round(ctx context.Context) error {

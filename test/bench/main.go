@@ -64,15 +64,16 @@ const (
 )
 
 // numbers says how many objects the measurements use: Memcacheds, pods and Deployments of others, nodes of one Memcached, and the
-// connections, MiB and scrapes of one node.
+// connections, MiB, scrapes and requests of one node.
 type numbers struct {
-	resources, statefulSets, monitored, more, large, few, foreign, paced, nodes, hostile, clients, cache, scrapes int
+	resources, statefulSets, monitored, secured, more, large, few, foreign, paced, nodes, hostile int
+	clients, cache, scrapes, requests                                                             int
 }
 
 // usual are the numbers of published results. The thresholds are meant for them.
 var usual = numbers{
-	resources: 1000, statefulSets: 100, monitored: 1000, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120, nodes: 1000,
-	hostile: 1000, clients: 10000, cache: 1024, scrapes: 1000,
+	resources: 1000, statefulSets: 100, monitored: 1000, secured: 500, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120,
+	nodes: 1000, hostile: 1000, clients: 10000, cache: 1024, scrapes: 1000, requests: 200000,
 }
 
 type options struct {
@@ -96,6 +97,7 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.resources, "resources", usual.resources, "Memcacheds of M1, M2, M4, M5 and M8")
 	flags.IntVar(&o.statefulSets, "statefulsets", usual.statefulSets, "Memcacheds with StatefulSets of M1, M2 and M3")
 	flags.IntVar(&o.monitored, "monitored", usual.monitored, "Memcacheds with monitoring of M1, M2 and M3")
+	flags.IntVar(&o.secured, "secured", usual.secured, "Memcacheds with TLS and users of M2")
 	flags.IntVar(&o.more, "more", usual.more, "Memcacheds of a second comparison in M4; 0 leaves it out")
 	flags.IntVar(&o.large, "large", usual.large, "Memcacheds of M3, M6 and M7")
 	flags.IntVar(&o.few, "few", usual.few, "Memcacheds of a second measurement in M7")
@@ -106,6 +108,7 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.clients, "clients", usual.clients, "the most connections of clients in M11")
 	flags.IntVar(&o.cache, "cache", usual.cache, "item memory of the memcached of M11 in MiB, at least 64")
 	flags.IntVar(&o.scrapes, "scrapes", usual.scrapes, "scrapes of each agent of M11")
+	flags.IntVar(&o.requests, "requests", usual.requests, "requests of M13 in each of its ways; a hundredth as many new connections")
 	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5, M8 and M9 are measured; the result is the median")
 	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 observes the operator after a restart, and M11 an agent")
 	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
@@ -144,9 +147,10 @@ func (o *options) validate() error {
 	switch {
 	case min(o.resources, o.large) < 20:
 		return errors.New("-resources and -large must be at least 20")
-	case o.more < 0 || min(o.statefulSets, o.monitored, o.few, o.foreign, o.hostile, o.clients, o.cache/64, o.scrapes, o.rounds) < 1:
-		return errors.New("-statefulsets, -monitored, -few, -foreign, -hostile, -clients, -scrapes and -rounds must be at least 1, " +
-			"-cache at least 64, and -more not negative")
+	case o.more < 0 || min(o.statefulSets, o.monitored, o.secured, o.few, o.foreign, o.hostile, o.clients, o.cache/64, o.scrapes,
+		o.requests, o.rounds) < 1:
+		return errors.New("-statefulsets, -monitored, -secured, -few, -foreign, -hostile, -clients, -scrapes, -requests and -rounds " +
+			"must be at least 1, -cache at least 64, and -more not negative")
 	case o.paced < 2 || o.nodes < 10 || o.nodes > 1000:
 		return errors.New("-paced must be at least 2, and -nodes from 10 to 1000")
 	case o.gate != gateAll && o.gate != gateCounts:

@@ -7,20 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/operator"
 	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/traffic"
@@ -44,14 +45,14 @@ const (
 	fillFactor = 1.2
 )
 
-// node is a pod of a Memcached with monitoring, as processes of this machine: a memcached, and one agent after another.
+// node is a pod of a Memcached, as processes of this machine: a memcached and, if the pod has agents, one after another.
 type node struct {
 	*process.Process
 
-	dir     string
+	pod corev1.PodSpec
+	dir string
+	// address is the one for clients.
 	address string
-	// agent is the container of the agent.
-	agent corev1.Container
 	// clients are connections that do nothing.
 	clients []*traffic.Conn
 }
@@ -67,18 +68,15 @@ type agent struct {
 func findPrograms() error {
 	for _, name := range []string{memcachedBinary, agentBinary} {
 		if _, err := os.Stat(name); err != nil {
-			return fmt.Errorf("M11 needs %s, which make bench-build provides; -only selects other metrics: %w", name, err)
+			return fmt.Errorf("M11 and M13 need %s, which make bench-build provides; -only selects other metrics: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// podOf is the pod of a Memcached with monitoring, with this much item memory in MiB and this many clients.
-func podOf(cache, clients int) (corev1.PodSpec, error) {
-	wanted, err := decide(memcachedNumber(0, monitored, func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.Config.Memory = resource.NewQuantity(int64(cache)*mebibyte, resource.BinarySI)
-		mc.Spec.Config.MaxConnections = int32(clients) //nolint:gosec // ports limit it
-	}), "memcached")
+// podOf is the pod of a Memcached with changes.
+func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
+	wanted, err := decide(memcachedNumber(0, changes...), "memcached")
 	for _, child := range wanted.Objects {
 		if deployment, ok := child.(*appsv1.Deployment); ok {
 			return deployment.Spec.Template.Spec, err
@@ -87,16 +85,19 @@ func podOf(cache, clients int) (corev1.PodSpec, error) {
 	return corev1.PodSpec{}, errors.Join(err, errors.New("there is no Deployment"))
 }
 
-// onNode starts a memcached, measures and stops it. It fails if memcached ends meanwhile.
-func onNode(ctx context.Context, limit time.Duration, cache, clients int, measure func(context.Context, *node)) error {
+// onNode starts the memcached of a pod, measures and stops it. It fails if memcached ends meanwhile. The files are those that
+// memcached gets from the agent.
+func onNode(
+	ctx context.Context, limit time.Duration, pod corev1.PodSpec, files map[string][]byte, measure func(context.Context, *node),
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the measurement takes too long"))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "bench-node-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // two logs
-	n, err := startNode(dir, cache, clients)
+	defer func() { _ = os.RemoveAll(dir) }() // logs, and credentials that nothing else uses
+	n, err := startNode(dir, pod, files)
 	if err != nil {
 		return err
 	}
@@ -110,17 +111,13 @@ func onNode(ctx context.Context, limit time.Duration, cache, clients int, measur
 	return errors.Join(err, n.Stop(stopGrace))
 }
 
-// startNode starts memcached as in a pod, except for its address. It must be told that it may run as root.
-func startNode(dir string, cache, clients int) (*node, error) {
-	pod, err := podOf(cache, clients)
+// startNode starts memcached as in a pod, except for its addresses and its folder. It must be told that it may run as root.
+func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, error) {
+	plain, err := operator.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
-	address, err := operator.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	host, port, err := net.SplitHostPort(address)
+	secure, err := operator.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +125,44 @@ func startNode(dir string, cache, clients int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{dir: dir, address: address, agent: pod.InitContainers[0]}
-	n.Process, err = n.run(memcachedBinary, append(pod.Containers[0].Args, "-l", host, "-p", port, "-u", self.Username))
+	if err := writeFiles(filepath.Join(dir, currentFolder), files); err != nil {
+		return nil, err
+	}
+	n := &node{dir: dir, pod: pod, address: plain}
+	if pod.Containers[0].Ports[0].ContainerPort == memcached.TLSPort {
+		n.address = secure
+	}
+	n.Process, err = n.run(memcachedBinary, append(onLoopback(pod.Containers[0], plain, secure, dir), "-u", self.Username))
 	return n, err
+}
+
+// currentFolder is where in its folder the agent keeps what memcached reads.
+const currentFolder = "current"
+
+func writeFiles(dir string, files map[string][]byte) error {
+	err := os.MkdirAll(dir, 0o700)
+	for name, content := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	return err
+}
+
+// onLoopback returns the arguments of a memcached that listens on other addresses than in a pod, and whose folder is another one.
+func onLoopback(container corev1.Container, plain, secure, dir string) []string {
+	replaced := []string{
+		fmt.Sprintf("127.0.0.1:%d", memcached.Port), plain, fmt.Sprintf("*:%d", memcached.TLSPort), secure,
+	}
+	for _, mount := range container.VolumeMounts {
+		replaced = append(replaced, mount.MountPath, dir)
+	}
+	replacer, args := strings.NewReplacer(replaced...), make([]string, len(container.Args))
+	for i, arg := range container.Args {
+		args[i] = replacer.Replace(arg)
+	}
+	if !slices.Contains(args, "-l") {
+		args = append(args, "-l", plain)
+	}
+	return args
 }
 
 // run starts a program.
@@ -146,14 +178,21 @@ func (n *node) run(program string, args []string) (*process.Process, error) {
 	})
 }
 
+// untilListening waits until memcached accepts connections.
+func (n *node) untilListening(ctx context.Context) {
+	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
+		conn, err := traffic.Connect(ctx, nil, n.address)
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		return true, conn.Close()
+	}))
+}
+
 // fill waits until memcached serves, stores more than it can hold, and returns its version and how many items it has then.
 func (n *node) fill(ctx context.Context) (version string, items float64) {
-	var conn *traffic.Conn
-	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
-		var err error
-		conn, err = traffic.Connect(ctx, nil, n.address)
-		return err == nil, nil // it does not listen yet
-	}))
+	n.untilListening(ctx)
+	conn := must(traffic.Connect(ctx, nil, n.address))
 	filled := must(traffic.Filler{Address: n.address, Connections: fillers, Factor: fillFactor, Seed: 1}.Fill(ctx))
 	if filled.Evictions == 0 {
 		check(errors.New("memcached is not full"))
@@ -181,12 +220,12 @@ func (n *node) startAgent(ctx context.Context) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{container: n.agent, base: "http://" + address}
+	a := &agent{container: n.pod.InitContainers[0], base: "http://" + address}
 	a.metrics = &metricsClient{url: a.base + "/metrics", http: &http.Client{Transport: &http.Transport{}}}
-	if a.Process, err = n.run(agentBinary, append(n.agent.Args, "--memcached="+n.address, "--listen="+address)); err != nil {
+	if a.Process, err = n.run(agentBinary, append(a.container.Args, "--memcached="+n.address, "--listen="+address)); err != nil {
 		return nil, err
 	}
-	err = a.UntilServing(ctx, a.base+n.agent.ReadinessProbe.HTTPGet.Path, startPoll, stopGrace)
+	err = a.UntilServing(ctx, a.base+a.container.ReadinessProbe.HTTPGet.Path, startPoll, stopGrace)
 	return a, err
 }
 

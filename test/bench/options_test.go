@@ -19,7 +19,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("rounds is %d, want 3; metrics (-want +got):\n%s", o.rounds, diff)
 	}
 	for _, args := range [][]string{
-		{"-only", "M13"},
+		{"-only", "M14"},
 		{"-only", "M1", "-update", "docs/benchmarks.md"},
 		{"-resources", "20", "-update", "docs/benchmarks.md"},
 		{"-foreign", "1", "-update", "docs/benchmarks.md"},
@@ -29,7 +29,10 @@ func TestOptions(t *testing.T) {
 		{"-few", "0"},
 		{"-statefulsets", "0"},
 		{"-monitored", "0"},
+		{"-secured", "0"},
 		{"-clients", "0"},
+		{"-requests", "0"},
+		{"-requests", "1000", "-update", "docs/benchmarks.md"},
 		{"-scrapes", "0"},
 		{"-cache", "63"},
 		{"-cache", "64", "-update", "docs/benchmarks.md"},

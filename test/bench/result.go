@@ -25,10 +25,12 @@ const (
 	manyNodes  metric = "M10"
 	agents     metric = "M11"
 	hostility  metric = "M12"
+	security   metric = "M13"
 )
 
 var allMetrics = []metric{
 	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, agents, hostility,
+	security,
 }
 
 type threshold struct {

@@ -112,22 +112,9 @@ func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[st
 func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	GinkgoHelper()
 	host := s.mc.Name + "." + s.mc.Namespace + ".svc"
-<<<<<<< HEAD
-	identity := clustertest.Must(s.authority.Server("cache", host, "*."+host, "localhost"))
-	s.pair.Data = map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": s.authority.PEM()}
-	s.private = append(s.private, strings.Split(string(identity.Key), "\n")[1])
-	pair := clustertest.Must(tls.X509KeyPair(identity.Certificate, identity.Key))
-	return serialOf(pair.Leaf)
-}
-
-// serialOf returns the serial number of a certificate as agents print it.
-func serialOf(certificate *x509.Certificate) string {
-	return hex.EncodeToString(certificate.SerialNumber.Bytes())
-=======
 	identity := clustertest.Must(s.authority.Server("cache",
 		"*."+host, "*."+host+".cluster.local", host, host+".cluster.local", "localhost"))
 	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
->>>>>>> stories
 }
 
 // logins is the content of a Secret with users.

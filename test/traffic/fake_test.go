@@ -129,6 +129,11 @@ func (f *fake) reply(conn net.Conn, in io.Reader, out io.Writer, words []string)
 		reply, err := f.store(conn, in, words[1], "0", words[2])
 		fmt.Fprint(out, reply)
 		return err
+	case "get":
+		if found, ok := f.items[words[1]]; ok {
+			fmt.Fprintf(out, "VALUE %s %s %d\r\n%s\r\n", words[1], found.flags, len(found.value), found.value)
+		}
+		fmt.Fprint(out, "END\r\n")
 	case "gets":
 		if f.maxKeys > 0 && len(words) > f.maxKeys+1 {
 			fmt.Fprint(out, "SERVER_ERROR out of memory writing get response\r\n")

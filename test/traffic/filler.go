@@ -154,7 +154,7 @@ func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem
 }
 
 // inParallel calls do for all workers and returns the first error, which cancels the others.
-func inParallel(ctx context.Context, workers []*worker, do func(ctx context.Context, w *worker) error) error {
+func inParallel[W any](ctx context.Context, workers []W, do func(ctx context.Context, w W) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var running sync.WaitGroup

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/credentials"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// loopbackHost is the host to which clients connect.
+const loopbackHost = "127.0.0.1"
+
+// userName is the only user.
+const userName = "bench"
+
+// issued are credentials of a node and of its clients.
+type issued struct {
+	authority    *credentials.Authority
+	node, client credentials.Identity
+	password     string
+}
+
+func issue() (issued, error) {
+	authority, err := credentials.NewAuthority("bench")
+	if err != nil {
+		return issued{}, err
+	}
+	node, err := authority.Server("memcached", loopbackHost)
+	client, failure := authority.User(userName)
+	return issued{authority: authority, node: node, client: client, password: rand.Text()}, errors.Join(err, failure)
+}
+
+// certificate is the content of a Secret of spec.tls.
+func (i issued) certificate() map[string][]byte {
+	return map[string][]byte{
+		corev1.TLSCertKey: i.node.Certificate, corev1.TLSPrivateKeyKey: i.node.Key, "ca.crt": i.authority.PEM(),
+	}
+}
+
+// files are what the agent would give to memcached.
+func (i issued) files() map[string][]byte {
+	files := i.certificate()
+	files["users"] = fmt.Appendf(nil, "%s:%s\n", userName, i.password)
+	return files
+}
+
+// nodeClient connects to a node. Without a configuration it does not use TLS, and without a login it does not log in.
+type nodeClient struct {
+	config *tls.Config
+	login  string
+}
+
+// clientOf returns a client with what the spec demands of it.
+func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
+	var c nodeClient
+	if mc.Spec.Auth != nil {
+		c.login = userName + " " + i.password
+	}
+	if mc.Spec.TLS == nil {
+		return c, nil
+	}
+	c.config = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS13}
+	if !c.config.RootCAs.AppendCertsFromPEM(i.authority.PEM()) {
+		return c, errors.New("the authority has no certificate")
+	}
+	if mc.Spec.TLS.ClientAuth == cachev1alpha1.ClientAuthRequire {
+		pair, err := tls.X509KeyPair(i.client.Certificate, i.client.Key)
+		if err != nil {
+			return c, err
+		}
+		c.config.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// connect opens a connection and uses it once: with TLS 1.3, a client learns only then that its certificate is refused.
+func (c nodeClient) connect(ctx context.Context, address string) (*traffic.Conn, error) {
+	var dial traffic.DialFunc
+	if c.config != nil {
+		dial = (&tls.Dialer{Config: c.config}).DialContext
+	}
+	conn, err := traffic.Connect(ctx, dial, address)
+	if err != nil {
+		return nil, err
+	}
+	command, want := "mn", "MN"
+	if c.login != "" {
+		command, want = fmt.Sprintf("set login 0 0 %d\r\n%s", len(c.login), c.login), "STORED"
+	}
+	reply, err := conn.Command(ctx, command)
+	if err == nil && reply != want {
+		err = fmt.Errorf("%s: the reply is %q", address, reply)
+	}
+	if err != nil {
+		_ = conn.Close() // the caller gets the error above
+		return nil, err
+	}
+	return conn, nil
+}

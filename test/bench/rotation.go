@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// rotate measures what the operator requests when the certificates and users of n Memcacheds are replaced at once: nothing. The
+// agents read Secrets, the operator does not.
+func (b *bench) rotate(ctx context.Context, t *testbed, n int) {
+	o, ready := t.startOperatorFor(ctx, n)
+	defer ready.stop()
+	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Create(ctx, secret) }))
+	_, took := t.createReady(ctx, ready, n, withMutualTLS, withUsers)
+	b.logf("%d Memcacheds with TLS and users are ready after %.1f s", n, took.Seconds())
+	check(pause(ctx, progressStatusInterval)) // an earlier change may be reported as late
+	p := t.beginPhase(ctx, o)
+	defer p.versions.stop()
+	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Update(ctx, secret) }))
+	check(pause(ctx, progressStatusInterval)) // and so may this one
+	name := fmt.Sprintf("certificates and users of %d resources replaced at once", n)
+	b.holdNoRequest(b.endPhase(ctx, p, operations, name), name)
+	name = fmt.Sprintf("%d resources with TLS and users, from creation on", n)
+	b.holdNoSecret(must(t.log.since(0, o.user)), name)
+}
+
+// eachSecret calls do for the Secrets of n Memcacheds, with what was issued.
+func eachSecret(n int, with issued, do func(client.Object) error) error {
+	return inParallel(n, func(i int) error {
+		var failures []error
+		for _, secret := range secretsOf(memcachedNumber(i), with) {
+			failures = append(failures, do(secret))
+		}
+		return errors.Join(failures...)
+	})
+}
+
+// secretsOf returns the Secrets of a Memcached.
+func secretsOf(mc *cachev1alpha1.Memcached, with issued) []client.Object {
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: mc.Namespace, Name: name} }
+	return []client.Object{
+		&corev1.Secret{ObjectMeta: named(certificateOf(mc)), Type: corev1.SecretTypeTLS, Data: with.certificate()},
+		&corev1.Secret{ObjectMeta: named(usersOf(mc)), Data: map[string][]byte{userName: []byte(with.password)}},
+	}
+}
+
+// holdNoRequest reports that the operator may not send any request. It renews its lease all the time, and resumes watches that the
+// API server ends.
+func (b *bench) holdNoRequest(requests []request, name string) {
+	sent := countIf(requests, func(r request) bool { return r.columnOf() != leases && r.columnOf() != watch })
+	b.report.holdCount(operations, "requests: "+name, "requests", sent, 0)
+}
+
+// holdNoSecret reports that the operator may not read Secrets, or watch them: what a watch delivers is no request.
+func (b *bench) holdNoSecret(requests []request, name string) {
+	read := countIf(requests, func(r request) bool { return r.resource == "secrets" })
+	b.report.holdCount(operations, "requests for Secrets: "+name, "requests", read, 0)
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const loadClients = 3
+
+// small is a load with shares that are not equal.
+var small = traffic.Load{Requests: 1000, Keys: 20, ValueSize: 50, Seed: 1}
+
+// loadedBy connects the clients to a server.
+func loadedBy(t *testing.T, server *fake) []*traffic.Conn {
+	t.Helper()
+	conns := make([]*traffic.Conn, loadClients)
+	for i := range conns {
+		conns[i] = connect(t, server.address)
+	}
+	return conns
+}
+
+func TestLoad(t *testing.T) {
+	server := (&fake{}).start(t)
+	conns := loadedBy(t, server)
+	if err := small.Store(t.Context(), conns); err != nil || len(server.items) != small.Keys {
+		t.Fatalf("%d of %d keys are stored: %v", len(server.items), small.Keys, err)
+	}
+	served, err := small.Run(t.Context(), conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if served.Failed != 0 || served.Sets+served.Gets != small.Requests || len(served.Latencies) != small.Requests {
+		t.Errorf("%d sets, %d gets, %d latencies, %d failed", served.Sets, served.Gets, len(served.Latencies), served.Failed)
+	}
+	if served.Sets < small.Requests/20 || served.Sets > small.Requests/5 {
+		t.Errorf("%d of %d requests are sets", served.Sets, small.Requests)
+	}
+	// Latencies of one connection do not overlap.
+	var total time.Duration
+	for _, latency := range served.Latencies {
+		total += latency
+	}
+	if total <= 0 || total > loadClients*served.Took {
+		t.Errorf("the latencies add up to %s in %s", total, served.Took)
+	}
+	if got := server.sets - small.Keys; got != served.Sets {
+		t.Errorf("the server had %d sets, %d were counted", got, served.Sets)
+	}
+}
+
+// TestLoadIsRepeatable compares the numbers of sets.
+func TestLoadIsRepeatable(t *testing.T) {
+	sets := func(seed uint64) int {
+		load := small
+		load.Seed = seed
+		served, err := load.Run(t.Context(), loadedBy(t, (&fake{}).start(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return served.Sets
+	}
+	first := sets(7)
+	if again := sets(7); again != first {
+		t.Errorf("%d sets, then %d", first, again)
+	}
+	if other := sets(9); other == first {
+		t.Errorf("another seed also has %d sets", other)
+	}
+}
+
+// TestLoadCountsRefusals has servers that store nothing.
+func TestLoadCountsRefusals(t *testing.T) {
+	server := &fake{refuse: func(string, int) string { return "SERVER_ERROR out of memory storing object\r\n" }}
+	conns := loadedBy(t, server.start(t))
+	served, err := small.Run(t.Context(), conns)
+	if err != nil || served.Failed != small.Requests || len(served.Latencies) != small.Requests {
+		t.Errorf("%d of %d requests failed: %v", served.Failed, small.Requests, err)
+	}
+	want := server.address + `: set: the reply is "SERVER_ERROR out of memory storing object"`
+	if diff := cmp.Diff(want, errorText(small.Store(t.Context(), conns))); diff != "" {
+		t.Errorf("storing keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadFails(t *testing.T) {
+	larger := small
+	larger.ValueSize++
+	for name, test := range map[string]struct {
+		spoil func(server *fake, end context.CancelCauseFunc)
+		want  string
+	}{
+		"no server":    {func(server *fake, _ context.CancelCauseFunc) { server.stop() }, ": load: "},
+		"other values": {func(*fake, context.CancelCauseFunc) {}, ` 0 50"`},
+		"context":      {func(_ *fake, end context.CancelCauseFunc) { end(errors.New("the test is over")) }, "the test is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
+			server := (&fake{}).start(t)
+			conns := loadedBy(t, server)
+			if err := small.Store(ctx, conns); err != nil {
+				t.Fatal(err)
+			}
+			test.spoil(server, end)
+			if _, err := larger.Run(ctx, conns); !strings.Contains(errorText(err), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
