@@ -39,14 +39,14 @@ func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) 
 // apply writes the desired objects of a Memcached, unless it is paused or being deleted. Invalid says why the spec cannot be
 // carried out, nil if it can.
 func (r *Reconciler) apply(
-	ctx context.Context, mc *cachev1alpha1.Memcached, observed, desired []client.Object, invalid error,
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, desired []client.Object, invalid error,
 ) applyResult {
 	if mc.DeletionTimestamp != nil {
 		return applyResult{}
 	}
-	plan := r.applier.Plan(mc, desired, observed)
+	plan := r.applier.Plan(mc, desired, observed.Children)
 	if invalid != nil { // the pods that run stay as they are; all else is as it should be
-		plan = r.applier.PlanPartial(mc, desired, observed)
+		plan = r.applier.PlanPartial(mc, desired, observed.Children)
 	}
 	drifted := templateDiffers(plan)
 	if mc.Spec.Paused {
@@ -54,7 +54,7 @@ func (r *Reconciler) apply(
 		a.Pending, a.TemplatePending = plan.Pending(), drifted
 		return a
 	}
-	if err := r.verifyBeforeWrites(ctx, mc, plan); err != nil {
+	if err := r.verifyBeforeWrites(ctx, mc, observed, plan); err != nil {
 		return classify(err)
 	}
 	result, err := r.applier.Apply(ctx, plan)

@@ -15,6 +15,8 @@ type instanceState struct {
 	// verifiedUID is the UID of the Memcached of which the API server has confirmed the version that the cache had, or which this
 	// process saw first.
 	verifiedUID types.UID
+	// verifiedMove is the UID of the workload that the nodes leave in the move whose workloads the API server has confirmed.
+	verifiedMove types.UID
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// transientSince is since when the API server has failed to decide about the children.

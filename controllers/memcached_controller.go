@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	wanted, invalid := desired.For(mc, observed, r.options)
-	result := r.apply(ctx, mc, observed.Children, wanted.Objects, invalid)
+	result := r.apply(ctx, mc, observed, wanted.Objects, invalid)
 	r.deleteLostPods(ctx, mc, observed, &result)
 	r.metrics.Reconciled(result.reason())
 	if r.isTransient(request.NamespacedName, result) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,8 +17,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// errStale reports that the cache holds an earlier version of a Memcached than the API server.
-var errStale = errors.New("the cache has not received the latest version of the Memcached")
+// errStale reports that the cache holds an earlier version of a Memcached than the API server, errStaleMove that it does so of a
+// workload.
+var (
+	errStale     = errors.New("the cache has not received the latest version of the Memcached")
+	errStaleMove = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
+)
 
 // verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: its deletion or
 // its present spec will come. The cache may lag behind it: that of a process that started at an API server that lags itself
@@ -44,13 +49,53 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 }
 
 // verifyBeforeWrites verifies the Memcached before the first write of this process to its children, and before one of them is
-// created again: that it is missing may be the work of the garbage collector.
-func (r *Reconciler) verifyBeforeWrites(ctx context.Context, mc *cachev1alpha1.Memcached, plan apply.Plan) error {
-	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()
-	if len(plan.Pending()) == 0 || !missing && !r.needsVerification(mc, plan.Changing()) {
+// created again: that it is missing may be the work of the garbage collector. In a move, it verifies the workloads as well.
+func (r *Reconciler) verifyBeforeWrites(
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, plan apply.Plan,
+) error {
+	if len(plan.Pending()) == 0 {
 		return nil
 	}
-	return r.verifyFresh(ctx, mc)
+	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()
+	if missing || r.needsVerification(mc, plan.Changing()) {
+		if err := r.verifyFresh(ctx, mc); err != nil {
+			return err
+		}
+	}
+	return r.verifyMove(ctx, mc, observed)
+}
+
+// verifyMove asks the API server once in each move whether the cache has both workloads as they are. The size of each follows from the
+// other one, so a cache that shows one of them before a step and the other one after it leads to a step back: nodes that have just come
+// would leave. From then on this process remembers what it writes.
+func (r *Reconciler) verifyMove(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) error {
+	former, name := observed.Former(mc), client.ObjectKeyFromObject(mc)
+	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
+		return nil
+	}
+	stale := false
+	for _, object := range observed.Children {
+		child, ok := memcached.ChildOf(object)
+		if !ok || !child.Workload {
+			continue
+		}
+		latest := child.Named(name)
+		switch err := r.live.Get(ctx, name, latest); {
+		case apierrors.IsNotFound(err):
+			r.mutations.RecordDelete(object)
+			stale = true
+		case err != nil:
+			return fmt.Errorf("verify the move: %w", err)
+		default:
+			r.mutations.RecordWrite(latest)
+			stale = stale || latest.GetResourceVersion() != object.GetResourceVersion()
+		}
+	}
+	if stale {
+		return errStaleMove
+	}
+	r.states.update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
+	return nil
 }
 
 // needsVerification reports whether this process still has to verify with the API server that the cached Memcached is current:

@@ -42,7 +42,7 @@ var patterns = []pattern{
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
 		spec: "does not undo what another one did since, and goes on with the latest version",
-		file: "controllers/verify.go", from: " || !missing && !r.needsVerification(mc, plan.Changing()) {", to: " || !missing {",
+		file: "controllers/verify.go", from: "	if missing || r.needsVerification(mc, plan.Changing()) {", to: "	if missing {",
 	},
 	{
 		name: "5 own write missing from the cache", pkg: inControllers, test: "TestControllers",
@@ -190,7 +190,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "33 nodes that leave before others are ready", pkg: inFaults, test: "TestSweep", plan: "move-undone/patch_deployments_0.1/500",
-		file: "internal/memcached/desired/move.go", from: "	return min(ready, present.Available)\n",
+		file: "internal/memcached/desired/move.go", from: "	return min(ready, present.Available, present.Size)\n",
 		to: "	return max(ready, present.Size)\n",
 	},
 	{
@@ -198,5 +198,17 @@ var patterns = []pattern{
 		spec: "is deleted once, and another pod of its name is not, whatever the cache says",
 		file: "controllers/lost_pods.go", from: "client.GracePeriodSeconds(0),\n		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})",
 		to: "client.GracePeriodSeconds(0))",
+	},
+	{
+		name: "35 nodes that leave are taken for nodes that have moved", pkg: inDesired, test: "TestMoveCountsNodesThatStay",
+		file: "internal/memcached/desired/move.go", from: "present == nil || present.Unobserved()", to: "present == nil",
+	},
+	{
+		name: "36 nodes that were not counted yet in a move", pkg: inDesired, test: "TestMoveTurnsBack",
+		file: "internal/memcached/desired/move.go", from: "	case former.Unobserved():", to: "	case former == nil:",
+	},
+	{
+		name: "37 stale workload in a move", pkg: inControllers, test: "TestMoveSeenByALaggingCache",
+		file: "controllers/verify.go", from: "	return r.verifyMove(ctx, mc, observed)\n", to: "	return nil\n",
 	},
 }

@@ -26,6 +26,8 @@ var (
 	}
 	// unknownFaults leave a write of which the operator does not know.
 	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
+	// staleOnly is for a scenario whose other faults are those of another one.
+	staleOnly = &faultSet{}
 )
 
 // statefulSetScenarios are those of nodes with stable names and of moves from one workload to the other.
@@ -75,6 +77,13 @@ var statefulSetScenarios = []scenario{
 	}},
 	{name: "move-undone", faults: distinctFaults, setup: running(2), act: func(r *scenarioRun) {
 		r.moveHalfWay()
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
+	}},
+	// A process starts when the move has been undone, and sees the two workloads of half a move.
+	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
+		running(2)(r)
+		r.moveHalfWay()
+	}, act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
 	{name: "move-paused-and-resumed", faults: unknownFaults, setup: running(2), act: func(r *scenarioRun) {

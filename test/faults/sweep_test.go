@@ -49,7 +49,7 @@ func reference(t *testing.T, s scenario) *outcome {
 func TestSweep(t *testing.T) {
 	only, part := os.Getenv("FAULT_PLAN"), partOf(t, os.Getenv("FAULT_SHARE"))
 	var counts planCounts
-	for position, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios) {
+	for position, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
@@ -115,6 +115,9 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 		for _, what := range append(slices.Clone(set.watches), stale) {
 			faults = append(faults, &fault{what: what, watch: resource})
 		}
+	}
+	if moved := o.watched["deployments"] > 0 && o.watched["statefulsets"] > 0; moved {
+		faults = append(faults, &fault{what: stale, watch: "workloads"})
 	}
 	return append(faults, &fault{what: stale, watch: "all"})
 }
@@ -183,7 +186,10 @@ func (r *scenarioRun) awaitInjection(f *fault) bool {
 func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.Helper()
 	late := []string{f.watch}
-	if f.watch == "all" {
+	switch f.watch {
+	case "workloads":
+		late = []string{"deployments", "statefulsets"}
+	case "all":
 		late = resources
 	}
 	r.proxy.serveStaleFor(late...)

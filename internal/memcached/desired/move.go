@@ -23,7 +23,10 @@ func moveIn(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
 	}
 	nodes := former.Size
 	surging := former.Kind == cachev1alpha1.WorkloadDeployment && former.Replicas != former.Updated
-	if !surging { // a rollout may never end
+	switch {
+	case former.Unobserved(): // after a change of mind, it may have more nodes than were counted
+		nodes = mc.Spec.Size + 1
+	case !surging: // a rollout may never end
 		nodes = max(nodes, former.Replicas)
 	}
 	size := mc.Spec.Size + 1 - nodes
@@ -57,11 +60,12 @@ func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) cl
 	return former.Resized(metadata, size)
 }
 
-// moved is how many nodes of the workload that the spec asks for are available. Its controller counts those that have been ready for
-// minReadySeconds, and may not have seen that one is no longer ready.
+// moved is how many nodes of the workload that the spec asks for are available, and stay. Its controller counts those that have been
+// ready for minReadySeconds, and may not have seen that one is no longer ready. After a change of mind it may count some that leave:
+// as many as the former workload was to have are left, and what it has counted before it has seen its present size is no news.
 func moved(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
 	present := observed.Workload(mc)
-	if present == nil {
+	if present == nil || present.Unobserved() {
 		return 0
 	}
 	ready := int32(0)
@@ -70,5 +74,5 @@ func moved(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
 			ready++
 		}
 	}
-	return min(ready, present.Available)
+	return min(ready, present.Available, present.Size)
 }

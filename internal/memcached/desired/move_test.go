@@ -43,18 +43,17 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveTurnsBack changes the mind of the user in the middle of a move.
+// TestMoveTurnsBack changes the mind of the user in the middle of a move, also while a workload has not begun what it has been told.
 func TestMoveTurnsBack(t *testing.T) {
-	for seed := range uint64(15) {
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("order %d", seed), func(t *testing.T) {
 			m := newMoving(t, seed, memcachedtest.Cache(4))
-			m.mc.Spec.Workload = statefulSetKind
-			for range m.random.IntN(30) {
-				m.reconcile()
-				m.act(statefulSetKind)
-				m.act(deploymentKind)
+			for range 3 {
+				for _, kind := range []cachev1alpha1.WorkloadKind{statefulSetKind, deploymentKind} {
+					m.mc.Spec.Workload = kind
+					m.interleave(m.random.IntN(100), 5, 4)
+				}
 			}
-			m.mc.Spec.Workload = deploymentKind
 			m.run(5, 4)
 			m.checkSettled()
 		})
@@ -68,11 +67,7 @@ func TestMoveWithAnotherSize(t *testing.T) {
 			t.Run(fmt.Sprintf("size %d, order %d", size, seed), func(t *testing.T) {
 				m := newMoving(t, seed, memcachedtest.Cache(4))
 				m.mc.Spec.Workload = statefulSetKind
-				for range m.random.IntN(30) {
-					m.reconcile()
-					m.act(statefulSetKind)
-					m.act(deploymentKind)
-				}
+				m.interleave(m.random.IntN(100), 5, 4)
 				m.mc.Spec.Size = size
 				m.run(int(max(size, 4))+1, int(min(size, 4)))
 				m.checkSettled()
@@ -100,6 +95,36 @@ func TestMoveWaitsForNodes(t *testing.T) {
 	}
 	if sizes["StatefulSet"] != 1 || sizes["Deployment"] != 3 || len(sizes) != 2 {
 		t.Errorf("the sizes are %v", sizes)
+	}
+}
+
+// TestMoveCountsNodesThatStay has nodes that have moved from a StatefulSet of two to a Deployment, and counts of them that were right
+// before, or will be.
+func TestMoveCountsNodesThatStay(t *testing.T) {
+	for name, row := range map[string]struct {
+		size, available, unobserved int32
+		ready                       []bool
+		left                        int32
+	}{
+		"one has moved":                       {size: 1, available: 1, ready: []bool{true}, left: 1},
+		"it is not available yet":             {size: 1, ready: []bool{true}, left: 2},
+		"it is not ready any more":            {size: 1, available: 1, ready: []bool{false}, left: 2},
+		"another one is about to leave":       {size: 1, available: 2, ready: []bool{true, true}, left: 1},
+		"it left, and another one is to come": {size: 2, available: 2, unobserved: 1, ready: []bool{true, true}, left: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMoving(t, 0, memcachedtest.Cache(2, workloadKind(statefulSetKind)))
+			m.mc.Spec.Workload = deploymentKind
+			m.reconcile()
+			present := m.workloads[deploymentKind].(*appsv1.Deployment)
+			present.Generation, present.Spec.Replicas = 3, &row.size
+			present.Status = appsv1.DeploymentStatus{ObservedGeneration: int64(3 - row.unobserved), AvailableReplicas: row.available}
+			m.cached[deploymentKind] = row.ready
+			m.reconcile()
+			if left := *sizeOf(m.workloads[statefulSetKind]); left != row.left {
+				t.Errorf("%d nodes are left in the StatefulSet, want %d", left, row.left)
+			}
+		})
 	}
 }
 

@@ -26,21 +26,24 @@ type moving struct {
 	mc        *cachev1alpha1.Memcached
 	random    *rand.Rand
 	workloads map[cachev1alpha1.WorkloadKind]client.Object
-	// ready are the nodes of each workload, and whether they are ready.
-	ready map[cachev1alpha1.WorkloadKind][]bool
-	log   []string
+	// ready are the nodes of each workload, and whether they are ready. The operator sees those of cached, which lags.
+	ready, cached map[cachev1alpha1.WorkloadKind][]bool
+	log           []string
 }
 
 func newMoving(t *testing.T, seed uint64, mc *cachev1alpha1.Memcached) *moving {
 	m := &moving{
 		t: t, mc: mc, random: rand.New(rand.NewPCG(seed, 0)),
-		workloads: map[cachev1alpha1.WorkloadKind]client.Object{}, ready: map[cachev1alpha1.WorkloadKind][]bool{},
+		workloads: map[cachev1alpha1.WorkloadKind]client.Object{},
+		ready:     map[cachev1alpha1.WorkloadKind][]bool{}, cached: map[cachev1alpha1.WorkloadKind][]bool{},
 	}
 	m.reconcile()
 	for kind := range m.workloads {
 		for !m.act(kind) {
 			continue
 		}
+		m.report(kind)
+		m.deliver(kind)
 	}
 	return m
 }
@@ -50,7 +53,7 @@ func (m *moving) observed() memcached.Observed {
 	var observed memcached.Observed
 	for kind, object := range m.workloads {
 		observed.Children = append(observed.Children, object)
-		for i, ready := range m.ready[kind] {
+		for i, ready := range m.cached[kind] {
 			owner := memcachedtest.Controller("StatefulSet", m.mc.Name, "set")
 			labels := map[string]string{}
 			if kind == deploymentKind {
@@ -132,15 +135,22 @@ func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 	default:
 		done = true
 	}
-	nodes = m.ready[kind]
-	ready := int32(0)
-	for _, is := range nodes {
+	m.log = append(m.log, fmt.Sprintf("%s has %v", kind, m.ready[kind]))
+	return done
+}
+
+// report lets the controller of a workload write its status, whether it has acted or not.
+func (m *moving) report(kind cachev1alpha1.WorkloadKind) {
+	object, ready := m.workloads[kind], int32(0)
+	if object == nil {
+		return
+	}
+	for _, is := range m.ready[kind] {
 		if is {
 			ready++
 		}
 	}
-	m.log = append(m.log, fmt.Sprintf("%s has %v", kind, nodes))
-	replicas, generation := int32(len(nodes)), object.GetGeneration()
+	replicas, generation := int32(len(m.ready[kind])), object.GetGeneration()
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		object.Status = appsv1.DeploymentStatus{
@@ -151,7 +161,12 @@ func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 			ObservedGeneration: generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: ready, AvailableReplicas: ready,
 		}
 	}
-	return done
+	m.log = append(m.log, fmt.Sprintf("%s reports %d, %d ready, of generation %d", kind, replicas, ready, generation))
+}
+
+// deliver lets the operator see the pods of a workload.
+func (m *moving) deliver(kind cachev1alpha1.WorkloadKind) {
+	m.cached[kind] = slices.Clone(m.ready[kind])
 }
 
 func (m *moving) fail(format string, args ...any) {
@@ -159,14 +174,25 @@ func (m *moving) fail(format string, args ...any) {
 	m.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(m.log, "\n"))
 }
 
-// run lets everybody act in any order until nothing is left to do, and checks what holds at every moment.
+// run lets everybody act in any order until nothing is left to do.
 func (m *moving) run(most, fewest int) {
 	m.t.Helper()
-	for range 300 {
-		kinds := []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind}
-		if choice := m.random.IntN(3); choice < 2 {
-			m.act(kinds[choice])
-		} else {
+	m.interleave(1000, most, fewest)
+}
+
+// interleave lets everybody act in any order for so many steps, and checks what holds at every moment.
+func (m *moving) interleave(steps, most, fewest int) {
+	m.t.Helper()
+	for range steps {
+		kind := []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind}[m.random.IntN(2)]
+		switch m.random.IntN(4) {
+		case 0:
+			m.act(kind)
+		case 1:
+			m.report(kind)
+		case 2:
+			m.deliver(kind)
+		default:
 			m.reconcile()
 		}
 		nodes, ready := m.nodes()
