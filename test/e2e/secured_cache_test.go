@@ -39,7 +39,7 @@ type secured struct {
 }
 
 // newSecured creates the Memcached before its Secrets.
-func newSecured(ctx context.Context) *secured {
+func newSecured(ctx context.Context, edits ...clustertest.Edit) *secured {
 	GinkgoHelper()
 	namespace := k8s.NewNamespace(ctx)
 	s := &secured{
@@ -49,10 +49,12 @@ func newSecured(ctx context.Context) *secured {
 	}
 	s.setPasswords(map[string]string{"web": "the-first-password"})
 	s.client = issueClient(s.authority)
-	s.mc = k8s.CreateMemcached(ctx, namespace, 2, leavesQuickly, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), func(mc *cachev1alpha1.Memcached) {
+	withSecrets := func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
 		mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: s.users.Name}
-	})
+	}
+	edits = append([]clustertest.Edit{leavesQuickly, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), withSecrets}, edits...)
+	s.mc = k8s.CreateMemcached(ctx, namespace, 2, edits...)
 	return s
 }
 

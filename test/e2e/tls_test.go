@@ -28,6 +28,9 @@ import (
 // kubeletSync is how long a kubelet takes at most to put a changed Secret into the pods, with some room.
 const kubeletSync = 3 * time.Minute
 
+// closed is what a client may notice before it reads why it is refused.
+const closed = "|connection reset|broken pipe"
+
 // The clients connect to the pods, as applications in the cluster do.
 var _ = Describe("A cache with TLS, certificates of clients and users", Label(onLocalCluster), func() {
 	It("serves only who may, and takes new certificates and users without a restart", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
@@ -79,7 +82,6 @@ func (s *secured) begin(ctx context.Context) {
 func (s *secured) refusesOthers(ctx context.Context) {
 	GinkgoHelper()
 	stranger := issueClient(clustertest.Must(credentials.NewAuthority("shop")))
-	const closed = "|connection reset|broken pipe" // which the client may notice before it reads why
 	old := s.config(s.client)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
 	for who, try := range map[string]struct {
