@@ -3,7 +3,7 @@
 
 // Package agent runs beside memcached in each pod: it serves memcached's statistics as Prometheus series, reports whether
 // memcached answers, and keeps its certificate and users at what Secrets hold (see package credentials). It has no access to the
-// API server, and never restarts anything.
+// API server, and restarts memcached only to make it forget who was removed from a Secret, if it is told to.
 //
 // # Interface
 //
@@ -25,6 +25,13 @@
 //     current/users. All other names in it are the agent's own;
 //   - exit code 1 with a termination message "InvalidCertificate: ..." or "InvalidCredentials: ...", once for each problem with
 //     which memcached cannot start.
+//
+// Version 3 adds:
+//
+//   - the flags --restart-for-authorities, --restart-for-users and --servers;
+//   - GET /revocation, by which agents of the same version or a later one tell each other that they are done: see
+//     [credentials.RevocationPath];
+//   - SIGTERM to memcached, whose container then has a termination message "Revocation: ...".
 //
 // A later version may add to this list, but changes and removes nothing of it.
 //

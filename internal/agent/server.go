@@ -62,6 +62,9 @@ func newHandler(
 		}
 		fmt.Fprintln(w, "ok")
 	})
+	if o.Credentials.Restarts() {
+		mux.HandleFunc("GET "+credentials.RevocationPath, reloader.ServeRevocation)
+	}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }

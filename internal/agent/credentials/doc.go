@@ -18,6 +18,13 @@
 // A removed CA stays trusted, and connections of a removed user stay open, until memcached starts anew. The state remembers which
 // CAs and users a process has read since it started, so the agent reports that a restart is required, and when it is no longer.
 //
+// # Restarts
+//
+// If it is told to, the agent ends memcached then, and the kubelet starts it again in the same pod. It does so after memcached has
+// proven that it can read the current generation, and one node at a time: from the last node of the list to the first, each after
+// the agent of the next one says that it is done with the same content. A node that gets no such answer restarts after a time that
+// is longer for each node after it.
+//
 // # Crashes
 //
 // The agent may be killed between any two steps. Each step is one rename, and the state is written before the step whose loss would

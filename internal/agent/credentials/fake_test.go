@@ -29,7 +29,9 @@ type fakeMemcached struct {
 	// hangs is one that does not answer, deaf one that ignores the signal.
 	hangs, deaf bool
 	signaled    bool
-	ticks       int64
+	// explained are the termination messages of those that were terminated, in their order.
+	explained []string
+	ticks     int64
 
 	pair       *tls.Certificate
 	refreshAt  int64
@@ -126,6 +128,27 @@ func (f *fakeMemcached) hangUp(process Process) error {
 	f.signaled = true
 	f.signals++
 	f.called() // after the signal
+	return nil
+}
+
+// explain implements processes.
+func (f *fakeMemcached) explain(process Process, message string) error {
+	f.called()
+	if process != f.process {
+		return errGone
+	}
+	f.explained = append(f.explained, message)
+	return nil
+}
+
+// terminate implements processes. Nothing starts it again but the test.
+func (f *fakeMemcached) terminate(process Process) error {
+	f.called()
+	if process != f.process {
+		return errGone
+	}
+	f.stop()
+	f.called() // after its end
 	return nil
 }
 

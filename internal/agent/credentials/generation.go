@@ -23,6 +23,12 @@ type Config struct {
 	ClientCA bool
 	// UsersSecret is the folder with the Secret of the users. It is empty without users.
 	UsersSecret string
+	// RestartForAuthorities and RestartForUsers are true if the agent restarts memcached when a CA, or a user, was removed.
+	RestartForAuthorities, RestartForUsers bool
+	// Servers is a file with the addresses of all nodes, separated by commas. Restarts begin with the last one.
+	Servers string
+	// AgentPort is the port of the agents.
+	AgentPort string
 	// Folder is where memcached reads its files.
 	Folder string
 	// TerminationLog is the file of the container's termination message.
@@ -33,6 +39,21 @@ type Config struct {
 
 // Enabled reports whether there are credentials at all.
 func (c Config) Enabled() bool { return c.TLSSecret != "" || c.UsersSecret != "" }
+
+// Restarts reports whether the agent restarts memcached at all.
+func (c Config) Restarts() bool { return c.RestartForAuthorities || c.RestartForUsers }
+
+// restarts are none yet, for each reason that there can be.
+func (c Config) restarts() map[string]int {
+	counts := map[string]int{}
+	if c.RestartForAuthorities {
+		counts[ReasonCARemoved] = 0
+	}
+	if c.RestartForUsers {
+		counts[ReasonUserRemoved] = 0
+	}
+	return counts
+}
 
 // maxBytes is how large the files of a generation may be together. Two generations fit into the volume of 1 MiB.
 const maxBytes = 384 << 10
@@ -50,6 +71,9 @@ type generation struct {
 func (g *generation) equal(other *generation) bool {
 	return other != nil && maps.EqualFunc(g.files, other.files, bytes.Equal)
 }
+
+// key is the same on all nodes with the same content. Who does not know all of that cannot know the key.
+func (g *generation) key() string { return fingerprintOf([secretCount]map[string][]byte{g.files}) }
 
 // logins are the fingerprints of the users with their passwords.
 func (g *generation) logins() []string {

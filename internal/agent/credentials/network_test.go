@@ -10,13 +10,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"testing/fstest"
 
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
@@ -163,71 +159,6 @@ func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
 		if got := serial(issue(t, number, nil).certificate); got != want {
 			t.Errorf("%x: %s", number, got)
 		}
-	}
-}
-
-func stat(name, state, started string) *fstest.MapFile {
-	return &fstest.MapFile{Data: []byte("1 (" + name + ") " + state + " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 5 0 " + started + " 1 1")}
-}
-
-func TestTheOldestMemcachedIsFound(t *testing.T) {
-	for name, test := range map[string]struct {
-		files fstest.MapFS
-		want  Process
-	}{
-		"none":             {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "self": {}, "9/comm": {}}, Process{}},
-		"one":              {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "17/stat": stat("memcached", "S", "500")}, Process{17, 500}},
-		"with a help text": {fstest.MapFS{"17/stat": stat("memcached", "S", "500"), "9/stat": stat("memcached", "R", "700")}, Process{17, 500}},
-		"a zombie":         {fstest.MapFS{"17/stat": stat("memcached", "Z", "500")}, Process{}},
-		"others":           {fstest.MapFS{"17/stat": stat("memcached-tool", "S", "5"), "18/stat": stat("a) (memcached", "S", "5"), "19/stat": {}}, Process{}},
-	} {
-		got, err := procfs{test.files, "memcached"}.find()
-		if err != nil || got != test.want {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
-	}
-}
-
-// A process that has ended is not signaled, even if its ID is another one's by now.
-func TestTheSignal(t *testing.T) {
-	// A child ignores what its parent ignores, as nohup does, and a shell cannot trap that. It does not inherit what is caught.
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP)
-	defer signal.Stop(caught)
-	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while read -r line; do :; done`)
-	input, err := sleeper.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer input.Close()
-	output, err := sleeper.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(output)
-	lines.Scan()
-	p := procfs{os.DirFS("/proc"), "sh"}
-	running, err := p.read(sleeper.Process.Pid)
-	if err != nil || running.Started == 0 {
-		t.Fatalf("%+v, %v", running, err)
-	}
-	if err := p.hangUp(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
-		t.Errorf("the one before it: %v", err)
-	}
-	if err := p.hangUp(running); err != nil {
-		t.Error(err)
-	}
-	_ = input.Close() // the shell runs the trap when it has read
-	lines.Scan()
-	if lines.Text() != "hung up" {
-		t.Errorf("it says %q", lines.Text())
-	}
-	_ = sleeper.Wait()
-	if err := p.hangUp(running); !errors.Is(err, errGone) && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("after its end: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,18 +22,28 @@ type Process struct {
 	Started uint64 `json:"started"`
 }
 
-// processes finds and signals memcached.
+// processes finds, signals and ends memcached.
 type processes interface {
 	// find returns the memcached that runs, or the zero value.
 	find() (Process, error)
 	// hangUp sends SIGHUP, which makes memcached read its files.
 	hangUp(process Process) error
+	// explain writes the termination message of memcached's container.
+	explain(process Process, message string) error
+	// terminate sends SIGTERM, which ends memcached.
+	terminate(process Process) error
+}
+
+// newProcfs returns the processes of the pod.
+func newProcfs(folder, name string) procfs {
+	return procfs{folder: folder, files: os.DirFS(folder), name: name}
 }
 
 // procfs are the processes of the pod.
 type procfs struct {
-	// files is /proc.
-	files fs.FS
+	// folder is /proc, and files what it holds.
+	folder string
+	files  fs.FS
 	// name is the name of memcached's program.
 	name string
 }
@@ -98,10 +109,34 @@ func parseStat(id int, text, name string) (Process, error) {
 	return Process{ID: id, Started: started}, nil
 }
 
+// terminationLog is where the kubelet puts the file of a termination message unless a container says otherwise.
+const terminationLog = "dev/termination-log"
+
+// explain implements processes. Containers of a pod that share processes reach each other's files.
+func (p procfs) explain(process Process, message string) error {
+	file := filepath.Join(p.folder, strconv.Itoa(process.ID), "root", terminationLog)
+	return overwrite(file, message)
+}
+
+// overwrite replaces the content of a file that exists. What a link leads to stays as it is.
+func overwrite(name, content string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(content)
+	return errors.Join(err, file.Close())
+}
+
 var errGone = errors.New("memcached has ended")
 
 // hangUp implements processes.
-func (p procfs) hangUp(process Process) error {
+func (p procfs) hangUp(process Process) error { return p.signal(process, syscall.SIGHUP) }
+
+// terminate implements processes.
+func (p procfs) terminate(process Process) error { return p.signal(process, syscall.SIGTERM) }
+
+func (p procfs) signal(process Process, signal syscall.Signal) error {
 	// From here on the ID cannot come to mean another process.
 	handle, err := os.FindProcess(process.ID)
 	if err != nil {
@@ -111,5 +146,5 @@ func (p procfs) hangUp(process Process) error {
 	if found, err := p.read(process.ID); err != nil || found != process {
 		return errGone
 	}
-	return handle.Signal(syscall.SIGHUP)
+	return handle.Signal(signal)
 }

@@ -86,7 +86,7 @@ func (r *Reloader) install(g *generation) error {
 	if err := r.store.swap(name); err != nil {
 		return err
 	}
-	r.previous, r.current, r.name = r.current, g, name
+	r.previous, r.current, r.name, r.changed = r.current, g, name, r.now()
 	r.failures, r.retryAt = 0, time.Time{}
 	r.log.Info("The Secrets changed what memcached reads", "generation", name, "serial", g.serial(), "users", len(g.users))
 	return r.swapped()

@@ -23,11 +23,14 @@ const (
 
 // Reloader keeps a memcached at what the Secrets hold. Run has the fields to itself, but for those that the mutex protects.
 type Reloader struct {
-	config    Config
-	log       *slog.Logger
+	config Config
+	log    *slog.Logger
+	// node is the name of the pod.
+	node      string
 	store     *store
 	processes processes
 	server    server
+	neighbors neighbors
 	now       func() time.Time
 	// sleep waits, or until the context ends.
 	sleep func(ctx context.Context, period time.Duration)
@@ -39,28 +42,36 @@ type Reloader struct {
 	// current is what memcached reads, and name its folder. Until nothing is pending, previous is what it read before.
 	current, previous *generation
 	name              string
-	state             state
+	// changed is when the current one became that, as far as this agent knows.
+	changed time.Time
+	state   state
 	// running is the memcached that runs, and proven the one of which it is proven that it has read the current generation.
 	running, proven Process
 	// unproven is why the last reload is not proven, failures how often it was tried in vain, and retryAt when it is tried again.
-	unproven error
-	failures int
-	retryAt  time.Time
+	unproven   error
+	failures   int
+	retryAt    time.Time
+	revocation revocation
 
 	mutex  sync.Mutex
 	status Status
 	logins []User
+	// forgotten is the key of the current generation if memcached has forgotten whatever that does not have, else empty.
+	forgotten string
 }
 
 // New returns a Reloader for a memcached that serves plaintext at an address.
 func New(c Config, memcached string, log *slog.Logger) *Reloader {
+	node, _ := os.Hostname() // without a name, it is in no list of nodes, and waits
 	return &Reloader{
 		config:    c,
 		log:       log,
-		processes: procfs{files: os.DirFS(cmp.Or(c.Processes, "/proc")), name: "memcached"},
+		processes: newProcfs(cmp.Or(c.Processes, "/proc"), "memcached"),
 		server:    network{plaintext: memcached, tls: c.TLS},
+		neighbors: newAgents(c.AgentPort),
+		node:      node,
 		now:       time.Now,
-		status:    Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet"},
+		status:    Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet", Restarts: c.restarts()},
 		sleep: func(ctx context.Context, period time.Duration) {
 			select {
 			case <-ctx.Done():
@@ -103,7 +114,7 @@ func (r *Reloader) open() error {
 	if r.name, err = r.store.current(); err != nil {
 		return err
 	}
-	r.current = r.reopen(r.name)
+	r.current, r.changed = r.reopen(r.name), r.now()
 	r.previous = r.reopen(r.state.Previous)
 	return nil
 }
@@ -150,12 +161,7 @@ func (r *Reloader) start(ctx context.Context) error {
 
 // terminate writes the termination message, whose file the kubelet has made, and remembers it.
 func (r *Reloader) terminate(message string) error {
-	file, err := os.OpenFile(r.config.TerminationLog, os.O_WRONLY|os.O_TRUNC, 0)
-	if err == nil {
-		_, err = file.WriteString(message)
-		err = errors.Join(err, file.Close())
-	}
-	return errors.Join(err, r.store.refuse(message))
+	return errors.Join(overwrite(r.config.TerminationLog, message), r.store.refuse(message))
 }
 
 // step does what is to do, and returns how long to wait before the next one.
@@ -168,12 +174,15 @@ func (r *Reloader) step(ctx context.Context) time.Duration {
 	if err == nil || errors.As(err, &invalid) {
 		err = r.bringToLife(ctx)
 	}
+	if err == nil {
+		r.revoke(ctx)
+	}
 	if err != nil && (r.broken == nil || r.broken.Error() != err.Error()) {
 		r.log.Error("The credentials cannot be kept", "reason", err.Error())
 	}
 	r.broken = err
 	r.publish(true)
-	if r.state.Pending || r.running == (Process{}) || r.running != r.proven {
+	if r.state.Pending || r.running == (Process{}) || r.running != r.proven || r.running == r.revocation.ended {
 		return promptPeriod
 	}
 	return pollPeriod

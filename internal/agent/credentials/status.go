@@ -36,6 +36,8 @@ type Status struct {
 	Succeeded bool
 	// RestartRequired has the reasons that are possible, and those that are real.
 	RestartRequired map[string]bool
+	// Restarts is how often the agent has restarted memcached for each reason for which it does so.
+	Restarts map[string]int
 }
 
 // Certificate is one that memcached serves.
@@ -50,7 +52,7 @@ func (r *Reloader) Status() Status {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	status := r.status
-	status.RestartRequired = maps.Clone(status.RestartRequired)
+	status.RestartRequired, status.Restarts = maps.Clone(status.RestartRequired), maps.Clone(status.Restarts)
 	return status
 }
 
@@ -92,6 +94,15 @@ func (r *Reloader) publish(started bool) {
 	}
 	r.status.RestartRequired = reasons
 	r.logins = r.candidates()
+	r.forgotten = r.forgets()
+}
+
+func (r *Reloader) countRestart(reasons []string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, reason := range reasons {
+		r.status.Restarts[reason]++
+	}
 }
 
 func (r *Reloader) setAttempted() {

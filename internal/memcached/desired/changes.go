@@ -95,8 +95,15 @@ func memcachedOf(template *corev1.PodTemplateSpec) corev1.Container {
 
 // hasAgent reports whether an agent observes memcached.
 func hasAgent(template *corev1.PodTemplateSpec) bool {
+	return slices.ContainsFunc(template.Spec.InitContainers, isAgent)
+}
+
+func isAgent(container corev1.Container) bool { return container.Name == memcached.AgentContainerName }
+
+// agentHas reports whether the agent has an argument.
+func agentHas(template *corev1.PodTemplateSpec, argument string) bool {
 	return slices.ContainsFunc(template.Spec.InitContainers, func(container corev1.Container) bool {
-		return container.Name == memcached.AgentContainerName
+		return isAgent(container) && slices.Contains(container.Args, argument)
 	})
 }
 
@@ -131,10 +138,12 @@ func credentialChanges(live, wanted *corev1.PodTemplateSpec) []string {
 	before, after := optionsOf(memcachedOf(live).Args), optionsOf(memcachedOf(wanted).Args)
 	var changes []string
 	if before["-Z"] != after["-Z"] || before["-l"] != after["-l"] || tlsPart(before) != tlsPart(after) ||
-		secretOf(live, tlsSecretVolume) != secretOf(wanted, tlsSecretVolume) {
+		secretOf(live, tlsSecretVolume) != secretOf(wanted, tlsSecretVolume) ||
+		agentHas(live, restartForAuthorities) != agentHas(wanted, restartForAuthorities) {
 		changes = append(changes, "tls")
 	}
-	if before["-Y"] != after["-Y"] || secretOf(live, usersSecretVolume) != secretOf(wanted, usersSecretVolume) {
+	if before["-Y"] != after["-Y"] || secretOf(live, usersSecretVolume) != secretOf(wanted, usersSecretVolume) ||
+		agentHas(live, restartForUsers) != agentHas(wanted, restartForUsers) {
 		changes = append(changes, "auth")
 	}
 	return changes

@@ -46,6 +46,16 @@ func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
 }
 
+// restarting has the agents restart memcached when something is removed from a Secret.
+func restarting(mc *cachev1alpha1.Memcached) {
+	if mc.Spec.TLS != nil {
+		mc.Spec.TLS.Revocation = cachev1alpha1.RevocationRestart
+	}
+	if mc.Spec.Auth != nil {
+		mc.Spec.Auth.Revocation = cachev1alpha1.RevocationRestart
+	}
+}
+
 // scheduling changes the scheduling.
 func scheduling(change func(*cachev1alpha1.MemcachedScheduling)) edit {
 	return func(mc *cachev1alpha1.Memcached) { change(&mc.Spec.Scheduling) }
@@ -84,6 +94,11 @@ func TestChanges(t *testing.T) {
 		"users":                            {change: usersOf("a"), want: "auth"},
 		"no users any more":                {before: []edit{usersOf("a")}, change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = nil }, want: "auth"},
 		"other users":                      {before: []edit{usersOf("a")}, change: usersOf("b"), want: "auth"},
+		"restarts for users":               {before: []edit{usersOf("a")}, change: restarting, want: "auth"},
+		"no restarts for users":            {before: []edit{usersOf("a"), restarting}, change: usersOf("a"), want: "auth"},
+		"restarts for authorities":         {before: []edit{encryptedBy("a"), mutual, usersOf("b")}, change: func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.Revocation = cachev1alpha1.RevocationRestart }, want: "tls"},
+		"restarts for both":                {before: []edit{encryptedBy("a"), mutual, usersOf("b")}, change: restarting, want: "tls, auth"},
+		"restarts without authorities":     {before: []edit{encryptedBy("a")}, change: restarting},
 		"TLS of a monitored cache":         {before: []edit{monitored}, change: encryptedBy("a"), want: "tls"},
 		"monitoring of a cache with users": {before: []edit{usersOf("a")}, change: monitored},
 		"everything with an agent": {change: func(mc *cachev1alpha1.Memcached) {

@@ -14,6 +14,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
+// serversKey is the key with the addresses of all nodes.
+const serversKey = "servers"
+
 // ConfigMap tells applications where the servers are: as environment variables, or as files that they watch. With size 0 it
 // exists as well, with no servers: pods that refer to it would not start without it.
 //
@@ -21,9 +24,9 @@ import (
 // the others are shut out.
 func ConfigMap(mc *cachev1alpha1.Memcached, observed memcached.Observed) *corev1.ConfigMap {
 	data := map[string]string{
-		"host":    memcached.Host(mc),
-		"port":    strconv.Itoa(observed.ServerPort(mc)),
-		"servers": strings.Join(observed.Servers(mc), ","),
+		"host":     memcached.Host(mc),
+		"port":     strconv.Itoa(observed.ServerPort(mc)),
+		serversKey: strings.Join(observed.Servers(mc), ","),
 	}
 	if servers := observed.TLSServers(mc); servers != nil {
 		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")

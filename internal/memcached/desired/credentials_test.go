@@ -6,9 +6,12 @@ package desired
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 // checkVolumes has that Secrets are mounted by the agent alone, and that memcached reads what the agent has checked.
@@ -24,6 +27,7 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 		want := map[string][]string{
 			"tls-secret":   {"memcached-agent /etc/memcached-agent/tls true"},
 			"users-secret": {"memcached-agent /etc/memcached-agent/users true"},
+			"servers":      {"memcached-agent /etc/memcached-agent/servers true"},
 			"credentials":  {"memcached /run/memcached true", "memcached-agent /run/memcached false"},
 		}[volume.Name]
 		if !slices.Equal(readers[volume.Name], want) {
@@ -33,11 +37,51 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 		switch {
 		case volume.Name == "credentials" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != corev1.StorageMediumMemory):
 			t.Errorf("%s is not in memory: %+v", volume.Name, volume)
-		case volume.Name != "credentials" && (volume.Projected == nil || len(volume.Projected.Sources) != 1 || volume.Projected.Sources[0].Secret == nil):
-			t.Errorf("%s is not a Secret alone: %+v", volume.Name, volume)
+		case volume.Name == "credentials":
+		case volume.Projected == nil || len(volume.Projected.Sources) != 1:
+			t.Errorf("%s has not one source: %+v", volume.Name, volume)
+		case volume.Name == "servers" && volume.Projected.Sources[0].ConfigMap == nil:
+			t.Errorf("%s is no ConfigMap: %+v", volume.Name, volume)
+		case volume.Name != "servers" && volume.Projected.Sources[0].Secret == nil:
+			t.Errorf("%s is no Secret: %+v", volume.Name, volume)
 		}
 	}
 	if len(readers) != 0 {
 		t.Errorf("volumes that are not there are mounted: %v", readers)
+	}
+}
+
+// An agent that restarts memcached knows the other nodes, and no other agent does.
+func TestAgentsThatRestartMemcachedKnowTheNodes(t *testing.T) {
+	const servers = "--servers=/etc/memcached-agent/servers/servers"
+	for name, test := range map[string]struct {
+		edits []edit
+		want  []string
+	}{
+		"users":                      {[]edit{usersOf("a"), restarting}, []string{"--restart-for-users", servers}},
+		"authorities":                {[]edit{encryptedBy("a"), mutual, restarting}, []string{"--restart-for-authorities", servers}},
+		"authorities, and users not": {[]edit{encryptedBy("a"), mutual, restarting, usersOf("b")}, []string{"--restart-for-authorities", servers}},
+		"no authorities":             {[]edit{encryptedBy("a"), restarting}, nil},
+		"by hand":                    {[]edit{encryptedBy("a"), mutual, usersOf("b")}, nil},
+		"no agent":                   {nil, nil},
+	} {
+		mc := memcachedtest.Cache(3, test.edits...)
+		template := podTemplate(mc, memcachedtest.Options, podDefaults{})
+		var got []string
+		for _, agent := range template.Spec.InitContainers {
+			for _, argument := range agent.Args {
+				if strings.HasPrefix(argument, "--restart") || strings.HasPrefix(argument, "--servers") {
+					got = append(got, argument)
+				}
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: the arguments are %q, want %q", name, got, test.want)
+		}
+		mounted := slices.ContainsFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "servers" })
+		if mounted != (len(test.want) > 0) {
+			t.Errorf("%s: the nodes are in a volume: %t", name, mounted)
+		}
+		checkVolumes(t, template.Spec)
 	}
 }

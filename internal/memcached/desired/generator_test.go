@@ -58,7 +58,10 @@ func (g *generator) spec() map[string]any {
 		"monitoring":          func() any { return g.some(map[string]func() any{"enabled": g.boolean}) },
 		"tls":                 g.tls,
 		"auth": func() any {
-			return map[string]any{"secretName": one(g, "users", "users", "a.b", "c.d", "users", "sessions", "No")}
+			return g.some(map[string]func() any{
+				"secretName": func() any { return one(g, "users", "users", "a.b", "c.d", "users", "sessions", "No") },
+				"revocation": g.revocation,
+			}, "secretName")
 		},
 		"workload":       func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
 		"updateStrategy": g.strategy,
@@ -176,7 +179,12 @@ func (g *generator) tls() any {
 		"clientAuth": func() any { return one(g, "Require", "None", "Require", "None", "Optional") },
 		"minVersion": func() any { return one[any](g, "1.2", "1.3", "1.2", "1.3", 1.3) },
 		"plaintext":  func() any { return one(g, "Disabled", "Enabled", "Disabled", "Enabled", "") },
+		"revocation": g.revocation,
 	}, "secretName")
+}
+
+func (g *generator) revocation() any {
+	return one(g, "Manual", "Restart", "Manual", "Restart", "Never")
 }
 
 func (g *generator) strategy() any {

@@ -118,7 +118,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 // checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
 func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
-	known := [][]int{{11211, 11212}, {9150}} // of clients, and of readers of metrics
+	known := [][]int{{11211, 11212}, {9150}, {9150}} // of clients, of readers of metrics, and of agents
 	for i, rule := range policy.Spec.Ingress {
 		strange := func(port networkingv1.NetworkPolicyPort) bool {
 			return !slices.Contains(known[i], port.Port.IntValue())

@@ -25,6 +25,9 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, ingressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
+	if restartsMemcached(mc) {
+		rules = append(rules, agentsRule(mc))
+	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,13 +48,13 @@ func ingressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	if len(from) == 0 {
 		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
 	}
-	rule := networkingv1.NetworkPolicyIngressRule{From: from}
-	for _, number := range numbers {
-		rule.Ports = append(rule.Ports, networkingv1.NetworkPolicyPort{
-			Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number)),
-		})
-	}
-	return rule
+	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: tcpPorts(numbers...)}
+}
+
+func tcpPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
+	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
+		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
+	})
 }
 
 func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {

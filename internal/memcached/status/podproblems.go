@@ -91,7 +91,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 		if container.Name == memcached.ContainerName {
 			problem.Message += remedyFor(exit)
 		}
-	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
+	case waiting != nil && waiting.Reason == "CrashLoopBackOff" && !revoked(container):
 		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
 	default:
 		return nil
@@ -117,18 +117,33 @@ const notEnoughFiles = 71
 // exitOf is the exit that is why a pod is not ready, nil if there is none. A container that runs again is not ready because of
 // its exit until it has been ready once: if the pod turned unready after the container was started again, it is for another cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	exit, running := container.State.Terminated, container.State.Running
-	if exit == nil {
-		exit = container.LastTerminationState.Terminated
-	}
+	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)
 	switch {
-	case memcached.PodReady(pod), container.Ready:
+	case memcached.PodReady(pod), container.Ready, revoked(container):
 		return nil
 	case running != nil && ready != nil && ready.LastTransitionTime.After(running.StartedAt.Time):
 		return nil
 	}
 	return exit
+}
+
+// lastExit is the last exit of a container, nil if there was none.
+func lastExit(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if exit := container.State.Terminated; exit != nil {
+		return exit
+	}
+	return container.LastTerminationState.Terminated
+}
+
+// revocationMessage begins the termination message of a memcached that its agent has ended, so that it forgets what was removed from
+// a Secret.
+const revocationMessage = "Revocation: "
+
+// revoked reports whether a container has ended for that, and the kubelet starts it again, perhaps later: its back-off counts each exit.
+func revoked(container corev1.ContainerStatus) bool {
+	exit := lastExit(container)
+	return container.Name == memcached.ContainerName && exit != nil && exit.ExitCode == 0 && strings.HasPrefix(exit.Message, revocationMessage)
 }
 
 func unschedulable(pod *corev1.Pod) *Problem {

@@ -38,10 +38,7 @@ func secretRefused(pod *corev1.Pod) *Problem {
 
 // refusalOf returns for what reason and with which words an agent has refused a Secret, empty if it has not.
 func refusalOf(container corev1.ContainerStatus) (reason, words string) {
-	exit := container.State.Terminated
-	if exit == nil {
-		exit = container.LastTerminationState.Terminated
-	}
+	exit := lastExit(container)
 	if exit == nil || container.Name != memcached.AgentContainerName {
 		return "", ""
 	}

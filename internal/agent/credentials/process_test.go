@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"testing/fstest"
+)
+
+func stat(name, state, started string) *fstest.MapFile {
+	return &fstest.MapFile{Data: []byte("1 (" + name + ") " + state + " 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 5 0 " + started + " 1 1")}
+}
+
+func TestTheOldestMemcachedIsFound(t *testing.T) {
+	for name, test := range map[string]struct {
+		files fstest.MapFS
+		want  Process
+	}{
+		"none":             {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "self": {}, "9/comm": {}}, Process{}},
+		"one":              {fstest.MapFS{"1/stat": stat("pause", "S", "1"), "17/stat": stat("memcached", "S", "500")}, Process{17, 500}},
+		"with a help text": {fstest.MapFS{"17/stat": stat("memcached", "S", "500"), "9/stat": stat("memcached", "R", "700")}, Process{17, 500}},
+		"a zombie":         {fstest.MapFS{"17/stat": stat("memcached", "Z", "500")}, Process{}},
+		"others":           {fstest.MapFS{"17/stat": stat("memcached-tool", "S", "5"), "18/stat": stat("a) (memcached", "S", "5"), "19/stat": {}}, Process{}},
+	} {
+		got, err := procfs{files: test.files, name: "memcached"}.find()
+		if err != nil || got != test.want {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// A process that has ended is not signaled, even if its ID is another one's by now.
+func TestTheSignal(t *testing.T) {
+	// A child ignores what its parent ignores, as nohup does, and a shell cannot trap that. It does not inherit what is caught.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
+	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while read -r line; do :; done`)
+	input, err := sleeper.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	output, err := sleeper.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(output)
+	lines.Scan()
+	p := newProcfs("/proc", "sh")
+	running, err := p.read(sleeper.Process.Pid)
+	if err != nil || running.Started == 0 {
+		t.Fatalf("%+v, %v", running, err)
+	}
+	if err := p.hangUp(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
+		t.Errorf("the one before it: %v", err)
+	}
+	if err := p.hangUp(running); err != nil {
+		t.Error(err)
+	}
+	_ = input.Close() // the shell runs the trap when it has read
+	lines.Scan()
+	if lines.Text() != "hung up" {
+		t.Errorf("it says %q", lines.Text())
+	}
+	_ = sleeper.Wait()
+	if err := p.hangUp(running); !errors.Is(err, errGone) && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestTheTermination(t *testing.T) {
+	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := newProcfs("/proc", "sleep")
+	running, err := p.read(sleeper.Process.Pid)
+	if err != nil || running.Started == 0 {
+		t.Fatalf("%+v, %v", running, err)
+	}
+	if err := p.terminate(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
+		t.Errorf("the one before it: %v", err)
+	}
+	if err := p.terminate(running); err != nil {
+		t.Error(err)
+	}
+	_ = sleeper.Wait()
+	if status, isUnix := sleeper.ProcessState.Sys().(syscall.WaitStatus); !isUnix || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v", sleeper.ProcessState)
+	}
+}
+
+// The agent reaches the files of memcached's container through its folder in /proc. It changes none but the one for the message.
+func TestTheTerminationMessage(t *testing.T) {
+	const id = 7
+	p := newProcfs(t.TempDir(), "memcached")
+	container := filepath.Join(p.folder, strconv.Itoa(id), "root", "dev")
+	message, other := filepath.Join(container, "termination-log"), filepath.Join(container, "other")
+	if err := os.MkdirAll(container, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.explain(Process{ID: id}, "why"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := errors.Join(os.WriteFile(other, []byte("other"), 0o600), os.Symlink(other, message)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.explain(Process{ID: id}, "why"); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("a link: %v", err)
+	}
+	if err := errors.Join(os.Remove(message), os.WriteFile(message, []byte("what was said before"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.explain(Process{ID: id}, "why"); err != nil {
+		t.Error(err)
+	}
+	for file, want := range map[string]string{message: "why", other: "other"} {
+		if text, err := os.ReadFile(file); err != nil || string(text) != want {
+			t.Errorf("%s has %q, %v, want %q", file, text, err, want)
+		}
+	}
+}

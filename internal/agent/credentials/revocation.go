@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/stats"
+)
+
+// settlePeriod is how long the last node waits after the content of a Secret has changed. By then, the kubelets have delivered the
+// change to all nodes, and none of them restarts because of an earlier one alone. So nodes restart one at a time, and once if several
+// Secrets change in a row.
+const settlePeriod = 2 * time.Minute
+
+// turnPeriod is how long a node waits at most for each node after it. The kubelet takes less to deliver a Secret, and to start a
+// container again even with its longest back-off, five minutes. A node that waits longer waits for one that is broken, because of which
+// the others must not keep what was removed. The more nodes are after it, the longer a node waits: even if none can ask another, they
+// do not restart at the same time.
+const turnPeriod = 10 * time.Minute
+
+// revocationMessage begins the termination message of a memcached that the agent has ended. By it, the operator knows that nothing
+// is wrong.
+const revocationMessage = "Revocation: "
+
+// revocation is how far a restart is that makes memcached forget.
+type revocation struct {
+	// since is when it was first required, zero if it is not.
+	since time.Time
+	// held is why it has to wait.
+	held error
+	// ended is the memcached that was told to end.
+	ended Process
+}
+
+// revocations are the reasons for which the agent has to restart memcached.
+func (r *Reloader) revocations() []string {
+	required := r.restartReasons()
+	var reasons []string
+	if r.config.RestartForAuthorities && required[ReasonCARemoved] {
+		reasons = append(reasons, ReasonCARemoved)
+	}
+	if r.config.RestartForUsers && required[ReasonUserRemoved] {
+		reasons = append(reasons, ReasonUserRemoved)
+	}
+	return reasons
+}
+
+// revoke ends memcached if it must forget something and it is the turn of this node. The kubelet starts it again, in the same pod. An
+// agent that is killed before that has happened does the same again: what memcached has read is remembered, and nothing else.
+func (r *Reloader) revoke(ctx context.Context) {
+	reasons := r.revocations()
+	if len(reasons) == 0 || r.running == (Process{}) {
+		r.revocation = revocation{}
+		return
+	}
+	if r.revocation.since.IsZero() {
+		r.revocation.since = r.now()
+	}
+	if r.revocation.ended == r.running || !r.startsAgain() {
+		return
+	}
+	if err := r.awaitTurn(ctx); err != nil {
+		if r.revocation.held == nil || r.revocation.held.Error() != err.Error() {
+			r.log.Info("The restart of memcached waits", "reason", err.Error())
+		}
+		r.revocation.held = err
+		return
+	}
+	why := strings.Join(reasons, ",")
+	if err := r.processes.explain(r.running, revocationMessage+why); err != nil {
+		r.log.Warn("The termination message of memcached cannot be written", "reason", err.Error())
+	}
+	if err := r.processes.terminate(r.running); err != nil {
+		r.log.Warn("memcached cannot be restarted", "reason", err.Error())
+		return
+	}
+	r.revocation.ended = r.running
+	r.countRestart(reasons)
+	r.log.Info("memcached is restarted, so that it forgets what was removed", "process", r.running.ID, "reason", why)
+}
+
+// startsAgain reports whether memcached can start with the current generation. It has proven that by reading it. One that is too busy
+// to be asked is not waited for: those who were removed could keep it busy.
+func (r *Reloader) startsAgain() bool {
+	if !r.state.Pending {
+		return r.proven == r.running
+	}
+	var late net.Error
+	return errors.Is(r.unproven, stats.ErrConnectionLimit) || errors.As(r.unproven, &late) && late.Timeout()
+}
+
+// awaitTurn succeeds if the nodes after this one are done, or have had their time.
+func (r *Reloader) awaitTurn(ctx context.Context) error {
+	list, err := os.ReadFile(r.config.Servers)
+	if err != nil {
+		return err
+	}
+	after, err := nodesAfter(r.node, string(list))
+	switch {
+	case err != nil:
+		return err
+	case len(after) > 0:
+	case r.now().Sub(r.changed) < settlePeriod:
+		return errUnsettled
+	default:
+		return nil
+	}
+	err = r.neighbors.done(ctx, after[0], r.current.key())
+	if err != nil && r.now().Sub(r.revocation.since) >= time.Duration(len(after))*turnPeriod {
+		r.log.Warn("The next node is not waited for any longer", "reason", err.Error())
+		return nil
+	}
+	return err
+}
+
+var (
+	errUnlisted  = errors.New("this node is not in the list of nodes")
+	errUnsettled = errors.New("the other nodes may not have the changed Secrets yet")
+)
+
+// nodesAfter returns the addresses after that of a node in a list.
+func nodesAfter(node, list string) ([]string, error) {
+	servers := strings.Split(list, ",")
+	for i, server := range servers {
+		if strings.HasPrefix(server, node+".") {
+			return servers[i+1:], nil
+		}
+	}
+	return nil, errUnlisted
+}
+
+// forgets returns the key of the current generation if memcached has read it and has forgotten whatever it does not have.
+func (r *Reloader) forgets() string {
+	done := r.config.Restarts() && r.current != nil && r.broken == nil && r.running != (Process{}) && r.proven == r.running &&
+		!r.state.Pending && len(r.revocations()) == 0
+	if !done {
+		return ""
+	}
+	return r.current.key()
+}
