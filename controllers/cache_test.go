@@ -221,11 +221,15 @@ func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
 	}
 }
 
-// podTransform is that of the cache for pods.
+// podTransform is that of the cache for pods. client-go transforms what a list has twice: for the list, and for the cache.
 func podTransform(object any) (any, error) {
 	for kind, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {
-			return options.Transform(object)
+			once, err := options.Transform(object)
+			if err != nil {
+				return nil, err
+			}
+			return options.Transform(once)
 		}
 	}
 	return nil, errors.New("the cache keeps no pods")

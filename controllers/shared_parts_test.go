@@ -5,10 +5,12 @@ package controllers_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -103,6 +105,34 @@ func TestTheCacheKeepsTheContainersOfEqualCachesOnce(t *testing.T) {
 	}
 	if again := containersOf("again", ""); again == first {
 		t.Error("a thousand configurations later, the first is still remembered")
+	}
+}
+
+// TestWhatIsSharedIsNotWritten transforms equal Deployments twice, as client-go does with a list, and at the same time, as the caches of
+// two Kinds do. The race detector notices if one writes what the other one reads.
+func TestWhatIsSharedIsNotWritten(t *testing.T) {
+	transform := controllers.CacheOptions("").DefaultTransform
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
+	mc.Spec.Size, mc.Spec.Resources.Limits = 3, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	workload, err := desired.Workload(mc, memcached.Observed{}, defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both errgroup.Group
+	for range 2 {
+		received := workload.DeepCopyObject().(*appsv1.Deployment)
+		container := &received.Spec.Template.Spec.Containers[0]
+		container.Resources.Requests = maps.Clone(container.Resources.Limits)
+		if _, err := transform(received); err != nil {
+			t.Fatal(err)
+		}
+		both.Go(func() error {
+			_, err := transform(received)
+			return err
+		})
+	}
+	if err := both.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

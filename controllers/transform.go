@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"maps"
+	"reflect"
 	"unique"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,14 +39,19 @@ func (s *sharedParts) transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// shareResources keeps equal requests and limits once.
+// shareResources keeps equal requests and limits once. client-go transforms what a list has twice, and the second time, the
+// containers may be those of other objects already.
 func shareResources(template *corev1.PodTemplateSpec) {
 	for i := range template.Spec.Containers {
 		resources := &template.Spec.Containers[i].Resources
-		if maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
+		if !sameMap(resources.Requests, resources.Limits) && maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
 			resources.Requests = resources.Limits
 		}
 	}
+}
+
+func sameMap(a, b corev1.ResourceList) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // transformMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,

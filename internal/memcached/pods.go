@@ -45,7 +45,7 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 
 // HasAgent reports whether an agent observes memcached in a pod.
 func HasAgent(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(container corev1.ContainerStatus) bool {
+	return slices.ContainsFunc(ContainerStatuses(pod), func(container corev1.ContainerStatus) bool {
 		return container.Name == AgentContainerName
 	})
 }
