@@ -20,7 +20,7 @@ import (
 // withCredentials gives a Deployment the pods of a Memcached with mutual TLS and users, and changes them.
 func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
-		mc := &cachev1alpha1.Memcached{ObjectMeta: named(existing)}
+		mc := &cachev1alpha1.Memcached{ObjectMeta: named(d.Name)} // its list of nodes is named after it
 		mc.Spec = cachev1alpha1.MemcachedSpec{
 			Size: 3,
 			TLS: &cachev1alpha1.MemcachedTLS{
@@ -102,8 +102,8 @@ func secretEscalations() []podEscalation {
 			projected := volumeOf(p, "servers").Projected
 			projected.Sources = append(projected.Sources, other)
 		})},
-		{"the list of nodes in the place of the users", "containers", ofAgent, withCredentials(func(p *corev1.PodSpec) {
-			p.InitContainers[0].VolumeMounts[2].MountPath = "/etc/memcached-agent/users"
+		{"the list of nodes in another place", "containers", ofAgent, withCredentials(func(p *corev1.PodSpec) {
+			p.InitContainers[0].VolumeMounts[2].MountPath = "/usr/share/ca-certificates"
 		})},
 		{"memory without a limit", "pods", volumes, withCredentials(func(p *corev1.PodSpec) { volumeOf(p, "credentials").EmptyDir.SizeLimit = nil })},
 		{"much memory", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
