@@ -192,7 +192,8 @@ func (m *moving) step() (changed bool) {
 func (m *moving) until(reached func(sizes) bool) {
 	m.Helper()
 	for range 50 {
-		if m.step(); reached(m.moments[len(m.moments)-1].sizes()) {
+		m.step()
+		if reached(m.moments[len(m.moments)-1].sizes()) {
 			return
 		}
 	}

@@ -155,9 +155,10 @@ func onLoopback(container corev1.Container, plain, secure, dir string) []string 
 	for _, mount := range container.VolumeMounts {
 		replaced = append(replaced, mount.MountPath, dir)
 	}
-	replacer, args := strings.NewReplacer(replaced...), make([]string, len(container.Args))
-	for i, arg := range container.Args {
-		args[i] = replacer.Replace(arg)
+	var args []string
+	replacer := strings.NewReplacer(replaced...)
+	for _, arg := range container.Args {
+		args = append(args, replacer.Replace(arg))
 	}
 	if !slices.Contains(args, "-l") {
 		args = append(args, "-l", plain)

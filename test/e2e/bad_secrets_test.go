@@ -97,8 +97,10 @@ var badSecrets = []badSecret{
 		}
 		return users
 	}, "has 9 keys, but memcached admits 8 users"},
-	{"long-line", withUsers, password(strings.Repeat("a-long-password-", 300/16+1)[:300]),
-		"the name of the user web and the password have more than 253 bytes together"},
+	{
+		"long-line", withUsers, password(strings.Repeat("a-long-password-", 300/16+1)[:300]),
+		"the name of the user web and the password have more than 253 bytes together",
+	},
 	{"crlf", withUsers, password("a-password-from-windows\r\n"), "the password of the user web contains a line break"},
 	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }

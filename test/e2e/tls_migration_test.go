@@ -34,7 +34,7 @@ var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocal
 		plain.mustBeServed(ctx, func() { m.step(ctx, 1) })
 		for _, pod := range k8s.Pods(ctx, m.mc) {
 			Expect(m.mayEnter(ctx, m.address(&pod), m.member)).To(Succeed())
-			m.mustRefusePlaintext(ctx, &pod)
+			mustRefusePlaintext(ctx, &pod)
 			m.mustRefuseTLS(ctx, traffic.Address(&pod))
 		}
 

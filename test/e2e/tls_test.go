@@ -70,11 +70,13 @@ func (s *secured) refusesOthers(ctx context.Context) {
 		"a client without a certificate":     {as(credentials.Identity{}), "certificate required|" + closed},
 		"a certificate of another authority": {as(stranger), unknownAuthority},
 		"a certificate that has expired": {
-			as(clustertest.Must(s.authority.ExpiredUser("application"))), "expired certificate|" + closed},
+			as(clustertest.Must(s.authority.ExpiredUser("application"))), "expired certificate|" + closed,
+		},
 		"a user with another password": {
-			visitor{s.member.identity, s.member.user, "a-password-of-nobody"}, loginRefused},
+			visitor{s.member.identity, s.member.user, "a-password-of-nobody"}, loginRefused,
+		},
 		"a user who is none":            {visitor{s.member.identity, "nobody", s.member.password}, loginRefused},
-		"a client that does not log in": {visitor{identity: s.member.identity}, "CLIENT_ERROR unauthenticated"},
+		"a client that does not log in": {visitor{identity: s.member.identity}, "CLIENT_ERROR unauthenticated|" + closed},
 	} {
 		Expect(s.mayEnter(ctx, address, try.visitor)).To(MatchError(MatchRegexp(try.problem)), who)
 	}
@@ -82,13 +84,13 @@ func (s *secured) refusesOthers(ctx context.Context) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
 	_, err := dialTLS(ctx, address, old)
 	Expect(err).To(MatchError(ContainSubstring("protocol version")), "TLS 1.1")
-	s.mustRefusePlaintext(ctx, &pod)
+	mustRefusePlaintext(ctx, &pod)
 	_, err = dialTLS(ctx, traffic.Address(&pod), s.config(s.member))
 	Expect(err).To(MatchError(ContainSubstring("refused")), "TLS to the port of plaintext, which is closed outside the pod")
 }
 
 // mustRefusePlaintext fails if a node answers at its port of TLS without it.
-func (s *secured) mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
+func mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

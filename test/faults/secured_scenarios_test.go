@@ -75,7 +75,8 @@ func mounting(secrets ...string) func(objects) string {
 				found = append(found, volume.Projected.Sources[0].Secret.Name)
 			}
 		}
-		if slices.Sort(found); !slices.Equal(secrets, found) {
+		slices.Sort(found)
+		if !slices.Equal(secrets, found) {
 			return fmt.Sprintf("the nodes mount %v, want %v", found, secrets)
 		}
 		return ""

@@ -97,7 +97,8 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 
 func (c *loadClient) run() error {
 	for range c.requests {
-		number, began, ok := c.random.IntN(c.keys), time.Now(), false
+		number, began := c.random.IntN(c.keys), time.Now()
+		var ok bool
 		var err error
 		if c.random.IntN(10) < getsInTen {
 			c.served.Gets++

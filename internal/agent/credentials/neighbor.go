@@ -100,12 +100,10 @@ func (a agents) done(ctx context.Context, server, key string) error {
 
 // cause leaves out what is different with each question: the proof, which no log should have, and the port of the asker.
 func cause(err error) error {
-	var ofURL *url.Error
-	if errors.As(err, &ofURL) {
+	if ofURL, ok := errors.AsType[*url.Error](err); ok {
 		err = ofURL.Err
 	}
-	var ofNetwork *net.OpError
-	if errors.As(err, &ofNetwork) {
+	if ofNetwork, ok := errors.AsType[*net.OpError](err); ok {
 		err = ofNetwork.Err
 	}
 	return err

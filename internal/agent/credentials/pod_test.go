@@ -225,7 +225,7 @@ func (a anyProcess) named() procfs {
 
 func (a anyProcess) find() (Process, error)          { return a.named().find() }
 func (a anyProcess) hangUp(process Process) error    { return a.named().hangUp(process) }
-func (a anyProcess) explain(Process, string) error   { return nil } // it is in no container
+func (anyProcess) explain(Process, string) error     { return nil } // it is in no container
 func (a anyProcess) terminate(process Process) error { return a.named().terminate(process) }
 
 // await waits for a status.

@@ -120,7 +120,7 @@ func (p procfs) explain(process Process, message string) error {
 
 // overwrite replaces the content of a file that exists. What a link leads to stays as it is.
 func overwrite(name, content string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) //nolint:gosec // of the container runtime
 	if err != nil {
 		return err
 	}

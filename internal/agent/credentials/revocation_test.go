@@ -171,7 +171,7 @@ type stubborn struct {
 
 func (s *stubborn) terminate(Process) error { s.told++; return nil }
 
-func (s *stubborn) explain(Process, string) error { return errGone } // which stops nothing
+func (*stubborn) explain(Process, string) error { return errGone } // which stops nothing
 
 // The agent is killed at each step of a restart, before it has told memcached and after. The next one restarts it if that is still
 // required.

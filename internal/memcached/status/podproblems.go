@@ -84,19 +84,25 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
 	case exit != nil:
-		problem.Message = fmt.Sprintf("%s in pod %s exited with code %d (%s)", container.Name, pod.Name, exit.ExitCode, exit.Reason)
-		if exit.Message != "" {
-			problem.Message += ": " + exit.Message
-		}
-		if container.Name == memcached.ContainerName {
-			problem.Message += remedyFor(exit)
-		}
+		problem.Message = fmt.Sprintf("%s in pod %s ", container.Name, pod.Name) + wordsFor(container, exit)
 	case waiting != nil && waiting.Reason == "CrashLoopBackOff" && !revoked(container):
 		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
 	default:
 		return nil
 	}
 	return problem
+}
+
+// wordsFor says how a container exited.
+func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTerminated) string {
+	words := fmt.Sprintf("exited with code %d (%s)", exit.ExitCode, exit.Reason)
+	if exit.Message != "" {
+		words += ": " + exit.Message
+	}
+	if container.Name == memcached.ContainerName {
+		words += remedyFor(exit)
+	}
+	return words
 }
 
 // remedyFor says what an exit of memcached means for the spec, empty if the exit itself says all that is known.
