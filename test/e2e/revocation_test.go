@@ -56,7 +56,7 @@ var _ = Describe("A cache that must forget", Label(onLocalCluster), func() {
 				Expect(s.mayEnter(ctx, address, s.member)).To(Succeed())
 				Expect(s.mayEnter(ctx, address, former)).To(MatchError(MatchRegexp(unknownAuthority)))
 				Expect(s.mayEnter(ctx, address, s.reader)).To(MatchError(ContainSubstring(loginRefused)))
-				Expect(scrape(ctx, agentOf(&pod))).To(And(
+				Eventually(ctx, func() string { return scrape(ctx, agentOf(&pod)) }).Should(And( // it proves what memcached has read
 					ContainSubstring(`memcached_agent_revocation_restarts_total{reason="ca_removed"} 1`),
 					ContainSubstring(`memcached_agent_revocation_restarts_total{reason="user_removed"} 1`),
 					ContainSubstring(`memcached_agent_restart_required{reason="ca_removed"} 0`),
