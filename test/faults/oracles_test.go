@@ -8,6 +8,7 @@ package faults
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -186,13 +187,22 @@ func changes(entries []entry) map[string][]string {
 			found[e.key()] = append(found[e.key()], "created "+spec)
 		case e.event == watch.Deleted:
 			found[e.key()] = append(found[e.key()], "deleted")
-		case specs[e.key()] != spec:
+		case specs[e.key()] == spec:
+		case len(found[e.key()]) == 1 && specs[e.key()] == withoutNodes(spec):
+			found[e.key()][0] = "created " + spec
+		default:
 			found[e.key()] = append(found[e.key()], "changed to "+spec)
 		}
 		specs[e.key()] = spec
 	}
 	return found
 }
+
+var replicas = regexp.MustCompile(`^{"replicas":\d+`)
+
+// withoutNodes is the spec of a workload before it has nodes. In a move, the operator creates the new workload without any if it
+// cannot count those of the former one at that moment, and with the first of them otherwise. Both are the same step.
+func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {
 	if service, ok := e.object.(*corev1.Service); ok { // whose addresses differ

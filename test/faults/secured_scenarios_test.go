@@ -111,13 +111,15 @@ func (r *scenarioRun) awaitRefusal(reason, message string) {
 	})
 }
 
-// refusing is the status of a pod whose agent has just ended with a message about a Secret. memcached waits for it.
+// refusing is the status of a pod whose agent has ended with a message about a Secret, and will be started again. memcached waits for
+// it.
 func refusing(message string) corev1.PodStatus {
+	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	return corev1.PodStatus{
 		Phase:      corev1.PodPending,
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}},
 		InitContainerStatuses: []corev1.ContainerStatus{
-			{Name: memcached.AgentContainerName, State: endedWith(message), Started: ptr.To(false)},
+			{Name: memcached.AgentContainerName, State: waiting, LastTerminationState: endedWith(message), Started: ptr.To(false)},
 		},
 		ContainerStatuses: []corev1.ContainerStatus{{
 			Name: memcached.ContainerName, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
