@@ -3,7 +3,7 @@
 
 // Package agent runs beside memcached in each pod: it serves memcached's statistics as Prometheus series, reports whether
 // memcached answers, and keeps its certificate and users at what Secrets hold (see package credentials). It has no access to the
-// API server, and restarts memcached only to make it forget who was removed from a Secret, if it is told to.
+// API server, and restarts memcached only to make it forget who was removed from a Secret, if its options say so.
 //
 // # Interface
 //

@@ -62,7 +62,7 @@ func appendPoints(points []point, name string, server int) []point {
 	return points
 }
 
-// Modula is what libmemcached does unless it is told otherwise: the one-at-a-time hash of the key, modulo the number of servers.
+// Modula is what libmemcached does by default: the one-at-a-time hash of the key, modulo the number of servers.
 // The order of the servers matters, their names do not.
 func Modula(servers []string) Owner {
 	count := uint32(len(servers)) //nolint:gosec // a cache has at most 1000 nodes

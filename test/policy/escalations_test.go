@@ -179,7 +179,7 @@ func configMapEscalations() []escalation {
 		{"lead applications to another host", "configmaps", service, updateConfigMap(setData("host", "example.org"))},
 		{"lead applications to another port", "configmaps", service, updateConfigMap(setData("port", "22"))},
 		{"lead applications to another port of TLS", "configmaps", service, updateConfigMap(setData("tlsPort", "11211"))},
-		{"lead applications to another port than they are told", "configmaps", "data.servers: must be addresses of nodes", updateConfigMap(
+		{"lead applications to another port than that of memcached", "configmaps", "data.servers: must be addresses of nodes", updateConfigMap(
 			func(c *corev1.ConfigMap) {
 				c.Data["port"], c.Data["servers"] = "11212", strings.ReplaceAll("NAME-0.NAME.shop.svc:11211", "NAME", empty)
 			})},

@@ -148,7 +148,7 @@ type busy struct {
 
 func (b busy) accepts(context.Context, User) (bool, error) { return false, b.err }
 
-// A memcached that does not end is told once, and one that cannot be told is told again.
+// A memcached that does not end gets one signal, and one to which none could be sent gets another.
 func TestAMemcachedThatDoesNotEnd(t *testing.T) {
 	b, next := revoking(t, 0, 2)
 	next.err = nil

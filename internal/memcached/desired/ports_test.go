@@ -26,7 +26,7 @@ type portsSeen struct {
 	Service, Container, Policy, Listeners []string
 	// Probes are the ports that the kubelet connects to.
 	Probes []string
-	// Servers and ConfigMap are what clients are told.
+	// Servers and ConfigMap are what clients read.
 	Servers   []string
 	ConfigMap map[string]string
 	// Budget is the selector of the PodDisruptionBudget, which has no ports.
