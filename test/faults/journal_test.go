@@ -201,3 +201,14 @@ func (o objects) pods() []*corev1.Pod {
 	}
 	return pods
 }
+
+// nodes returns the names of the ready pods that stay.
+func (o objects) nodes() []string {
+	nodes := []string{}
+	for _, pod := range o.pods() {
+		if podReady(pod) && pod.DeletionTimestamp == nil {
+			nodes = append(nodes, pod.Name)
+		}
+	}
+	return nodes
+}

@@ -31,12 +31,7 @@ func settled(now objects) string {
 		return "there is no Memcached"
 	}
 	wanted, other := now.workloads(mc)
-	nodes := []string{}
-	for _, pod := range now.pods() {
-		if podReady(pod) && pod.DeletionTimestamp == nil {
-			nodes = append(nodes, pod.Name)
-		}
-	}
+	nodes := now.nodes()
 	switch ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady); {
 	case wanted == nil:
 		return "there is no " + string(wantedKind(mc))

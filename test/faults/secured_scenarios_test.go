@@ -29,6 +29,19 @@ var securedScenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.TLS, spec.Auth = nil, nil })
 		r.await("nodes without Secrets", mounting())
 	}, done: rolledOut(3, 0)},
+	{name: "certificate-refused-and-repaired", faults: distinctFaults, setup: func(r *scenarioRun) {
+		running(0, statefulSetNodes, secured("first"))(r)
+		r.setStartable("0")
+	}, act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 2 })
+		pod := r.awaitStarting(cacheName+"-0", "")
+		const refusal = "InvalidCertificate: tls.key does not fit tls.crt"
+		r.report(pod, refusing(refusal))
+		r.awaitRefusal(cachev1alpha1.ReasonInvalidCertificate,
+			"Pod cache-0 cannot start: the Secret in spec.tls.secretName is not usable: tls.key does not fit tls.crt")
+		r.report(pod, repaired(refusal))
+		r.setStartable("")
+	}, done: mounting("first-tls", "first-users")},
 	{name: "users-refused-and-removed", faults: distinctFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
 		before := latest(history.of(r.namespace))["pods/"+cacheName+"-1"]
 		r.setStartable("1")
@@ -111,6 +124,19 @@ func refusing(message string) corev1.PodStatus {
 		ContainerStatuses: []corev1.ContainerStatus{{
 			Name: memcached.ContainerName, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}},
 		}},
+	}
+}
+
+// repaired is the status of that pod after the agent has found another content in the Secret.
+func repaired(message string) corev1.PodStatus {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}}
+	return corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		InitContainerStatuses: []corev1.ContainerStatus{{
+			Name: memcached.AgentContainerName, State: running, LastTerminationState: endedWith(message), Started: ptr.To(true), Ready: true,
+		}},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: memcached.ContainerName, State: running, Started: ptr.To(true), Ready: true}},
 	}
 }
 

@@ -35,7 +35,7 @@ func statusViolations(entries []entry) []string {
 	// completed means that since the current generations of all objects exist, everything was complete at some moment.
 	completed := false
 	for _, e := range entries {
-		if e.object.GetName() != cacheName {
+		if e.object.GetName() != cacheName && e.resource != "pods" {
 			continue
 		}
 		if w := workloadOf(e.object); w != nil {
@@ -105,7 +105,8 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	return found
 }
 
-// satisfied reports whether the workload is complete and matches the Memcached's spec, and there is no other one.
+// satisfied reports whether the workload is complete and matches the Memcached's spec, and there is no other one. Its nodes are ready
+// as soon as their pods are: the status of the workload counts them later.
 func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	w, other := now.workloads(mc)
 	if w == nil || other != nil || metav1.GetControllerOfNoCopy(w) == nil || metav1.GetControllerOfNoCopy(w).UID != mc.UID {
@@ -113,7 +114,8 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	}
 	container := w.template.Spec.Containers[0]
 	memory := fmt.Sprintf("-m %d", mc.Spec.Config.Memory.Value()>>20)
-	return w.complete(mc.Spec.Size) && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
+	ready := w.ready == mc.Spec.Size || len(now.nodes()) == int(mc.Spec.Size)
+	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
 		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
 }
 
@@ -185,8 +187,12 @@ func TestStatusInvariants(t *testing.T) {
 		history []entry
 		want    []string
 	}{
-		"ready when complete":  {[]entry{unready, begun, done, ready}, nil},
-		"ready too early":      {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
+		"ready when complete":                        {[]entry{unready, begun, done, ready}, nil},
+		"ready too early":                            {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
+		"ready before the Deployment counts its pod": {[]entry{unready, begun, podEntry(corev1.ConditionTrue), ready}, nil},
+		"ready while its pod is not": {
+			[]entry{unready, begun, podEntry(corev1.ConditionFalse), ready}, []string{fmt.Sprintf(early, 4, 1)},
+		},
 		"ready after complete": {[]entry{unready, done, begun, ready}, nil},
 		"ready without a node": {[]entry{unready, done, statusEntry(1, 1, 2)}, []string{"resource version 3: Ready is True with 1 nodes of 2"}},
 		"observedGeneration decreases": {
@@ -236,6 +242,14 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 			ObservedGeneration: generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: ready,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
 		},
+	}}
+}
+
+// podEntry is the pod of that Deployment.
+func podEntry(ready corev1.ConditionStatus) entry {
+	return entry{resource: "pods", event: watch.Modified, object: &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: cacheName + "-0"},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
 	}}
 }
 

@@ -52,8 +52,12 @@ func workloadOf(object client.Object) *workload {
 
 // complete reports whether the workload has finished its rollout with this number of nodes.
 func (w *workload) complete(size int32) bool {
-	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut &&
-		w.replicas == size && w.updated == size && w.ready == size
+	return w.updatedTo(size) && w.ready == size
+}
+
+// updatedTo reports whether the workload has this number of nodes, all of its last template, ready or not.
+func (w *workload) updatedTo(size int32) bool {
+	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut && w.replicas == size && w.updated == size
 }
 
 func (w *workload) String() string {
