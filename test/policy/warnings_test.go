@@ -55,6 +55,15 @@ var suspicious = map[string][]string{
 		"spec.updateStrategy.maxSurge is 100%, which is all 3 nodes: a rollout starts an empty successor of each at the same time, " +
 			"and the whole cache is lost at once; replace it with maxUnavailable: 1",
 	},
+	// Anyone on the path reads passwords.
+	"{size: 1, auth: {secretName: users}}": {
+		"spec.auth is set without spec.tls: users' names and passwords cross the network unencrypted with each connection; " +
+			"set spec.tls.secretName",
+	},
+	"{size: 1, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Enabled}}": {
+		"spec.auth is set while spec.tls.plaintext is Enabled: users' names and passwords cross the network unencrypted with each " +
+			"connection to port 11211; once all clients use port 11212, set spec.tls.plaintext to Disabled",
+	},
 	// All of it is said.
 	"{size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 2}}": {
 		blocked("2", "all 2 nodes"), stopped("2", "2"),
@@ -84,6 +93,9 @@ var normal = []string{
 	"{size: 3, updateStrategy: {maxUnavailable: 99%}}",
 	"{size: 3, updateStrategy: {maxSurge: 2, maxUnavailable: 0}}",
 	"{size: 3, updateStrategy: {minReadySeconds: 60}}",
+	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate}}",
+	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Disabled}}",
+	"{size: 3, tls: {secretName: certificate, plaintext: Enabled}}",
 	"{size: 1000, podDisruptionBudget: {minAvailable: 99%}, updateStrategy: {maxUnavailable: 999}}",
 }
 
