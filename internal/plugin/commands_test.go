@@ -79,7 +79,11 @@ func TestCommands(t *testing.T) {
 		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
 		"restart-deployment":      {args: "restart sessions", input: "no\n"},
 		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
-		"restart-paused":          {args: "restart pages --yes", prepare: pause},
+		"restart-authentication":  {args: "restart pages --yes --wait=false", prepare: authenticate},
+		"restart-crash": {
+			args: "restart sessions", input: "no\n", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") },
+		},
+		"restart-paused": {args: "restart pages --yes", prepare: pause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{})

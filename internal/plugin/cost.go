@@ -10,13 +10,25 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// restartCost says what a restart of every node costs.
-func restartCost(mc *cachev1alpha1.Memcached, items int64) string {
+// countOfItems is how many items nodes hold, in words. Not all of them need have been counted.
+func countOfItems(items int64, complete bool) string {
+	switch {
+	case complete:
+		return fmt.Sprintf("all %d items", items)
+	case items > 0:
+		return fmt.Sprintf("all items, at least %d,", items)
+	default:
+		return "all items"
+	}
+}
+
+// restartCost says what a restart of every node costs, which loses these items.
+func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
 	}
 	if mc.Spec.Size == 1 {
-		return fmt.Sprintf("This replaces the only node of %s/%s by an empty one: all %d items are lost at once.",
+		return fmt.Sprintf("This replaces the only node of %s/%s by an empty one: %s are lost at once.",
 			mc.Namespace, mc.Name, items)
 	}
 	lost := int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
@@ -24,7 +36,7 @@ func restartCost(mc *cachev1alpha1.Memcached, items int64) string {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		names = "Each keeps its name: with each step, clients that know it lose about %d%% of the keys, and others more."
 	}
-	return fmt.Sprintf("This replaces the %d nodes of %s/%s (%s) by empty ones, one after the other: all %d items are lost in the end.\n"+
+	return fmt.Sprintf("This replaces the %d nodes of %s/%s (%s) by empty ones, one after the other: %s are lost in the end.\n"+
 		names+"\nspec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves.",
 		mc.Spec.Size, mc.Namespace, mc.Name, cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment), items, lost)
 }

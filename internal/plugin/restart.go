@@ -91,18 +91,18 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// items counts the items of the nodes that answer.
-func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (int64, error) {
+// items says how many items the nodes hold. Some may not answer, such as those with users.
+func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	var sum int64
-	counts, _ := o.countItems(ctx, c, pods)
+	counts, failures := o.countItems(ctx, c, pods)
 	for _, count := range counts {
 		sum += count
 	}
-	return sum, nil
+	return countOfItems(sum, errors.Join(failures...) == nil), nil
 }
 
 // restart sets the time. The nodes are replaced if it differs from the former one, which has whole seconds.
