@@ -63,12 +63,19 @@ func (r *report) phaseRows() [][]string {
 		for _, c := range columns {
 			row = append(row, fmt.Sprint(p.Counts[c]))
 			if c == rejected {
-				row = append(row, fmt.Sprint(p.NoOps))
+				row = append(row, p.noOps())
 			}
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func (p phase) noOps() string {
+	if p.NoOps < 0 {
+		return "-"
+	}
+	return fmt.Sprint(p.NoOps)
 }
 
 // number prints three significant digits, or all digits before the decimal point.

@@ -34,7 +34,7 @@ func example() report {
 	r.Phases = append(r.Phases, phase{
 		Metric: converge, Name: "from creation to Ready", NoOps: 1,
 		Counts: counts{accepted: 8, rejected: 2, get: 3, list: 4, watch: 5, leases: 6, events: 7, others: 9},
-	})
+	}, phase{Metric: hostility, Name: "restart", NoOps: -1})
 	return r
 }
 
