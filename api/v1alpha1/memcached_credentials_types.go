@@ -7,9 +7,9 @@ package v1alpha1
 // which checks them and hands them to memcached.
 type MemcachedTLS struct {
 	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain of
-	// the nodes (tls.crt), its private key (tls.key) and, with clientAuth Require, the certificates of the authorities that sign
-	// those of clients (ca.crt). New content is in service without a restart, after the agent has checked it. Another name
-	// replaces the nodes one after the other.
+	// the nodes (tls.crt), its private key (tls.key) and, with clientAuth Require, the CAs that sign the certificates of clients
+	// (ca.crt). New content is in service without a restart, after the agent has checked it. Another name replaces the nodes
+	// one after the other.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.tls.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
@@ -17,7 +17,7 @@ type MemcachedTLS struct {
 	SecretName string `json:"secretName"`
 
 	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts
-	// clients with a certificate that an authority in ca.crt has signed, and no others. A change replaces the nodes one after the
+	// clients with a certificate that a CA in ca.crt has signed, and no others. A change replaces the nodes one after the
 	// other.
 	// +optional
 	// +kubebuilder:default=None
@@ -39,13 +39,13 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Connections without TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Disabled","urn:alm:descriptor:com.tectonic.ui:select:Enabled"}
 	Plaintext PlaintextMode `json:"plaintext,omitempty"`
 
-	// revocation says what follows when an authority is removed from ca.crt, which memcached trusts until it restarts: Manual or
+	// revocation says what follows when a CA is removed from ca.crt, which memcached trusts until it restarts: Manual or
 	// Restart. The default is Manual: the agents report it, and you restart the nodes. With Restart, which needs workload
 	// StatefulSet, the agents restart memcached in its pod, one node after the other, from the last one to the first. The nodes
 	// keep their names and addresses, and lose their keys. A change replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:default=Manual
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="When an authority is removed",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Manual","urn:alm:descriptor:com.tectonic.ui:select:Restart","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="When a CA is removed",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Manual","urn:alm:descriptor:com.tectonic.ui:select:Restart","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Revocation Revocation `json:"revocation,omitempty"`
 }
 
@@ -57,7 +57,7 @@ type ClientAuth string
 const (
 	// ClientAuthNone accepts clients with any certificate and with none.
 	ClientAuthNone ClientAuth = "None"
-	// ClientAuthRequire accepts only clients whose certificate an authority of the Secret has signed.
+	// ClientAuthRequire accepts only clients whose certificate a CA of the Secret has signed.
 	ClientAuthRequire ClientAuth = "Require"
 )
 

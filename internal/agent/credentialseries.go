@@ -17,7 +17,7 @@ var (
 	certificateExpiry = prometheus.NewDesc("memcached_agent_certificate_expiry_timestamp_seconds",
 		"When the certificate that memcached last showed in a handshake expires.", nil, nil)
 	reloadSuccess = prometheus.NewDesc("memcached_agent_reload_success",
-		"Whether what the Secrets hold is valid and memcached has provably read it: 1 or 0.", nil, nil)
+		"Whether what the Secrets hold is valid and memcached is verified to have read it: 1 or 0.", nil, nil)
 	lastReload = prometheus.NewDesc("memcached_agent_last_reload_timestamp_seconds",
 		"When content of the Secrets was last read for the first time, or memcached last told to read it.", nil, nil)
 	restartRequired = prometheus.NewDesc("memcached_agent_restart_required",

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials brings what Secrets hold to life in a memcached that runs: the certificate and key that it serves, the CAs
-// whose clients it admits, and its users.
+// Package credentials loads what Secrets hold into a memcached that runs, and verifies that memcached uses it: the certificate and key
+// that it serves, the CAs whose clients it admits, and its users.
 //
 // # Life of a Secret's content
 //

@@ -31,7 +31,7 @@ type Status struct {
 	Waiting string
 	// Served is the certificate that a handshake showed last, nil before the first one, and without TLS.
 	Served *Certificate
-	// Attempted is when content of a Secret was last read or brought to life, and Succeeded whether that worked.
+	// Attempted is when content of a Secret was last read, or loaded into memcached, and Succeeded whether that worked.
 	Attempted time.Time
 	Succeeded bool
 	// RestartRequired has the reasons that are possible, and those that are real.

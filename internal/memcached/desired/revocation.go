@@ -25,8 +25,8 @@ const (
 	restartForUsers       = "--restart-for-users"
 )
 
-// restartsForAuthorities reports whether agents restart memcached because an authority was removed. If clients need no certificate,
-// memcached knows no authority.
+// restartsForAuthorities reports whether agents restart memcached because a CA was removed. If clients need no certificate, memcached
+// knows no CA.
 func restartsForAuthorities(mc *cachev1alpha1.Memcached) bool {
 	return requiresClientCertificates(mc) && mc.Spec.TLS.Revocation == cachev1alpha1.RevocationRestart
 }
