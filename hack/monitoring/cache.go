@@ -21,9 +21,11 @@ func cacheNumbers() []panel {
 		number("Nodes", "Nodes that are ready, and nodes that the spec asks for.", "none",
 			"memcached:ready_nodes:max"+ofOne, "ready", "memcached:desired_nodes:max"+ofOne, "wanted"),
 		number("Unavailable", "1 if fewer nodes are ready than the update strategy allows.", "none",
-			`memcached:condition:max{namespace="$namespace",memcached="$memcached",condition="Available",status="False"}`, "").red(),
+			orZero(`sum(memcached:condition:max{namespace="$namespace",memcached="$memcached",condition="Available",status="False"})`,
+				"memcached:desired_nodes:max"+ofOne), "").red(),
 		number("Degraded", "1 if something prevents the desired state: the message of the condition has the cause.", "none",
-			`memcached:condition:max{namespace="$namespace",memcached="$memcached",condition="Degraded",status="True"}`, "").red(),
+			orZero(`sum(memcached:condition:max{namespace="$namespace",memcached="$memcached",condition="Degraded",status="True"})`,
+				"memcached:desired_nodes:max"+ofOne), "").red(),
 		number("Hits", "Share of the gets of the last five minutes that found their key, and the average of the past day.", "percentunit",
 			"memcached:hit_ratio:rate5m"+ofOne, "now", "memcached:hit_ratio:avg1d"+ofOne, "past day"),
 		number("Fill level", "Share of the item memory that holds items.", "percentunit",
@@ -76,7 +78,7 @@ func memoryGraphs() []panel {
 			"slab {{slab}}").fromZero().stacked(),
 		graph("Container memory", "Working set of each container of memcached, and the lowest limit.", "bytes",
 			"max by (pod) ("+ofContainers("container_memory_working_set_bytes")+")", "{{pod}}",
-			"min("+ofContainers("container_spec_memory_limit_bytes")+")", "limit").fromZero(),
+			"min("+ofContainers("memcached:container_memory_limit_bytes:max")+")", "limit").fromZero(),
 	}
 }
 
@@ -89,8 +91,8 @@ func processGraphs() []panel {
 			"max by (pod) (memcached_uptime_seconds"+ofOne+")", "{{pod}}").fromZero(),
 		graph("Versions", "Nodes by their version of memcached.", "none",
 			"count by (version) (memcached_version"+ofOne+")", "{{version}}").fromZero().stacked(),
-		graph("Silent nodes", "1 for a node whose memcached does not answer its agent.", "none",
-			"max by (pod) (memcached_up"+ofOne+" == bool 0)", "{{pod}}").fromZero(1),
+		graph("Silent nodes", "1 for a node whose memcached does not answer its agent, or whose agent does not answer Prometheus.", "none",
+			"max by (pod) ((memcached_up"+ofOne+" == bool 0) > 0 or up"+ofOne+" == bool 0)", "{{pod}}").fromZero(1),
 	}
 }
 

@@ -36,13 +36,16 @@ func fleetNumbers() []panel {
 			`sum(memcached:ready_nodes:max{namespace=~"$namespace"})`, "ready",
 			`sum(memcached:desired_nodes:max{namespace=~"$namespace"})`, "wanted"),
 		number("Unavailable", "Caches with fewer ready nodes than their update strategy allows.", "none",
-			`sum(memcached:condition:max{namespace=~"$namespace",condition="Available",status="False"})`, "caches").red(),
+			orZero(`sum(memcached:condition:max{namespace=~"$namespace",condition="Available",status="False"})`,
+				`memcached:desired_nodes:max{namespace=~"$namespace"}`), "caches").red(),
 		number("Degraded", "Caches whose desired state something prevents.", "none",
-			`sum(memcached:condition:max{namespace=~"$namespace",condition="Degraded",status="True"})`, "caches").red(),
+			orZero(`sum(memcached:condition:max{namespace=~"$namespace",condition="Degraded",status="True"})`,
+				`memcached:desired_nodes:max{namespace=~"$namespace"}`), "caches").red(),
 		number("Stuck", "Caches with a change that cannot go on.", "none",
 			`sum(memcached:stuck:max{namespace=~"$namespace"})`, "caches").red(),
-		number("Silent nodes", "Nodes whose memcached does not answer.", "none",
-			`count(memcached_up{memcached!="",namespace=~"$namespace"} == 0)`, "nodes").red(),
+		number("Silent nodes", "Nodes whose memcached or whose agent does not answer.", "none",
+			orZero(`count(memcached_up{memcached!="",namespace=~"$namespace"} == 0 or up{memcached!="",namespace=~"$namespace"} == 0)`,
+				`up{memcached!="",namespace=~"$namespace"}`), "nodes").red(),
 	}
 }
 

@@ -86,7 +86,6 @@ type (
 		Unit       string         `json:"unit"`
 		Min        *float64       `json:"min,omitempty"`
 		Max        *float64       `json:"max,omitempty"`
-		NoValue    string         `json:"noValue,omitempty"`
 		Thresholds *thresholds    `json:"thresholds,omitempty"`
 		Links      []dataLink     `json:"links,omitempty"`
 		Custom     map[string]any `json:"custom,omitempty"`
@@ -203,10 +202,12 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// red colors everything but zero; without values, nothing is wrong.
+// orZero is a count of what is wrong, 0 if nothing is. Without the series that exist in any case, it has no value: nobody knows.
+func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
+
+// red colors everything but zero.
 func (p panel) red() panel {
 	from := 1.0
-	p.FieldConfig.Defaults.NoValue = "0"
 	p.FieldConfig.Defaults.Thresholds = &thresholds{
 		Mode: "absolute", Steps: []step{{Color: "green"}, {Color: "red", Value: &from}},
 	}

@@ -53,6 +53,8 @@ var (
 	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached")
 	ofOperator = labels("namespace", "pod", "container", "job", "instance", "endpoint", "service", "exported_namespace")
 	ofCAdvisor = labels("namespace", "pod", "container", "job", "instance", "node", "id", "name", "image")
+	// kube-state-metrics keeps the namespace, the pod and the container that its series are about, if Prometheus honors its labels.
+	ofStateMetrics = labels("namespace", "pod", "container", "job", "instance", "node", "uid", "resource", "unit")
 )
 
 // series are the labels of all series that exist, by name.
@@ -67,6 +69,9 @@ func known(t *testing.T) series {
 		"container_spec_memory_limit_bytes":  ofCAdvisor,
 		"leader_election_master_status":      ofOperator.with("name"),
 		"ALERTS":                             ofNodes.with("alertname", "alertstate", "severity", "kind", "condition", "status"),
+
+		"kube_pod_container_resource_limits":      ofStateMetrics,
+		"kube_pod_init_container_resource_limits": ofStateMetrics,
 	}
 	for line := range strings.Lines(read(t, exporterSeries)) {
 		if fields := strings.Split(line, "\t"); len(fields) > 2 {
