@@ -35,7 +35,8 @@ type point struct {
 //   - The owner of a key has the first point that is not below its hash, or the lowest point of all.
 //
 // The name of a server is its host, followed by :port unless that is 11211. The order of the servers does not matter: a point
-// that two of them have belongs to the one whose name comes first.
+// that two of them have belongs to the one whose name comes first. With some numbers of servers, such as 25 or 100, libmemcached
+// rounds to 39 digests.
 func Ketama(servers []string) Owner {
 	points := make([]point, 0, len(servers)*digestsPerServer*pointsPerDigest)
 	for server, name := range servers {
