@@ -130,15 +130,16 @@ func pause(t *testing.T, w *world) {
 
 // A key is written, read and deleted on one node only: the one that holds it.
 func TestKeysAreOnTheirNode(t *testing.T) {
-	for _, test := range []struct{ flags, cache, node string }{
-		{"--hash=ketama", "pages", "pages-0"},
-		{"--hash=ketama --nodes-by=address", "pages", "pages-1"},
-		{"--hash=modula", "sessions", "sessions-7d9f-qq8pv"},
-		{"--hash=jump", "sessions", "sessions-7d9f-qq8pv"},
+	for _, test := range []struct{ flags, cache, key, node string }{
+		{"--hash=ketama", "pages", "user:42", "pages-0"},
+		{"--hash=ketama --nodes-by=address", "pages", "user:42", "pages-1"},
+		{"--hash=modula", "sessions", "user:42", "sessions-7d9f-qq8pv"},
+		{"--hash=jump", "sessions", "user:42", "sessions-7d9f-qq8pv"},
+		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space is one
 	} {
-		t.Run(test.cache+test.flags, func(t *testing.T) {
+		t.Run(test.cache+test.key+test.flags, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{})
-			const key, value = "user:42", "hello\r\nworld"
+			key, value := test.key, "hello\r\nworld"
 			args := func(command ...string) []string {
 				return append([]string{command[0], test.cache, key}, append(command[1:], strings.Split(test.flags, " ")...)...)
 			}
