@@ -8,8 +8,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -77,6 +79,10 @@ func TestCommands(t *testing.T) {
 		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
 		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
 		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
+		"flush-evicted":           {args: "flush sessions --yes", prepare: evict(3)},
+		"status-evicted":          {args: "status sessions --interval=0", prepare: evict(3)},
+		"status-missing":          {args: "status sessions --interval=0", prepare: evict(4)},
+		"restart-evicted":         {args: "restart sessions", input: "no\n", prepare: evict(3)},
 		"restart-deployment":      {args: "restart sessions", input: "no\n"},
 		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
 		"restart-authentication":  {args: "restart pages --yes --wait=false", prepare: authenticate},
@@ -126,6 +132,23 @@ func forbidFlush(t *testing.T, w *world) {
 
 func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
+}
+
+// evict has two pods of sessions that were evicted, the second a minute after the first, and a size.
+func evict(size int32) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Size = size
+			for i, name := range []string{"sessions-7d9f-4xw2c", "sessions-7d9f-2bn8v"} {
+				pod := newPod(mc, name, "10.244.0.4")
+				pod.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i) * time.Minute))
+				pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
+				if err := w.client.Create(t.Context(), pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // A key is written, read and deleted on one node only: the one that holds it.

@@ -99,7 +99,7 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 		return "", err
 	}
 	var sum int64
-	counts, failures := o.countItems(ctx, c, pods)
+	counts, failures := o.countItems(ctx, c, inUse(pods))
 	for _, count := range counts {
 		sum += count
 	}
