@@ -6,6 +6,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -223,11 +224,40 @@ func TestWatch(t *testing.T) {
 			return c.Get(ctx, key, object, options...)
 		},
 	})
-	got := w.runWithin(ctx, "", "status", "pages", "--watch", "--interval=1ms")
+	got := w.runWithin(ctx, strings.NewReader(""), "status", "pages", "--watch", "--interval=1ms")
 	if got.code != 0 || strings.Count(got.stdout, "TOTAL") != 2 {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Whoever is asked can interrupt the command instead of answering, and so can whoever should type a value.
+func TestInterruptedInput(t *testing.T) {
+	for _, args := range []string{"flush pages", "restart pages", "set pages user:42 -"} {
+		w := newWorld(t, interceptor.Funcs{})
+		ctx, interrupt := context.WithCancel(t.Context())
+		nobody, pipe := io.Pipe()
+		t.Cleanup(func() { pipe.Close() })
+		input := readerFunc(func(buffer []byte) (int, error) {
+			interrupt()
+			return nobody.Read(buffer)
+		})
+		done := make(chan result, 1)
+		go func() { done <- w.runWithin(ctx, input, strings.Split(args, " ")...) }()
+		select {
+		case got := <-done:
+			if got.code != 1 || got.stdout != "" || strings.Contains(got.stderr, "error") {
+				t.Errorf("%s: got %s", args, got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s has not ended", args)
+		}
+	}
+}
+
+// readerFunc is a reader.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }
 
 // A shell completes names from the cluster.
 func TestCompletion(t *testing.T) {

@@ -69,7 +69,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.confirm(restartCost(mc, items), o.yes); err != nil {
+	if err := o.confirm(ctx, restartCost(mc, items), o.yes); err != nil {
 		return err
 	}
 	if err := o.restart(ctx, c, mc); err != nil {
