@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // What a user types, and what they see. `go test ./internal/plugin -update` rewrites testdata/*.golden.
@@ -67,6 +68,8 @@ func TestCommands(t *testing.T) {
 		"servers-addresses":       {args: "servers pages --nodes-by=address"},
 		"servers-no-names":        {args: "servers sessions --nodes-by=name"},
 		"servers-troubles":        {args: "servers sessions", prepare: troubles},
+		"servers-port":            {args: "servers pages --port=11212", prepare: encrypt},
+		"servers-no-port":         {args: "servers pages --port=11212"},
 		"get-miss":                {args: "get pages user:42"},
 		"get-bad-key":             {args: "get pages user\t42"},
 		"get-authentication":      {args: "get pages user:42", prepare: authenticate},
@@ -131,6 +134,14 @@ func forbidFlush(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 }
 
+// encrypt opens the port for TLS beside the other.
+func encrypt(t *testing.T, w *world) {
+	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
+		ports := &pod.Spec.Containers[0].Ports
+		*ports = append(*ports, corev1.ContainerPort{Name: "memcached-tls", ContainerPort: memcached.TLSPort})
+	})
+}
+
 func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 }
@@ -157,12 +168,14 @@ func TestKeysAreOnTheirNode(t *testing.T) {
 	for _, test := range []struct{ flags, cache, key, node string }{
 		{"--hash=ketama", "pages", "user:42", "pages-0"},
 		{"--hash=ketama --nodes-by=address", "pages", "user:42", "pages-1"},
+		{"--hash=ketama --port=11212", "pages", "user:42", "pages-1"},
 		{"--hash=modula", "sessions", "user:42", "sessions-7d9f-qq8pv"},
 		{"--hash=jump", "sessions", "user:42", "sessions-7d9f-qq8pv"},
 		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space is one
 	} {
 		t.Run(test.cache+test.key+test.flags, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{})
+			encrypt(t, w)
 			key, value := test.key, "hello\r\nworld"
 			args := func(command ...string) []string {
 				return append([]string{command[0], test.cache, key}, append(command[1:], strings.Split(test.flags, " ")...)...)
@@ -191,6 +204,7 @@ func TestExitCodes(t *testing.T) {
 	for args, want := range map[string]int{
 		"status": 0, "status nothing": 1, "get pages key": 1, "get pages": 2, "get pages key --hash=md5": 2, "flush pages": 1,
 		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "servers pages --nodes-by=number": 2,
+		"get pages key --port=80": 2, "servers pages --port=0": 2,
 	} {
 		if got := w.run(t, "", strings.Split(args+" --node-timeout=1s", " ")...); got.code != want {
 			t.Errorf("%s: exit code %d, want %d: %s", args, got.code, want, got)
@@ -273,6 +287,7 @@ func TestCompletion(t *testing.T) {
 		"servers pages --output ":   "list\nlibmemcached\nnutcracker\n:4\n",
 		"get pages key --hash ":     "ketama\nmodula\njump\n:4\n",
 		"get pages key --nodes-by ": "name\naddress\n:4\n",
+		"get pages key --port ":     "11211\n11212\n:4\n",
 		"status -n ":                "shop\n:4\n",
 		"restart pages ":            ":4\n",
 		"stats nothing --node ":     ":4\n",

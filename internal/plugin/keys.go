@@ -155,7 +155,7 @@ func (o *keyCommand) find(ctx context.Context, c *cluster, mc *cachev1alpha1.Mem
 	if err != nil {
 		return nil, "", err
 	}
-	members, err := membersOf(mc, pods, o.placement.by)
+	members, err := membersOf(mc, pods, o.placement.view)
 	if err != nil {
 		return nil, "", err
 	}

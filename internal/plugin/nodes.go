@@ -88,13 +88,23 @@ func runs(pod *corev1.Pod) bool {
 	return false
 }
 
+// opens reports whether clients reach the memcached of a pod on a port.
+func opens(pod *corev1.Pod, port int) bool {
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		if container.Name == memcached.ContainerName && slices.ContainsFunc(container.Ports, func(open corev1.ContainerPort) bool {
+			return int(open.ContainerPort) == port
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // clientPortOf is the port on which clients reach the memcached of a pod: that for TLS if there is no other.
 func clientPortOf(pod *corev1.Pod) int {
-	for i := range pod.Spec.Containers {
-		ports := pod.Spec.Containers[i].Ports
-		if pod.Spec.Containers[i].Name == memcached.ContainerName && len(ports) == 1 && ports[0].ContainerPort == memcached.TLSPort {
-			return memcached.TLSPort
-		}
+	if opens(pod, memcached.TLSPort) && !opens(pod, memcached.Port) {
+		return memcached.TLSPort
 	}
 	return portOf(pod)
 }
