@@ -6,15 +6,19 @@ package plugin
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // What a user types, and what they see. `go test ./internal/plugin -update` rewrites testdata/*.golden.
@@ -64,6 +68,8 @@ func TestCommands(t *testing.T) {
 		"servers-addresses":       {args: "servers pages --nodes-by=address"},
 		"servers-no-names":        {args: "servers sessions --nodes-by=name"},
 		"servers-troubles":        {args: "servers sessions", prepare: troubles},
+		"servers-port":            {args: "servers pages --port=11212", prepare: encrypt},
+		"servers-no-port":         {args: "servers pages --port=11212"},
 		"get-miss":                {args: "get pages user:42"},
 		"get-bad-key":             {args: "get pages user\t42"},
 		"get-authentication":      {args: "get pages user:42", prepare: authenticate},
@@ -77,6 +83,10 @@ func TestCommands(t *testing.T) {
 		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
 		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
 		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
+		"flush-evicted":           {args: "flush sessions --yes", prepare: evict(3)},
+		"status-evicted":          {args: "status sessions --interval=0", prepare: evict(3)},
+		"status-missing":          {args: "status sessions --interval=0", prepare: evict(4)},
+		"restart-evicted":         {args: "restart sessions", input: "no\n", prepare: evict(3)},
 		"restart-deployment":      {args: "restart sessions", input: "no\n"},
 		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
 		"restart-authentication":  {args: "restart pages --yes --wait=false", prepare: authenticate},
@@ -124,21 +134,49 @@ func forbidFlush(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 }
 
+// encrypt opens the port for TLS beside the other.
+func encrypt(t *testing.T, w *world) {
+	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
+		ports := &pod.Spec.Containers[0].Ports
+		*ports = append(*ports, corev1.ContainerPort{Name: "memcached-tls", ContainerPort: memcached.TLSPort})
+	})
+}
+
 func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 }
 
+// evict has two pods of sessions that were evicted, the second a minute after the first, and a size.
+func evict(size int32) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Size = size
+			for i, name := range []string{"sessions-7d9f-4xw2c", "sessions-7d9f-2bn8v"} {
+				pod := newPod(mc, name, "10.244.0.4")
+				pod.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i) * time.Minute))
+				pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}
+				if err := w.client.Create(t.Context(), pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // A key is written, read and deleted on one node only: the one that holds it.
 func TestKeysAreOnTheirNode(t *testing.T) {
-	for _, test := range []struct{ flags, cache, node string }{
-		{"--hash=ketama", "pages", "pages-0"},
-		{"--hash=ketama --nodes-by=address", "pages", "pages-1"},
-		{"--hash=modula", "sessions", "sessions-7d9f-qq8pv"},
-		{"--hash=jump", "sessions", "sessions-7d9f-qq8pv"},
+	for _, test := range []struct{ flags, cache, key, node string }{
+		{"--hash=ketama", "pages", "user:42", "pages-0"},
+		{"--hash=ketama --nodes-by=address", "pages", "user:42", "pages-1"},
+		{"--hash=ketama --port=11212", "pages", "user:42", "pages-1"},
+		{"--hash=modula", "sessions", "user:42", "sessions-7d9f-qq8pv"},
+		{"--hash=jump", "sessions", "user:42", "sessions-7d9f-qq8pv"},
+		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space is one
 	} {
-		t.Run(test.cache+test.flags, func(t *testing.T) {
+		t.Run(test.cache+test.key+test.flags, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{})
-			const key, value = "user:42", "hello\r\nworld"
+			encrypt(t, w)
+			key, value := test.key, "hello\r\nworld"
 			args := func(command ...string) []string {
 				return append([]string{command[0], test.cache, key}, append(command[1:], strings.Split(test.flags, " ")...)...)
 			}
@@ -166,6 +204,7 @@ func TestExitCodes(t *testing.T) {
 	for args, want := range map[string]int{
 		"status": 0, "status nothing": 1, "get pages key": 1, "get pages": 2, "get pages key --hash=md5": 2, "flush pages": 1,
 		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "servers pages --nodes-by=number": 2,
+		"get pages key --port=80": 2, "servers pages --port=0": 2,
 	} {
 		if got := w.run(t, "", strings.Split(args+" --node-timeout=1s", " ")...); got.code != want {
 			t.Errorf("%s: exit code %d, want %d: %s", args, got.code, want, got)
@@ -199,11 +238,40 @@ func TestWatch(t *testing.T) {
 			return c.Get(ctx, key, object, options...)
 		},
 	})
-	got := w.runWithin(ctx, "", "status", "pages", "--watch", "--interval=1ms")
+	got := w.runWithin(ctx, strings.NewReader(""), "status", "pages", "--watch", "--interval=1ms")
 	if got.code != 0 || strings.Count(got.stdout, "TOTAL") != 2 {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Whoever is asked can interrupt the command instead of answering, and so can whoever should type a value.
+func TestInterruptedInput(t *testing.T) {
+	for _, args := range []string{"flush pages", "restart pages", "set pages user:42 -"} {
+		w := newWorld(t, interceptor.Funcs{})
+		ctx, interrupt := context.WithCancel(t.Context())
+		nobody, pipe := io.Pipe()
+		t.Cleanup(func() { pipe.Close() })
+		input := readerFunc(func(buffer []byte) (int, error) {
+			interrupt()
+			return nobody.Read(buffer)
+		})
+		done := make(chan result, 1)
+		go func() { done <- w.runWithin(ctx, input, strings.Split(args, " ")...) }()
+		select {
+		case got := <-done:
+			if got.code != 1 || got.stdout != "" || strings.Contains(got.stderr, "error") {
+				t.Errorf("%s: got %s", args, got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s has not ended", args)
+		}
+	}
+}
+
+// readerFunc is a reader.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }
 
 // A shell completes names from the cluster.
 func TestCompletion(t *testing.T) {
@@ -219,6 +287,7 @@ func TestCompletion(t *testing.T) {
 		"servers pages --output ":   "list\nlibmemcached\nnutcracker\n:4\n",
 		"get pages key --hash ":     "ketama\nmodula\njump\n:4\n",
 		"get pages key --nodes-by ": "name\naddress\n:4\n",
+		"get pages key --port ":     "11211\n11212\n:4\n",
 		"status -n ":                "shop\n:4\n",
 		"restart pages ":            ":4\n",
 		"stats nothing --node ":     ":4\n",

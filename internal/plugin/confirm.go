@@ -5,8 +5,10 @@ package plugin
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,15 +19,18 @@ func bindYes(command *cobra.Command, yes *bool) {
 }
 
 // confirm asks whether to go on. Whoever cannot answer has not agreed.
-func (s *session) confirm(consequences string, yes bool) error {
+func (s *session) confirm(ctx context.Context, consequences string, yes bool) error {
 	fmt.Fprintln(s.ErrOut, consequences)
 	if yes {
 		return nil
 	}
 	fmt.Fprint(s.ErrOut, "Continue? [y/N] ")
-	answer, err := bufio.NewReader(s.In).ReadString('\n')
+	answer, err := s.interruptible(ctx, func(in io.Reader) (string, error) { return bufio.NewReader(in).ReadString('\n') })
 	if err != nil {
 		fmt.Fprintln(s.ErrOut)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
@@ -36,4 +41,23 @@ func (s *session) confirm(consequences string, yes bool) error {
 		}
 	}
 	return errors.New("nothing was done")
+}
+
+// interruptible reads the standard input, until the context ends. Nothing else ends a read: it lasts as long as the command.
+func (s *session) interruptible(ctx context.Context, read func(io.Reader) (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read(s.In)
+		done <- result{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case got := <-done:
+		return got.text, got.err
+	}
 }

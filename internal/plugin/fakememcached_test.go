@@ -71,7 +71,7 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 			_, _ = io.Copy(io.Discard, in)
 			return
 		}
-		reply, err := f.reply(in, strings.Fields(line))
+		reply, err := f.reply(in, strings.Split(strings.TrimSuffix(line, "\r\n"), " "))
 		if err != nil {
 			return
 		}

@@ -89,13 +89,13 @@ func (r result) String() string {
 // run runs a command line, with an input.
 func (w *world) run(t *testing.T, input string, args ...string) result {
 	t.Helper()
-	return w.runWithin(t.Context(), input, args...)
+	return w.runWithin(t.Context(), strings.NewReader(input), args...)
 }
 
-func (w *world) runWithin(ctx context.Context, input string, args ...string) result {
+func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) result {
 	var out, errOut bytes.Buffer
 	s := &session{
-		IOStreams:  genericiooptions.IOStreams{In: strings.NewReader(input), Out: &out, ErrOut: &errOut},
+		IOStreams:  genericiooptions.IOStreams{In: input, Out: &out, ErrOut: &errOut},
 		version:    "v1.2.3",
 		clock:      stopped{},
 		pollPeriod: time.Millisecond,

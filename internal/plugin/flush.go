@@ -72,7 +72,7 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 	}
 	consequences := fmt.Sprintf("This deletes %d items from %s of %s/%s. Requests for them are misses until the cache fills again.",
 		items, nodeCount(len(answering)), c.namespace, mc.Name)
-	if err := o.confirm(consequences, o.yes); err != nil {
+	if err := o.confirm(ctx, consequences, o.yes); err != nil {
 		return err
 	}
 	failures := o.askEach(ctx, c, answering, func(int) question { return flush })

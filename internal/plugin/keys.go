@@ -114,7 +114,7 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 		if o.expiry < 0 || o.expiry%time.Second != 0 {
 			return misuse(command, "--expire is %s, but must be whole seconds", o.expiry)
 		}
-		args, err := o.readValue(args)
+		args, err := o.readValue(command.Context(), args)
 		if err != nil {
 			return err
 		}
@@ -138,12 +138,15 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 }
 
 // readValue replaces the value - by the standard input, before a node waits for it.
-func (o *keyCommand) readValue(args []string) ([]string, error) {
+func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, error) {
 	if len(args) < 3 || args[2] != "-" {
 		return args, nil
 	}
-	content, err := io.ReadAll(o.In)
-	return []string{args[0], args[1], string(content)}, err
+	value, err := o.interruptible(ctx, func(in io.Reader) (string, error) {
+		content, err := io.ReadAll(in)
+		return string(content), err
+	})
+	return []string{args[0], args[1], value}, err
 }
 
 // find returns the pod that holds a key, and its name for people.
@@ -152,7 +155,7 @@ func (o *keyCommand) find(ctx context.Context, c *cluster, mc *cachev1alpha1.Mem
 	if err != nil {
 		return nil, "", err
 	}
-	members, err := membersOf(mc, pods, o.placement.by)
+	members, err := membersOf(mc, pods, o.placement.view)
 	if err != nil {
 		return nil, "", err
 	}

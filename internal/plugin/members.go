@@ -45,8 +45,24 @@ const (
 
 // membersOf are the nodes that clients use, in natural order. Those that know the nodes by name have a list that does not change
 // while a node is away. Those that know them by address follow the DNS, which has the ready ones. By default they are known by
-// name if they have names that stay.
-func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
+// name if they have names that stay, and with the port that the operator announces.
+func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
+	members, err := announced(mc, pods, v.by)
+	if err != nil || v.port == 0 {
+		return members, err
+	}
+	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return opens(&pod, v.port) }) {
+		remedy := map[int]string{memcached.Port: "spec.tls.plaintext: Enabled", memcached.TLSPort: "spec.tls"}[v.port]
+		return nil, fmt.Errorf("the nodes of %s/%s do not open port %d: %s does", mc.Namespace, mc.Name, v.port, remedy)
+	}
+	for i := range members {
+		members[i].port = v.port
+	}
+	return members, nil
+}
+
+// announced are the nodes with the port that the operator announces, in natural order.
+func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
 	if by == byName && !named {
 		return nil, fmt.Errorf("the nodes of %s/%s have no names that stay: those of a StatefulSet do, see spec.workload",
@@ -94,12 +110,16 @@ func ownerOf(members []member, hash, key string) member {
 }
 
 // placement are the flags that say how clients find the node of a key.
-type placement struct{ hash, by string }
+type placement struct {
+	view
+
+	hash string
+}
 
 func (p *placement) bind(command *cobra.Command) {
 	command.Flags().StringVar(&p.hash, "hash", hashes[0],
 		"How clients choose the node: ketama, modula or jump")
-	bindNodesBy(command, &p.by)
+	p.view.bind(command)
 	_ = command.RegisterFlagCompletionFunc("hash", cobra.FixedCompletions(hashes, cobra.ShellCompDirectiveNoFileComp)) // it exists
 }
 
@@ -107,19 +127,35 @@ func (p *placement) validate(command *cobra.Command) error {
 	if !slices.Contains(hashes, p.hash) {
 		return misuse(command, "--hash is %q, but must be %s", p.hash, strings.Join(hashes, ", "))
 	}
-	return validateNodesBy(command, p.by)
+	return p.view.validate(command)
 }
 
-func bindNodesBy(command *cobra.Command, by *string) {
-	command.Flags().StringVar(by, "nodes-by", "",
+// view are the flags that say how clients know the nodes.
+type view struct {
+	by string
+	// port is 0 for the one that the operator announces.
+	port int
+}
+
+func (v *view) bind(command *cobra.Command) {
+	command.Flags().StringVar(&v.by, "nodes-by", "",
 		"How clients know the nodes: name or address. The default is name if status.servers has names")
-	values := cobra.FixedCompletions([]string{byName, byAddress}, cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc("nodes-by", values) // it exists
+	command.Flags().IntVar(&v.port, "port", 0,
+		"The port that clients use: 11211, or 11212 for TLS. The default is 11211 if the nodes open it")
+	for flag, values := range map[string][]string{
+		"nodes-by": {byName, byAddress},
+		"port":     {strconv.Itoa(memcached.Port), strconv.Itoa(memcached.TLSPort)},
+	} {
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it exists
+	}
 }
 
-func validateNodesBy(command *cobra.Command, by string) error {
-	if by != "" && by != byName && by != byAddress {
-		return misuse(command, "--nodes-by is %q, but must be %s or %s", by, byName, byAddress)
+func (v *view) validate(command *cobra.Command) error {
+	if v.by != "" && v.by != byName && v.by != byAddress {
+		return misuse(command, "--nodes-by is %q, but must be %s or %s", v.by, byName, byAddress)
+	}
+	if command.Flags().Changed("port") && v.port != memcached.Port && v.port != memcached.TLSPort {
+		return misuse(command, "--port is %d, but must be %d or %d", v.port, memcached.Port, memcached.TLSPort)
 	}
 	return nil
 }

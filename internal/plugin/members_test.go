@@ -22,12 +22,48 @@ func TestPortsOfNodes(t *testing.T) {
 			PodIP: server[:len("10.0.0.1")], Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 		}}
 		pod.Spec.Containers = []corev1.Container{{Name: "injected", Ports: []corev1.ContainerPort{tls}}, {Name: "memcached", Ports: ports}}
-		members, err := membersOf(&cachev1alpha1.Memcached{}, []corev1.Pod{pod}, byAddress)
+		members, err := membersOf(&cachev1alpha1.Memcached{}, []corev1.Pod{pod}, view{by: byAddress})
 		if err != nil || len(members) != 1 || members[0].server() != server {
 			t.Errorf("the members of %s are %v: %v", server, members, err)
 		}
 		if asked := portOf(&pod); asked != 11211 {
 			t.Errorf("%s is asked on port %d", server, asked)
+		}
+	}
+}
+
+// TestChosenPort has clients that choose one of the ports that the nodes open: it is part of the names of the nodes.
+func TestChosenPort(t *testing.T) {
+	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
+	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}
+	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
+	mc.Status.Servers = []string{"pages-0.pages.shop.svc:11211"}
+	const noTLS, noPlaintext = "the nodes of shop/pages do not open port 11212: spec.tls does",
+		"the nodes of shop/pages do not open port 11211: spec.tls.plaintext: Enabled does"
+	for name, test := range map[string]struct {
+		ports []corev1.ContainerPort
+		view  view
+		want  string
+	}{
+		"announced":       {[]corev1.ContainerPort{plain, tls}, view{}, "pages-0.pages.shop.svc"},
+		"plaintext":       {[]corev1.ContainerPort{plain, tls}, view{port: 11211}, "pages-0.pages.shop.svc"},
+		"TLS":             {[]corev1.ContainerPort{plain, tls}, view{port: 11212}, "pages-0.pages.shop.svc:11212"},
+		"TLS by address":  {[]corev1.ContainerPort{plain, tls}, view{byAddress, 11212}, "10.0.0.1:11212"},
+		"without TLS":     {[]corev1.ContainerPort{plain}, view{port: 11212}, noTLS},
+		"TLS only":        {[]corev1.ContainerPort{tls}, view{byAddress, 11212}, "10.0.0.1:11212"},
+		"TLS only, 11211": {[]corev1.ContainerPort{tls}, view{byAddress, 11211}, noPlaintext},
+	} {
+		pod := newPod(mc, "pages-0", "10.0.0.1")
+		pod.Spec.Containers[0].Ports = test.ports
+		members, err := membersOf(mc, []corev1.Pod{*pod}, test.view)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else if len(members) == 1 {
+			got = members[0].ringName()
+		}
+		if got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ func stateOf(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return stateTerminating
-	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+	case ended(pod):
 		return cmp.Or(pod.Status.Reason, string(pod.Status.Phase))
 	case memcached.PodReady(pod):
 		return stateReady
@@ -43,6 +44,37 @@ func stateOf(pod *corev1.Pod) string {
 	return cmp.Or(string(pod.Status.Phase), string(corev1.PodPending))
 }
 
+// ended reports whether a pod will never run again, such as one that was evicted. Kubernetes keeps it for days.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// inUse are the pods that neither leave nor have ended.
+func inUse(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil || ended(&pod) })
+}
+
+// withoutReplaced leaves out the pods that have ended, but for the last ones that nothing has come in the place of: so many as there
+// are fewer other pods than nodes.
+func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
+	var past []*corev1.Pod
+	for i := range pods {
+		if ended(&pods[i]) {
+			past = append(past, &pods[i])
+		}
+	}
+	slices.SortStableFunc(past, func(a, b *corev1.Pod) int { return memcached.FailedAt(b).Compare(memcached.FailedAt(a).Time) })
+	missing := max(0, int(size)-(len(pods)-len(past)))
+	missed := past[:min(missing, len(past))]
+	var kept []corev1.Pod
+	for i := range pods {
+		if !ended(&pods[i]) || slices.Contains(missed, &pods[i]) {
+			kept = append(kept, pods[i])
+		}
+	}
+	return kept
+}
+
 // serves reports whether clients that follow the DNS use a node.
 func serves(pod *corev1.Pod) bool { return stateOf(pod) == stateReady && pod.Status.PodIP != "" }
 
@@ -56,13 +88,23 @@ func runs(pod *corev1.Pod) bool {
 	return false
 }
 
+// opens reports whether clients reach the memcached of a pod on a port.
+func opens(pod *corev1.Pod, port int) bool {
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		if container.Name == memcached.ContainerName && slices.ContainsFunc(container.Ports, func(open corev1.ContainerPort) bool {
+			return int(open.ContainerPort) == port
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // clientPortOf is the port on which clients reach the memcached of a pod: that for TLS if there is no other.
 func clientPortOf(pod *corev1.Pod) int {
-	for i := range pod.Spec.Containers {
-		ports := pod.Spec.Containers[i].Ports
-		if pod.Spec.Containers[i].Name == memcached.ContainerName && len(ports) == 1 && ports[0].ContainerPort == memcached.TLSPort {
-			return memcached.TLSPort
-		}
+	if opens(pod, memcached.TLSPort) && !opens(pod, memcached.Port) {
+		return memcached.TLSPort
 	}
 	return portOf(pod)
 }

@@ -134,36 +134,6 @@ func TestKeptShare(t *testing.T) {
 	}
 }
 
-func TestRestartProgress(t *testing.T) {
-	condition := func(conditionType, reason string, status metav1.ConditionStatus, generation int64) metav1.Condition {
-		return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
-	}
-	for name, test := range map[string]struct {
-		conditions []metav1.Condition
-		line       string
-		done       bool
-		err        string
-	}{
-		"not seen": {nil, "waiting for the operator", false, ""},
-		"old":      {[]metav1.Condition{condition("Ready", "AllNodesReady", "True", 1)}, "waiting for the operator", false, ""},
-		"rolling":  {[]metav1.Condition{condition("Ready", "RollingOut", "False", 2)}, "1 of 3 nodes are replaced, 2 are ready: RollingOut", false, ""},
-		"done":     {[]metav1.Condition{condition("Ready", "AllNodesReady", "True", 2)}, "1 of 3 nodes are replaced and ready", true, ""},
-		"stalled": {
-			[]metav1.Condition{condition("Ready", "Unschedulable", "False", 2), condition("Stalled", "Unschedulable", "True", 2)},
-			"1 of 3 nodes are replaced, 2 are ready: Unschedulable", false, "the restart cannot go on: no room",
-		},
-	} {
-		mc := &cachev1alpha1.Memcached{
-			Spec:   cachev1alpha1.MemcachedSpec{Size: 3},
-			Status: cachev1alpha1.MemcachedStatus{UpdatedReplicas: 1, ReadyReplicas: 2, Conditions: test.conditions},
-		}
-		line, done, err := restartProgress(mc, 2)
-		if line != test.line || done != test.done || (err == nil) != (test.err == "") || err != nil && err.Error() != test.err {
-			t.Errorf("%s: got %q, %t, %v", name, line, done, err)
-		}
-	}
-}
-
 func TestRedactLog(t *testing.T) {
 	const quiet = "slab class   1: chunk size        96 perslab   10922\nFailed to write, and not due to blocking: Broken pipe\n"
 	for log, want := range map[string]string{

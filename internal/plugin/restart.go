@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // restartCommand replaces the nodes of a cache.
@@ -68,7 +69,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.confirm(restartCost(mc, items), o.yes); err != nil {
+	if err := o.confirm(ctx, restartCost(mc, items), o.yes); err != nil {
 		return err
 	}
 	if err := o.restart(ctx, c, mc); err != nil {
@@ -98,7 +99,7 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 		return "", err
 	}
 	var sum int64
-	counts, failures := o.countItems(ctx, c, pods)
+	counts, failures := o.countItems(ctx, c, inUse(pods))
 	for _, count := range counts {
 		sum += count
 	}
@@ -119,6 +120,7 @@ func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alp
 // follow waits until the operator reports that the change is done. It says whenever something has changed.
 func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	changed, shown := mc.Generation, ""
+	var still standstill
 	for {
 		select {
 		case <-ctx.Done():
@@ -128,30 +130,67 @@ func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alph
 		if err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
 			return err
 		}
-		line, done, err := restartProgress(mc, changed)
+		line, done := restartProgress(mc, changed)
 		if line != shown {
 			fmt.Fprintln(o.ErrOut, printable(line))
 			shown = line
 		}
-		if done || err != nil {
-			return err
+		if done {
+			return nil
+		}
+		if reason := still.givesUp(mc, changed, o.clock.Now()); reason != "" {
+			return errors.New("the restart cannot go on: " + reason)
 		}
 	}
 }
 
-// restartProgress is how far a change has come: in a line, and whether it is done or cannot go on.
-func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool, err error) {
+// reportedReady is the condition Ready once it is about a generation, nil before.
+func reportedReady(mc *cachev1alpha1.Memcached, generation int64) *metav1.Condition {
 	ready := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < generation {
-		return "waiting for the operator", false, nil
+		return nil
 	}
-	if ready.Status == metav1.ConditionTrue {
-		return fmt.Sprintf("%d of %d nodes are replaced and ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true, nil
+	return ready
+}
+
+// restartProgress is how far a change has come: in a line, and whether it is done.
+func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool) {
+	ready := reportedReady(mc, generation)
+	switch {
+	case ready == nil:
+		return "waiting for the operator", false
+	case ready.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("%d of %d nodes are replaced and ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true
 	}
 	line = fmt.Sprintf("%d of %d nodes are replaced, %d are ready: %s",
 		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
-	if stalled := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionStalled); stalled != nil {
-		return line, false, errors.New("the restart cannot go on: " + ready.Message)
+	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionStalled) {
+		line += ": " + ready.Message // the user may know better than to wait
 	}
-	return line, false, nil
+	return line, false
+}
+
+// standstill is since when a Stalled change has not moved, and where it stands.
+type standstill struct {
+	since          time.Time
+	updated, ready int32
+}
+
+// givesUp returns why a change cannot go on, empty while it may. A Memcached is also Stalled while it is Degraded, which may be by a
+// node that this change replaces, or pass by itself. So only a change that exceeds its deadline is given up, as the workload reports
+// it, or for the same time as it does not move while the Memcached is Degraded.
+func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
+	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
+	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {
+		*s = standstill{}
+		return ""
+	}
+	if s.since.IsZero() || s.updated != status.UpdatedReplicas || s.ready != status.ReadyReplicas {
+		*s = standstill{since: now, updated: status.UpdatedReplicas, ready: status.ReadyReplicas}
+	}
+	deadline := time.Duration(memcached.ProgressDeadlineSeconds(mc)) * time.Second
+	if apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionDegraded) && now.Sub(s.since) < deadline {
+		return ""
+	}
+	return ready.Message
 }

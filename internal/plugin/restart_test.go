@@ -16,8 +16,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world whose operator reports these states of pages, one for each read after the restart.
-func operatorReports(t *testing.T, states ...metav1.Condition) *world {
+// operatorReports returns a world whose operator reports these conditions of pages, some for each read after the restart.
+func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0
 	return newWorld(t, interceptor.Funcs{
@@ -29,25 +29,49 @@ func operatorReports(t *testing.T, states ...metav1.Condition) *world {
 			if !isMemcached || mc.Spec.RestartedAt == nil {
 				return nil
 			}
-			state := states[min(reads, len(states)-1)]
+			mc.Status.Conditions = states[min(reads, len(states)-1)]
 			reads++
 			mc.Status.UpdatedReplicas = int32(min(reads, 2))
-			mc.Status.Conditions = []metav1.Condition{state}
-			if state.Reason == cachev1alpha1.ReasonStuck {
-				state.Type = cachev1alpha1.ConditionStalled
-				mc.Status.Conditions = append(mc.Status.Conditions, state)
-			}
 			return nil
 		},
 	})
 }
 
-func ready(status metav1.ConditionStatus, reason string) metav1.Condition {
-	return metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: status, Reason: reason, ObservedGeneration: 1, Message: "no room"}
+func conditionOf(conditionType, reason string, status metav1.ConditionStatus, generation int64) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
+}
+
+// rolling, replaced, overdue and degraded are the conditions of a generation.
+func rolling(generation int64) []metav1.Condition {
+	return []metav1.Condition{
+		conditionOf("Ready", "RollingOut", "False", generation), conditionOf("Progressing", "RollingOut", "True", generation),
+		conditionOf("Degraded", "AsExpected", "False", generation), conditionOf("Reconciling", "RollingOut", "True", generation),
+	}
+}
+
+func replaced(generation int64) []metav1.Condition {
+	return []metav1.Condition{
+		conditionOf("Ready", "AllNodesReady", "True", generation), conditionOf("Progressing", "Complete", "False", generation),
+		conditionOf("Degraded", "AsExpected", "False", generation),
+	}
+}
+
+func overdue(generation int64) []metav1.Condition {
+	return []metav1.Condition{
+		conditionOf("Ready", "Stuck", "False", generation), conditionOf("Progressing", "Stuck", "False", generation),
+		conditionOf("Degraded", "AsExpected", "False", generation), conditionOf("Stalled", "Stuck", "True", generation),
+	}
+}
+
+func degraded(generation int64) []metav1.Condition {
+	return []metav1.Condition{
+		conditionOf("Ready", "NodesCrashing", "False", generation), conditionOf("Progressing", "Stuck", "False", generation),
+		conditionOf("Degraded", "NodesCrashing", "True", generation), conditionOf("Stalled", "NodesCrashing", "True", generation),
+	}
 }
 
 func TestRestartWaits(t *testing.T) {
-	w := operatorReports(t, ready("False", cachev1alpha1.ReasonRollingOut), ready("True", cachev1alpha1.ReasonAllNodesReady))
+	w := operatorReports(t, rolling(1), replaced(1))
 	compare(t, "restart-waits", "$ kubectl memcached restart pages\n"+w.run(t, "y\n", "restart", "pages").String())
 	var mc cachev1alpha1.Memcached
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, &mc); err != nil {
@@ -58,15 +82,79 @@ func TestRestartWaits(t *testing.T) {
 	}
 }
 
+// The restart replaces a node that crashes.
+func TestRestartOfACrashingNode(t *testing.T) {
+	w := operatorReports(t, degraded(1), degraded(1), rolling(1), replaced(1))
+	compare(t, "restart-repairs", "$ kubectl memcached restart pages\n"+w.run(t, "y\n", "restart", "pages").String())
+}
+
 func TestRestartThatGetsStuck(t *testing.T) {
-	w := operatorReports(t, ready("False", cachev1alpha1.ReasonRollingOut), ready("False", cachev1alpha1.ReasonStuck))
+	w := operatorReports(t, rolling(1), overdue(1))
 	if got := w.run(t, "", "restart", "pages", "--yes"); got.code != 1 || !strings.Contains(got.stderr, "error: the restart cannot go on: no room") {
 		t.Errorf("got %s", got)
 	}
 }
 
+func TestRestartProgress(t *testing.T) {
+	for name, test := range map[string]struct {
+		conditions []metav1.Condition
+		line       string
+		done       bool
+	}{
+		"not seen": {nil, "waiting for the operator", false},
+		"old":      {replaced(1), "waiting for the operator", false},
+		"rolling":  {rolling(2), "1 of 3 nodes are replaced, 2 are ready: RollingOut", false},
+		"done":     {replaced(2), "1 of 3 nodes are replaced and ready", true},
+		"degraded": {degraded(2), "1 of 3 nodes are replaced, 2 are ready: NodesCrashing: no room", false},
+	} {
+		mc := &cachev1alpha1.Memcached{
+			Spec:   cachev1alpha1.MemcachedSpec{Size: 3},
+			Status: cachev1alpha1.MemcachedStatus{UpdatedReplicas: 1, ReadyReplicas: 2, Conditions: test.conditions},
+		}
+		if line, done := restartProgress(mc, 2); line != test.line || done != test.done {
+			t.Errorf("%s: got %q, %t", name, line, done)
+		}
+	}
+}
+
+// The deadline of a change is ten minutes for each node, and here a minute for minReadySeconds.
+func TestRestartGivesUp(t *testing.T) {
+	type look struct {
+		minute         int
+		updated, ready int32
+		conditions     []metav1.Condition
+	}
+	for name, test := range map[string]struct {
+		looks []look
+		want  string
+	}{
+		"not seen":                  {[]look{{0, 0, 3, nil}}, ""},
+		"overdue before the change": {[]look{{0, 0, 3, overdue(1)}}, ""},
+		"overdue":                   {[]look{{0, 0, 3, overdue(2)}}, "no room"},
+		"slow":                      {[]look{{0, 0, 3, rolling(2)}, {60, 0, 3, rolling(2)}}, ""},
+		"degraded":                  {[]look{{0, 1, 2, degraded(2)}, {10, 1, 2, degraded(2)}}, ""},
+		"degraded for too long":     {[]look{{0, 1, 2, degraded(2)}, {11, 1, 2, degraded(2)}}, "no room"},
+		"degraded, but moves":       {[]look{{0, 0, 2, degraded(2)}, {9, 1, 2, degraded(2)}, {19, 1, 2, degraded(2)}}, ""},
+		"degraded, but recovers":    {[]look{{0, 1, 2, degraded(2)}, {9, 1, 3, degraded(2)}, {19, 1, 3, degraded(2)}}, ""},
+		"degraded twice":            {[]look{{0, 1, 2, degraded(2)}, {9, 1, 2, rolling(2)}, {19, 1, 2, degraded(2)}}, ""},
+	} {
+		var still standstill
+		var got string
+		for _, seen := range test.looks {
+			mc := &cachev1alpha1.Memcached{
+				Spec:   cachev1alpha1.MemcachedSpec{Size: 3, UpdateStrategy: cachev1alpha1.MemcachedUpdateStrategy{MinReadySeconds: 60}},
+				Status: cachev1alpha1.MemcachedStatus{UpdatedReplicas: seen.updated, ReadyReplicas: seen.ready, Conditions: seen.conditions},
+			}
+			got = still.givesUp(mc, 2, now.Add(time.Duration(seen.minute)*time.Minute))
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
 func TestRestartTakesTooLong(t *testing.T) {
-	w := operatorReports(t, ready("False", cachev1alpha1.ReasonRollingOut))
+	w := operatorReports(t, rolling(1))
 	if got := w.run(t, "", "restart", "pages", "--yes", "--timeout=20ms"); got.code != 1 || !strings.Contains(got.stderr, "within 20ms") {
 		t.Errorf("got %s", got)
 	}

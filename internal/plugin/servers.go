@@ -23,7 +23,7 @@ type serversCommand struct {
 	*session
 
 	output outputFlag
-	by     string
+	view   view
 }
 
 const serversLong = `List the nodes as the configuration of clients wants them.
@@ -56,7 +56,7 @@ func newServersCommand(s *session) *cobra.Command {
 		RunE:              o.run,
 	}
 	o.output.bind(command, "Output format: list, libmemcached or nutcracker", formatList, formatLibmemcached, formatNutcracker)
-	bindNodesBy(command, &o.by)
+	o.view.bind(command)
 	return command
 }
 
@@ -64,7 +64,7 @@ func (o *serversCommand) run(command *cobra.Command, args []string) error {
 	if err := o.output.validate(command); err != nil {
 		return err
 	}
-	if err := validateNodesBy(command, o.by); err != nil {
+	if err := o.view.validate(command); err != nil {
 		return err
 	}
 	c, mc, err := o.open(command.Context(), args[0])
@@ -75,7 +75,7 @@ func (o *serversCommand) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	members, err := membersOf(mc, pods, o.by)
+	members, err := membersOf(mc, pods, o.view)
 	if err != nil {
 		return err
 	}

@@ -133,15 +133,14 @@ func (s *session) bindNode(command *cobra.Command, node *string) {
 	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // it exists
 }
 
-// podsOf reads the pods of a Memcached that do not leave, or one that is named. There is at least one.
+// podsOf reads the pods of a Memcached that are in use, or one that is named. There is at least one.
 func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
 		return nil, err
 	}
 	if node == "" {
-		pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }) // nobody uses it any more
-		if len(pods) == 0 {
+		if pods = inUse(pods); len(pods) == 0 {
 			return nil, fmt.Errorf("%s/%s has no nodes", mc.Namespace, mc.Name)
 		}
 		return pods, nil

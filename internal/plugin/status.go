@@ -122,10 +122,11 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	podsOf := make([][]corev1.Pod, len(caches))
 	var all []corev1.Pod
 	for i := range caches {
-		var err error
-		if podsOf[i], err = c.pods(ctx, &caches[i]); err != nil {
+		pods, err := c.pods(ctx, &caches[i])
+		if err != nil {
 			return nil, err
 		}
+		podsOf[i] = withoutReplaced(pods, caches[i].Spec.Size)
 		all = append(all, podsOf[i]...)
 	}
 	nodes := o.measure(ctx, c, all)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -122,12 +123,19 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 // largestValue is the largest item that memcached can be configured to store.
 const largestValue = 1 << 30
 
-// valueLine reads the line before a value.
+// valueLine reads the line before a value: "VALUE", the key, its flags and its size, and after gets an identifier. Only an ASCII
+// space separates them: the key may have other white space.
 func valueLine(line string) (size int, flags uint32, err error) {
-	if _, err := fmt.Sscanf(line, "VALUE %s %d %d", new(string), &flags, &size); err != nil || size < 0 || size > largestValue {
+	words := strings.Split(line, " ")
+	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {
 		return 0, 0, refusal(line)
 	}
-	return size, flags, nil
+	wide, flagsErr := strconv.ParseUint(words[2], 10, 32)
+	size, sizeErr := strconv.Atoi(words[3])
+	if flagsErr != nil || sizeErr != nil || size < 0 || size > largestValue {
+		return 0, 0, refusal(line)
+	}
+	return size, uint32(wide), nil
 }
 
 // RefusalError is a reply that is not the result of the command.

@@ -30,6 +30,16 @@ func TestValue(t *testing.T) {
 		"VALUE key 0 99999999999\r\n":                 {nil, `cache-0: get: the reply is "VALUE key 0 99999999999"`},
 		"VALUE key 0 -1\r\n":                          {nil, `cache-0: get: the reply is "VALUE key 0 -1"`},
 		"CLIENT_ERROR unauthenticated\r\n":            {nil, `cache-0: get: the reply is "CLIENT_ERROR unauthenticated"`},
+		// Only an ASCII space separates words: a key may have other white space.
+		"VALUE page\u30007\u00a08 1 5\r\nhello\r\nEND\r\n": {&protocol.Value{Bytes: []byte("hello"), Flags: 1}, ""},
+		"VALUE key 0 5 42\r\nhello\r\nEND\r\n":             {&protocol.Value{Bytes: []byte("hello")}, ""},
+		"VALUE key 0\r\n":                                  {nil, `cache-0: get: the reply is "VALUE key 0"`},
+		"VALUE key 0 5 42 0\r\n":                           {nil, `cache-0: get: the reply is "VALUE key 0 5 42 0"`},
+		"VALUE key -1 5\r\n":                               {nil, `cache-0: get: the reply is "VALUE key -1 5"`},
+		"VALUE key 4294967296 5\r\n":                       {nil, `cache-0: get: the reply is "VALUE key 4294967296 5"`},
+		"VALUE key 0 5x\r\n":                               {nil, `cache-0: get: the reply is "VALUE key 0 5x"`},
+		"VALUE key 0  5\r\n":                               {nil, `cache-0: get: the reply is "VALUE key 0  5"`},
+		"OK\r\n":                                           {nil, `cache-0: get: the reply is "OK"`},
 	} {
 		here, there := net.Pipe()
 		go func() {
