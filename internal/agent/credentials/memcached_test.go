@@ -8,11 +8,8 @@ package credentials
 import (
 	"crypto/x509"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -208,29 +205,6 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 			t.Errorf("%s: %v", step, err)
 		}
 		mustLive(t, before)
-	}
-}
-
-// What OpenSSL refuses, the agent refuses before: memcached would not start.
-func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
-	t.Parallel()
-	weak := issueFor(t, 0xa1, rsaKey(t, 1024), nil)
-	folder := t.TempDir()
-	for name, content := range weak.tlsSecret(t) {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := &pod{t: t, config: Config{Processes: t.TempDir()}, args: []string{
-		"-Z", "-o", "ssl_chain_cert=" + folder + "/tls.crt,ssl_key=" + folder + "/tls.key", "-l", freeAddress(t), "-U", "0",
-	}}
-	p.start()
-	_ = p.memcached.Wait()
-	if code := p.memcached.ProcessState.Sys().(syscall.WaitStatus).ExitStatus(); code != 64 {
-		t.Errorf("exit code %d: %s", code, p.output.String())
-	}
-	if _, err := parsePair(weak.certificatePEM(), weak.keyPEM(t)); err == nil {
-		t.Error("the agent accepts it")
 	}
 }
 
