@@ -75,6 +75,9 @@ func (g *generation) equal(other *generation) bool {
 // key is the same on all nodes with the same content. Who does not know all of that cannot know the key.
 func (g *generation) key() string { return fingerprintOf([secretCount]map[string][]byte{g.files}) }
 
+// kind is that of the key of the certificate.
+func (g *generation) kind() string { return g.certificate.PublicKeyAlgorithm.String() }
+
 // logins are the fingerprints of the users with their passwords.
 func (g *generation) logins() []string {
 	var logins []string

@@ -49,6 +49,23 @@ func TestMemcachedRotatesItsCertificate(t *testing.T) {
 	p.mustKeepSecrets()
 }
 
+// Clients with OpenSSL prefer other keys than those with Go. Each gets the certificate that is in use.
+func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
+	for _, test := range []struct{ first, second *issued }{{ofEC, ofRSA}, {ofRSA, ofEC}} {
+		p := newPod(t, test.first.tlsSecret(t), nil)
+		p.tls.set(t, test.second.tlsSecret(t))
+		p.await("the refusal", func(s Status) bool { return !s.Succeeded })
+		p.mustOffer(test.first)
+		p.kill()
+		p.await("a time without memcached", func(s Status) bool { return s.Succeeded })
+		p.start()
+		p.await("the proof", func(s Status) bool { return p.settled() && s.Served.Serial == serial(test.second.certificate) })
+		p.mustOffer(test.second)
+	}
+}
+
 func TestMemcachedTrustsCAs(t *testing.T) {
 	t.Parallel()
 	old, fresh := issue(t, 1, nil, authority), issue(t, 2, nil, authority)

@@ -5,6 +5,7 @@ package credentials
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -132,7 +133,13 @@ func (r *Reloader) prove(ctx context.Context, before int64) error {
 	return nil
 }
 
+// errKinds means that memcached started while there seemed to be none: see checkKind.
+var errKinds = errors.New("memcached may serve two certificates whose keys are of different kinds, until it is restarted")
+
 func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
+	if len(r.state.Kinds) > 1 {
+		return errKinds
+	}
 	shown, err := r.server.certificate(ctx)
 	if err != nil {
 		return err

@@ -26,6 +26,9 @@ func (r *Reloader) refresh() error {
 	if err == nil && !g.equal(r.current) {
 		err = g.checkTime(r.now())
 	}
+	if err == nil {
+		err = r.checkKind(g)
+	}
 	r.refuse(err)
 	if err == nil && !g.equal(r.current) {
 		err = r.install(g)
@@ -69,6 +72,22 @@ func (r *Reloader) refuse(err error) {
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		r.log.Warn("The Secrets cannot be used", "reason", err.Error())
 	}
+}
+
+// checkKind refuses a certificate beside which memcached would serve an earlier one: OpenSSL keeps one for each kind of key, and which of
+// them a client gets is up to the client.
+func (r *Reloader) checkKind(g *generation) error {
+	if g.certificate == nil || r.running == (Process{}) {
+		return nil
+	}
+	for _, kind := range r.state.Kinds {
+		if kind != g.kind() {
+			return invalidCertificate("the key of the certificate in tls.crt is of the kind " + g.kind() + ", and until it restarts, memcached " +
+				"would also serve the one before, whose key is of the kind " + kind + ": restart the nodes with kubectl memcached restart or " +
+				"spec.restartedAt, or issue the certificate with a key of the kind " + kind)
+		}
+	}
+	return nil
 }
 
 // install makes a generation the current one.

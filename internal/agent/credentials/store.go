@@ -44,6 +44,8 @@ type state struct {
 	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
+	// Kinds are those of the keys of all certificates that it has read: it serves the last one of each kind.
+	Kinds []string `json:"kinds,omitempty"`
 }
 
 // remember adds what a generation has.
@@ -53,6 +55,9 @@ func (s *state) remember(g *generation) {
 	}
 	s.Trusted = union(s.Trusted, g.authorities)
 	s.Logins = union(s.Logins, g.logins())
+	if g.certificate != nil {
+		s.Kinds = union(s.Kinds, []string{g.kind()})
+	}
 }
 
 func union(a, b []string) []string {
