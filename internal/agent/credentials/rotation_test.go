@@ -130,13 +130,20 @@ func TestACertificateThatIsNotValidYetBecomesValid(t *testing.T) {
 
 // memcached serves with an expired certificate rather than not at all.
 func TestACertificateExpiresWhileItIsServed(t *testing.T) {
-	b := newTestbed(t, issue(t, 0xa1, nil, until(beginning.Add(time.Hour))).tlsSecret(t), nil).run()
+	short, users := issue(t, 0xa1, nil, until(beginning.Add(time.Hour))), usersSecret("bob", "1", "eve", "2")
+	b := newTestbed(t, short.tlsSecret(t), users).run()
 	b.now = beginning.Add(2 * time.Hour)
 	b.startAgent()
 	b.mustBegin()
 	b.memcached.start()
 	b.settle()
 	b.mustHave(true, "a1")
+	b.users.set(t, without(users, "eve"))
+	b.settle()
+	b.mustHave(true, "a1", ReasonUserRemoved)
+	if !b.memcached.serves(short, without(users, "eve")) {
+		t.Error("the removed user may log in")
+	}
 }
 
 // What no memcached has read needs no restart.
