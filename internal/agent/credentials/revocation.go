@@ -6,12 +6,9 @@ package credentials
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
 // settlePeriod is how long the last node waits after the content of a Secret has changed. By then, the kubelets have delivered the
@@ -91,11 +88,7 @@ func (r *Reloader) revoke(ctx context.Context) {
 // startsAgain reports whether memcached can start with the current generation. It has proven that by reading it. One that is too busy
 // to be asked is not waited for: those who were removed could keep it busy.
 func (r *Reloader) startsAgain() bool {
-	if !r.state.Pending {
-		return r.proven == r.running
-	}
-	var late net.Error
-	return errors.Is(r.unproven, stats.ErrConnectionLimit) || errors.As(r.unproven, &late) && late.Timeout()
+	return !r.state.Pending && r.proven == r.running || isBusy(r.unproven)
 }
 
 // awaitTurn succeeds if the nodes after this one are done, or have had their time.
