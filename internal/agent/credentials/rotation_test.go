@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,28 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 	b.users.set(t, usersSecret("bob", "1"))
 	b.settle()
 	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
+}
+
+// A password that changes often leaves the volume its room. Something that is remembered no more still has effect.
+func TestManyRemovedUsers(t *testing.T) {
+	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
+	for i := range maxRemembered + 200 {
+		b.users.set(t, usersSecret("bob", strconv.Itoa(i)))
+		b.settle()
+		if i%50 == 0 {
+			b.mustHave(true, "", ReasonUserRemoved)
+		}
+		if info, err := os.Stat(filepath.Join(b.config.Folder, stateFile)); err != nil || info.Size() > 40<<10 {
+			t.Fatalf("the state after %d changes: %v, %v", i, info, err)
+		}
+	}
+	b.startAgent()
+	b.mustBegin()
+	b.settle()
+	b.mustHave(true, "", ReasonUserRemoved)
+	b.memcached.start()
+	b.settle()
+	b.mustHave(true, "")
 }
 
 // What is removed and comes back needs no restart.
