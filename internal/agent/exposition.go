@@ -19,7 +19,7 @@ import (
 // format is what every version of Prometheus reads.
 var format = expfmt.NewFormat(expfmt.TypeTextPlain)
 
-// maxScrapes is how many scrapes may wait for memcached, or for a slow client, at the same time.
+// maxScrapes is how many scrapes may wait for memcached, or for a slow client, at the same time. No host has so many connections.
 const maxScrapes = 8
 
 // exposition serves /metrics. promhttp would gather and encode the series for each of several simultaneous scrapes, which on a

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -41,24 +42,50 @@ func TestConnectionsOfAHostAreLimited(t *testing.T) {
 
 func TestLimitsOfTheListener(t *testing.T) {
 	l := limit(nil)
-	for i := range maxConnections {
-		if host := string(rune('a' + i/maxConnectionsPerHost)); !l.admit(host) {
-			t.Errorf("connection %d is refused", i)
+	from := func(host string) *limitedConn { return &limitedConn{listener: l, host: host} }
+	mustAdmit := func(conn, superfluous *limitedConn) {
+		t.Helper()
+		if got := l.admit(conn); got != superfluous {
+			t.Errorf("a connection of %s: closed is %+v, want %+v", conn.host, got, superfluous)
 		}
 	}
-	if l.admit("z") {
-		t.Error("too many connections")
+	var open []*limitedConn
+	for i := range maxConnections {
+		conn := from(string(rune('a' + i/maxConnectionsPerHost)))
+		mustAdmit(conn, nil)
+		open = append(open, conn)
 	}
-	l.release("a")
-	if !l.admit("z") || l.admit("z") {
-		t.Error("a closed connection makes room for one")
+	ofA := from("a")
+	mustAdmit(ofA, ofA)
+	l.forget(open[0])
+	l.forget(open[0])
+	mustAdmit(ofA, nil)
+	for i := maxConnectionsPerHost; i < maxConnections; i++ {
+		l.forget(open[i])
 	}
-	l.release("z")
-	if l.admit("b") {
-		t.Error("too many connections of a host")
+	if len(l.hosts) != 1 || l.total != maxConnectionsPerHost {
+		t.Errorf("%d connections of %d hosts are remembered", l.total, len(l.hosts))
 	}
-	if _, found := l.hosts["z"]; found {
-		t.Error("a host without connections is remembered")
+}
+
+// Hosts that take all connections make room for others, and the one that has most begins.
+func TestManyHostsAreLimited(t *testing.T) {
+	l := limit(nil)
+	oldest := &limitedConn{listener: l, host: "greedy"}
+	l.admit(oldest)
+	l.admit(&limitedConn{listener: l, host: "greedy"})
+	for i := range maxConnections - 2 {
+		l.admit(&limitedConn{listener: l, host: strconv.Itoa(i)})
+	}
+	if got := l.admit(&limitedConn{listener: l, host: "kubelet"}); got != oldest {
+		t.Errorf("%+v is closed, not the oldest connection of the greedy host", got)
+	}
+	another := &limitedConn{listener: l, host: "kubelet"}
+	if got := l.admit(another); got != another {
+		t.Errorf("%+v is closed, although no host has more", got)
+	}
+	if got := l.admit(&limitedConn{listener: l, host: "prometheus"}); got == nil || got.host == "prometheus" || l.total != maxConnections {
+		t.Errorf("%+v is closed, and there are %d connections", got, l.total)
 	}
 }
 

@@ -5,62 +5,89 @@ package agent
 
 import (
 	"net"
+	"slices"
 	"sync"
 )
 
-// Connections of HTTP clients. The kubelet and two Prometheus servers with two connections each need five.
+// Connections of HTTP clients. The kubelet and two Prometheus servers need a few each. One host cannot take all scrapes: see maxScrapes.
 const (
 	maxConnections        = 64
-	maxConnectionsPerHost = 8
+	maxConnectionsPerHost = 4
 )
 
-// limitedListener closes connections beyond the limits. Each host has its own, so that one that opens connections and does
-// nothing with them does not keep the kubelet from asking for readiness.
+// limitedListener closes connections beyond the limits, so that hosts that open connections and do nothing with them do not keep the
+// kubelet from asking for readiness: each has a limit, and if there are many of them, the one that has most makes room.
 type limitedListener struct {
 	net.Listener
 
 	mutex sync.Mutex
 	total int
-	hosts map[string]int
+	// hosts have their connections from the oldest on.
+	hosts map[string][]*limitedConn
 }
 
 func limit(listener net.Listener) *limitedListener {
-	return &limitedListener{Listener: listener, hosts: map[string]int{}}
+	return &limitedListener{Listener: listener, hosts: map[string][]*limitedConn{}}
 }
 
 // Accept implements net.Listener.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
-		conn, err := l.Listener.Accept()
+		accepted, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-		if err == nil && l.admit(host) {
-			return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { l.release(host) })}, nil
+		host, _, err := net.SplitHostPort(accepted.RemoteAddr().String())
+		conn := &limitedConn{Conn: accepted, listener: l, host: host}
+		superfluous := conn
+		if err == nil {
+			superfluous = l.admit(conn)
 		}
-		_ = conn.Close() // the client sees it
+		if superfluous != nil {
+			_ = superfluous.Conn.Close() // the client sees it
+		}
+		if superfluous != conn {
+			return conn, nil
+		}
 	}
 }
 
-func (l *limitedListener) admit(host string) bool {
+// admit counts a connection, and returns the one that has to be closed for that, if any. It may be the connection itself, which then
+// does not count.
+func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.total >= maxConnections || l.hosts[host] >= maxConnectionsPerHost {
-		return false
+	if len(l.hosts[conn.host]) >= maxConnectionsPerHost {
+		return conn
+	}
+	if l.total >= maxConnections {
+		most := conn.host
+		for host, conns := range l.hosts {
+			if len(conns) > len(l.hosts[most]) {
+				most = host
+			}
+		}
+		if most == conn.host {
+			return conn
+		}
+		superfluous = l.hosts[most][0]
+		l.forget(superfluous)
 	}
 	l.total++
-	l.hosts[host]++
-	return true
+	l.hosts[conn.host] = append(l.hosts[conn.host], conn)
+	return superfluous
 }
 
-func (l *limitedListener) release(host string) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+// forget stops counting a connection.
+func (l *limitedListener) forget(conn *limitedConn) {
+	conns := l.hosts[conn.host]
+	at := slices.Index(conns, conn)
+	if at < 0 {
+		return
+	}
 	l.total--
-	l.hosts[host]--
-	if l.hosts[host] == 0 {
-		delete(l.hosts, host)
+	if l.hosts[conn.host] = slices.Delete(conns, at, at+1); len(conns) == 1 {
+		delete(l.hosts, conn.host)
 	}
 }
 
@@ -68,11 +95,14 @@ func (l *limitedListener) release(host string) {
 type limitedConn struct {
 	net.Conn
 
-	release func()
+	listener *limitedListener
+	host     string
 }
 
 // Close implements net.Conn.
 func (c *limitedConn) Close() error {
-	defer c.release()
+	c.listener.mutex.Lock()
+	c.listener.forget(c)
+	c.listener.mutex.Unlock()
 	return c.Conn.Close()
 }

@@ -216,7 +216,7 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 	o.Timeout = maxTimeout
 	a := startAgent(t, o)
 	var scrapes sync.WaitGroup
-	for range maxScrapes {
+	for range maxConnectionsPerHost {
 		scrapes.Go(func() { a.mustScrape(t, "memcached_up 1") })
 	}
 	eventually(t, "a connection", func() bool {

@@ -4,6 +4,7 @@
 package credentials
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -62,8 +63,10 @@ func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkStrength(certificates[0]); err != nil {
-		return nil, err
+	for i, certificate := range certificates {
+		if err := checkStrength(i+1, certificate); err != nil {
+			return nil, err
+		}
 	}
 	private, err := parsePrivateKey(key)
 	if err != nil {
@@ -81,14 +84,19 @@ func parsePair(chain, key []byte) (*x509.Certificate, error) {
 
 // parseCertificates returns the certificates in PEM, at least one.
 func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
+	blocks, err := parseBlocks(key, text)
+	if err != nil {
+		return nil, err
+	}
 	var certificates []*x509.Certificate
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
+	for i, block := range blocks {
+		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
+			// OpenSSL trusts some of the others as well.
+			return nil, invalidCertificate(key + " holds something else than certificates: leave only its PEM blocks CERTIFICATE, without headers")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, invalidCertificate(fmt.Sprintf("certificate %d in %s is damaged: store it anew", len(certificates)+1, key))
+			return nil, invalidCertificate(fmt.Sprintf("certificate %d in %s is damaged: store it anew", i+1, key))
 		}
 		certificates = append(certificates, certificate)
 	}
@@ -98,23 +106,43 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength refuses a key that OpenSSL refuses: memcached would not start.
-func checkStrength(certificate *x509.Certificate) error {
+// checkStrength refuses what OpenSSL refuses at its default security level: memcached would not start. It has looked at signatures until
+// mid-2026 only, but images may have older versions of it, and clients refuse these signatures too.
+func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
-		return invalidCertificate(fmt.Sprintf("the RSA key of the certificate in tls.crt is shorter than %d bits, which memcached refuses: "+
-			"issue the certificate with a longer one", minRSABits))
+		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+
+			"issue the certificate with a longer one", number, minRSABits))
+	}
+	switch certificate.SignatureAlgorithm {
+	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
+		if !selfSigned(certificate) {
+			return invalidCertificate(fmt.Sprintf("certificate %d in tls.crt is signed with SHA-1 or MD5, which memcached may refuse: issue it "+
+				"anew with SHA-256", number))
+		}
+	default: // is strong enough
 	}
 	return nil
 }
 
+// selfSigned reports whether OpenSSL does not look at a signature, because who trusts the certificate trusts it as it is.
+func selfSigned(certificate *x509.Certificate) bool {
+	return bytes.Equal(certificate.RawSubject, certificate.RawIssuer) &&
+		(len(certificate.AuthorityKeyId) == 0 || bytes.Equal(certificate.AuthorityKeyId, certificate.SubjectKeyId))
+}
+
 func parsePrivateKey(text []byte) (crypto.Signer, error) {
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+	blocks, err := parseBlocks(privateKeyKey, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, block := range blocks {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue // such as EC PARAMETERS
 		}
-		key, err := decodePrivateKey(block.Bytes)
+		key, err := decodePrivateKey(block)
 		if err != nil {
-			return nil, invalidCertificate("tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase")
+			return nil, invalidCertificate("tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase, in a PEM block " +
+				"PRIVATE KEY if it is PKCS #8, RSA PRIVATE KEY if it is PKCS #1, and EC PRIVATE KEY if it is SEC 1")
 		}
 		return key, nil
 	}
@@ -124,26 +152,42 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 // errUnknownKey is never shown: parsePrivateKey has words for it.
 var errUnknownKey = errors.New("unknown kind of key")
 
-func decodePrivateKey(der []byte) (crypto.Signer, error) {
-	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
-		return key, nil
+// decodePrivateKey decodes a key as OpenSSL does: of the kind and the format of its label, or of that kind as PKCS #8.
+func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
+	if len(block.Headers) > 0 {
+		return nil, errUnknownKey // has a passphrase
 	}
-	if key, err := x509.ParseECPrivateKey(der); err == nil {
-		return key, nil
+	switch block.Type {
+	case "RSA PRIVATE KEY":
+		if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+			return key, nil
+		}
+	case "EC PRIVATE KEY":
+		if key, err := x509.ParseECPrivateKey(block.Bytes); err == nil {
+			return key, nil
+		}
 	}
-	key, err := x509.ParsePKCS8PrivateKey(der)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
-		return key, nil
+		return key, fits(block, "RSA PRIVATE KEY")
 	case *ecdsa.PrivateKey:
-		return key, nil
+		return key, fits(block, "EC PRIVATE KEY")
 	case ed25519.PrivateKey:
-		return key, nil
+		return key, fits(block, "PRIVATE KEY")
 	}
 	return nil, errUnknownKey
+}
+
+// fits fails unless PKCS #8 may have the label of a block, which is the usual one or that of the kind of the key.
+func fits(block *pem.Block, ofKind string) error {
+	if block.Type != "PRIVATE KEY" && block.Type != ofKind {
+		return errUnknownKey
+	}
+	return nil
 }
 
 // checkValidity refuses a certificate that clients would refuse because of the time.

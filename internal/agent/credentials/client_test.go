@@ -75,6 +75,28 @@ func (p *pod) mustServe(certificate, as *issued) {
 	}
 }
 
+// mustOffer fails unless clients that take keys of one kind only get this certificate, or none.
+func (p *pod) mustOffer(certificate *issued) {
+	p.t.Helper()
+	for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{
+		x509.ECDSA: tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, x509.RSA: tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	} {
+		config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}}
+		_, port, _ := net.SplitHostPort(p.config.TLS)
+		conn, err := (&tls.Dialer{Config: config}).DialContext(p.t.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+		if err != nil {
+			if kind == certificate.certificate.PublicKeyAlgorithm {
+				p.t.Errorf("%s: %v", kind, err)
+			}
+			continue
+		}
+		if shown := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]; !shown.Equal(certificate.certificate) {
+			p.t.Errorf("%s: a client gets the certificate %s", kind, serial(shown))
+		}
+		_ = conn.Close()
+	}
+}
+
 // mustLive fails unless a connection still works as before.
 func mustLive(t *testing.T, c *client) {
 	t.Helper()

@@ -28,6 +28,11 @@ func block(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
+// withPassphrase is a key as OpenSSL encrypted it before PKCS #8.
+var withPassphrase = string(pem.EncodeToMemory(&pem.Block{
+	Type: "EC PRIVATE KEY", Bytes: []byte("secret"), Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"},
+}))
+
 func TestPairs(t *testing.T) {
 	ca := issue(t, 1, nil, authority)
 	good := issue(t, 0xa1, ca)
@@ -41,34 +46,83 @@ func TestPairs(t *testing.T) {
 	}
 	rsa2048 := issueFor(t, 2, rsaKey(t, 2048), ca)
 	rsa1024 := issueFor(t, 3, rsaKey(t, 1024), ca)
+	sha1 := issue(t, 4, ca, signedWith(x509.ECDSAWithSHA1))
+	root := issue(t, 5, nil, authority, signedWith(x509.ECDSAWithSHA1))
 	twin, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	crt, key := string(good.certificatePEM()), string(good.keyPEM(t))
+	pkcs1, pkcs8 := x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey)), keyDER(t, rsa2048.key)
+	rsaCrt, chained, dashes := string(rsa2048.certificatePEM()), string(ca.certificatePEM()), strings.Repeat("-", 5)
 	for name, test := range map[string]struct{ crt, key, want string }{
 		"PKCS #8":                     {crt, key, ""},
 		"SEC 1 with parameters":       {crt, block("EC PARAMETERS", []byte{6, 0}) + block("EC PRIVATE KEY", sec1), ""},
 		"RSA":                         {string(rsa2048.certificatePEM()), string(rsa2048.keyPEM(t)), ""},
-		"PKCS #1":                     {string(rsa2048.certificatePEM()), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey))), ""},
-		"a chain":                     {crt + string(ca.certificatePEM()), key, ""},
+		"PKCS #1":                     {rsaCrt, block("RSA PRIVATE KEY", pkcs1), ""},
+		"PKCS #8 as PKCS #1":          {rsaCrt, block("RSA PRIVATE KEY", pkcs8), ""},
+		"PKCS #8 as SEC 1":            {crt, block("EC PRIVATE KEY", keyDER(t, ec)), ""},
+		"a chain":                     {crt + chained, key, ""},
+		"a root signed with SHA-1":    {crt + string(root.certificatePEM()), key, ""},
 		"comments and Windows":        {"my certificate\r\n" + strings.ReplaceAll(crt, "\n", "\r\n"), "my key\r\n" + strings.ReplaceAll(key, "\n", "\r\n"), ""},
 		"the CA first":                {string(ca.certificatePEM()) + crt, key, "tls.key does not fit the first certificate in tls.crt"},
 		"the key of another curve":    {crt, string((&issued{key: twin}).keyPEM(t)), "tls.key does not fit"},
 		"the key of another kind":     {crt, string(rsa2048.keyPEM(t)), "tls.key does not fit"},
-		"files exchanged":             {key, crt, "tls.crt holds no certificate"},
+		"files exchanged":             {key, crt, "tls.crt holds something else than certificates"},
 		"the certificate as a key":    {crt, crt, "tls.key holds no private key"},
 		"a key with a passphrase":     {crt, block("ENCRYPTED PRIVATE KEY", []byte("secret")), "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
 		"a damaged key":               {crt, key[:len(key)/2] + "AAAA" + key[len(key)/2:], "tls.key"},
 		"a damaged certificate":       {block("CERTIFICATE", good.certificate.Raw[:100]), key, "certificate 1 in tls.crt is damaged"},
-		"a short RSA key":             {string(rsa1024.certificatePEM()), string(rsa1024.keyPEM(t)), "the RSA key of the certificate in tls.crt is shorter than 2048 bits"},
-		"cut off":                     {crt[:len(crt)/2], key, "tls.crt holds no certificate"},
+		"a short RSA key":             {string(rsa1024.certificatePEM()), string(rsa1024.keyPEM(t)), "the RSA key of certificate 1 in tls.crt is shorter than 2048 bits"},
+		"a short RSA key in a chain":  {crt + string(rsa1024.certificatePEM()), key, "the RSA key of certificate 2 in tls.crt is shorter than 2048 bits"},
+		"signed with SHA-1":           {string(sha1.certificatePEM()), string(sha1.keyPEM(t)), "certificate 1 in tls.crt is signed with SHA-1 or MD5"},
+		"a chain signed with SHA-1":   {crt + string(sha1.certificatePEM()), key, "certificate 2 in tls.crt is signed with SHA-1 or MD5"},
+		"cut off":                     {crt[:len(crt)/2], key, "a PEM block in tls.crt is damaged"},
+		"a chain cut off":             {crt + chained[:len(chained)/2], key, "a PEM block in tls.crt is damaged"},
+		"a damaged chain":             {crt + strings.Replace(chained, "M", "!", 1), key, "a PEM block in tls.crt is damaged"},
+		"a chain without a line end":  {strings.TrimSpace(crt) + chained, key, "a PEM block in tls.crt is damaged"},
+		"a blank line in a chain":     {crt + strings.Replace(chained, "\n"+dashes+"END", "\n\n"+dashes+"END", 1), key, "a PEM block in tls.crt is damaged, has a blank line in it"},
+		"a header in a chain":         {crt + strings.Replace(chained, dashes+"\n", dashes+"\nProc-Type: 4\n\n", 1), key, "tls.crt holds something else than certificates"},
+		"another label in a chain":    {crt + block("TRUSTED CERTIFICATE", ca.certificate.Raw), key, "tls.crt holds something else than certificates"},
+		"the key in the chain":        {crt + key, key, "tls.crt holds something else than certificates"},
+		"a key without a line end":    {crt, strings.TrimSpace(key) + key, "a PEM block in tls.key is damaged"},
+		"SEC 1 as PKCS #8":            {crt, block("PRIVATE KEY", sec1), "tls.key cannot be read: store"},
+		"SEC 1 as PKCS #1":            {crt, block("RSA PRIVATE KEY", sec1), "tls.key cannot be read: store"},
+		"PKCS #1 as PKCS #8":          {rsaCrt, block("PRIVATE KEY", pkcs1), "tls.key cannot be read: store"},
+		"PKCS #1 as SEC 1":            {rsaCrt, block("EC PRIVATE KEY", pkcs1), "tls.key cannot be read: store"},
+		"PKCS #8 of another kind":     {crt, block("RSA PRIVATE KEY", keyDER(t, ec)), "tls.key cannot be read: store"},
+		"a key of OpenSSH":            {crt, block("OPENSSH PRIVATE KEY", keyDER(t, ec)), "tls.key cannot be read: store"},
+		"an old passphrase":           {crt, withPassphrase, "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
 		"not even a key of this type": {crt, block("PRIVATE KEY", []byte{0x30, 0}), "tls.key cannot be read"},
 	} {
 		certificate, err := parsePair([]byte(test.crt), []byte(test.key))
 		var invalid *InvalidError
 		switch {
 		case test.want == "" && (err != nil || certificate == nil):
+			t.Errorf("%s: %v", name, err)
+		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCertificate || !strings.HasPrefix(invalid.Message, test.want)):
+			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+// OpenSSL trusts more than what Go takes for a certificate.
+func TestAuthorities(t *testing.T) {
+	first, second := issue(t, 1, nil, authority), issue(t, 2, nil, authority, signedWith(x509.ECDSAWithSHA1))
+	pem1, pem2 := string(first.certificatePEM()), string(second.certificatePEM())
+	for name, test := range map[string]struct{ text, want string }{
+		"two":                {"the first:\n" + pem1 + "\n" + pem2, ""},
+		"no line end":        {strings.TrimSpace(pem1) + pem2, "a PEM block in ca.crt is damaged"},
+		"one indented":       {pem1 + " " + pem2, "a PEM block in ca.crt is damaged"},
+		"an old label":       {pem1 + block("X509 CERTIFICATE", second.certificate.Raw), "ca.crt holds something else than certificates"},
+		"a label of OpenSSL": {pem1 + block("TRUSTED CERTIFICATE", second.certificate.Raw), "ca.crt holds something else than certificates"},
+		"a key":              {pem1 + string(first.keyPEM(t)), "ca.crt holds something else than certificates"},
+		"text":               {"none", "ca.crt holds no certificate"},
+	} {
+		found, err := parseCertificates("ca.crt", []byte(test.text))
+		var invalid *InvalidError
+		switch {
+		case test.want == "" && (err != nil || len(found) != 2):
 			t.Errorf("%s: %v", name, err)
 		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCertificate || !strings.HasPrefix(invalid.Message, test.want)):
 			t.Errorf("%s: got %v, want %s", name, err, test.want)

@@ -4,7 +4,6 @@
 package credentials
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,7 +16,8 @@ import (
 )
 
 // fakeMemcached reads the files as memcached 1.6.45 does, with its traps: it acts on a signal only at its next tick, a pair that does
-// not match refuses everybody, CAs stay trusted, and a user file that it does not understand is ignored.
+// not match refuses everybody, a pair stays until one with a key of the same kind replaces it, CAs stay trusted, and a user file that it
+// does not understand is ignored.
 type fakeMemcached struct {
 	t      testing.TB
 	folder string
@@ -33,7 +33,8 @@ type fakeMemcached struct {
 	explained []string
 	ticks     int64
 
-	pair       *tls.Certificate
+	// pairs are by the kind of their key.
+	pairs      map[x509.PublicKeyAlgorithm]*x509.Certificate
 	refreshAt  int64
 	trusted    []string
 	lines      []string
@@ -47,9 +48,9 @@ type fakeMemcached struct {
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again
-	f.pair, f.trusted, f.lines, f.everLines, f.signaled = nil, nil, nil, nil, false
+	f.pairs, f.trusted, f.lines, f.everLines, f.signaled = nil, nil, nil, nil, false
 	f.read()
-	if f.tls && f.pair == nil || f.users && len(f.lines) == 0 {
+	if f.tls && len(f.pairs) == 0 || f.users && len(f.lines) == 0 {
 		f.t.Errorf("memcached does not start with these files")
 	}
 }
@@ -66,9 +67,12 @@ func (f *fakeMemcached) read() {
 	}
 	if f.tls {
 		if pair, err := tls.X509KeyPair(file("tls.crt"), file("tls.key")); err == nil {
-			f.pair, f.refreshAt = &pair, f.ticks
+			if f.pairs == nil {
+				f.pairs = map[x509.PublicKeyAlgorithm]*x509.Certificate{}
+			}
+			f.pairs[pair.Leaf.PublicKeyAlgorithm], f.refreshAt = pair.Leaf, f.ticks
 		} else {
-			f.pair = nil
+			f.pairs = nil
 		}
 		if authorities, err := parseCertificates("ca.crt", file("ca.crt")); err == nil {
 			for _, authority := range authorities {
@@ -165,15 +169,17 @@ func (f *fakeMemcached) answers(context.Context) error {
 
 var errHandshake = errors.New("handshake failure")
 
-// certificate implements server.
+// certificate implements server. Go's clients prefer RSA.
 func (f *fakeMemcached) certificate(ctx context.Context) (*x509.Certificate, error) {
 	if err := f.answers(ctx); err != nil {
 		return nil, err
 	}
-	if f.pair == nil {
-		return nil, errHandshake
+	for _, kind := range []x509.PublicKeyAlgorithm{x509.RSA, x509.ECDSA} {
+		if shown, found := f.pairs[kind]; found {
+			return shown, nil
+		}
 	}
-	return x509.ParseCertificate(f.pair.Certificate[0])
+	return nil, errHandshake
 }
 
 // accepts implements server.
@@ -197,7 +203,12 @@ func (f *fakeMemcached) refreshed(ctx context.Context, users []User) (int64, err
 
 // serves reports whether new clients get what the Secrets hold.
 func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
-	if f.tls && (f.pair == nil || !bytes.Equal(f.pair.Certificate[0], secret.certificate.Raw)) {
+	for _, shown := range f.pairs { // as they prefer
+		if !shown.Equal(secret.certificate) {
+			return false
+		}
+	}
+	if f.tls && len(f.pairs) == 0 {
 		return false
 	}
 	if !f.users {

@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"time"
 )
 
 // Config is what the flags say about the credentials of a node.
@@ -75,6 +74,9 @@ func (g *generation) equal(other *generation) bool {
 // key is the same on all nodes with the same content. Who does not know all of that cannot know the key.
 func (g *generation) key() string { return fingerprintOf([secretCount]map[string][]byte{g.files}) }
 
+// kind is that of the key of the certificate.
+func (g *generation) kind() string { return g.certificate.PublicKeyAlgorithm.String() }
+
 // logins are the fingerprints of the users with their passwords.
 func (g *generation) logins() []string {
 	var logins []string
@@ -96,20 +98,47 @@ func fingerprint(of []byte) string {
 
 // generationOf makes a generation of what the Secrets hold. The error is an *InvalidError.
 func generationOf(c Config, tlsSecret, usersSecret map[string][]byte) (*generation, error) {
+	pair, err := certificateGeneration(c, tlsSecret)
+	if err != nil {
+		return nil, err
+	}
+	users, err := usersGeneration(c, usersSecret)
+	if err != nil {
+		return nil, err
+	}
+	return pair.with(users), nil
+}
+
+// certificateGeneration has no users.
+func certificateGeneration(c Config, secret map[string][]byte) (*generation, error) {
 	g := &generation{files: map[string][]byte{}}
-	if c.TLSSecret != "" {
-		if err := g.addCertificate(tlsSecret, c.ClientCA); err != nil {
-			return nil, err
-		}
+	if c.TLSSecret == "" {
+		return g, nil
 	}
-	if c.UsersSecret != "" {
-		users, err := parseUsers(usersSecret)
-		if err != nil {
-			return nil, err
-		}
-		g.addUsers(users)
+	return g, g.addCertificate(secret, c.ClientCA)
+}
+
+// usersGeneration has no certificate.
+func usersGeneration(c Config, secret map[string][]byte) (*generation, error) {
+	g := &generation{files: map[string][]byte{}}
+	if c.UsersSecret == "" {
+		return g, nil
 	}
-	return g, nil
+	users, err := parseUsers(secret)
+	if err == nil {
+		g.users, g.files[usersFile] = users, encodeUsers(users)
+	}
+	return g, err
+}
+
+// with has the certificate of one generation, and the users of another.
+func (g *generation) with(users *generation) *generation {
+	both := &generation{files: maps.Clone(g.files), certificate: g.certificate, authorities: g.authorities, users: users.users}
+	delete(both.files, usersFile)
+	if lines, found := users.files[usersFile]; found {
+		both.files[usersFile] = lines
+	}
+	return both
 }
 
 // parseGeneration makes a generation of its files. The error is an *InvalidError.
@@ -142,17 +171,4 @@ func (g *generation) addCertificate(secret map[string][]byte, clientCA bool) err
 		g.authorities = append(g.authorities, fingerprint(authority.Raw))
 	}
 	return err
-}
-
-func (g *generation) addUsers(users []User) {
-	g.users = users
-	g.files[usersFile] = encodeUsers(users)
-}
-
-// checkTime refuses a certificate that has expired, or is not valid yet.
-func (g *generation) checkTime(now time.Time) error {
-	if g.certificate == nil {
-		return nil
-	}
-	return checkValidity(g.certificate, now)
 }

@@ -77,11 +77,21 @@ func (i *issued) certificatePEM() []byte {
 
 func (i *issued) keyPEM(t testing.TB) []byte {
 	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(i.key)
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER(t, i.key)})
+}
+
+func keyDER(t testing.TB, key crypto.Signer) []byte {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return der
+}
+
+// signedWith is an option of issue.
+func signedWith(algorithm x509.SignatureAlgorithm) func(*x509.Certificate) {
+	return func(c *x509.Certificate) { c.SignatureAlgorithm = algorithm }
 }
 
 // tlsSecret is a Secret as cert-manager writes it.

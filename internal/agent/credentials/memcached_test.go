@@ -8,11 +8,8 @@ package credentials
 import (
 	"crypto/x509"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -50,6 +47,23 @@ func TestMemcachedRotatesItsCertificate(t *testing.T) {
 	p.await("the proof", func(Status) bool { return p.settled() })
 	p.mustServe(second, nil)
 	p.mustKeepSecrets()
+}
+
+// Clients with OpenSSL prefer other keys than those with Go. Each gets the certificate that is in use.
+func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
+	for _, test := range []struct{ first, second *issued }{{ofEC, ofRSA}, {ofRSA, ofEC}} {
+		p := newPod(t, test.first.tlsSecret(t), nil)
+		p.tls.set(t, test.second.tlsSecret(t))
+		p.await("the refusal", func(s Status) bool { return !s.Succeeded })
+		p.mustOffer(test.first)
+		p.kill()
+		p.await("a time without memcached", func(s Status) bool { return s.Succeeded })
+		p.start()
+		p.await("the proof", func(s Status) bool { return p.settled() && s.Served.Serial == serial(test.second.certificate) })
+		p.mustOffer(test.second)
+	}
 }
 
 func TestMemcachedTrustsCAs(t *testing.T) {
@@ -208,29 +222,6 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 			t.Errorf("%s: %v", step, err)
 		}
 		mustLive(t, before)
-	}
-}
-
-// What OpenSSL refuses, the agent refuses before: memcached would not start.
-func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
-	t.Parallel()
-	weak := issueFor(t, 0xa1, rsaKey(t, 1024), nil)
-	folder := t.TempDir()
-	for name, content := range weak.tlsSecret(t) {
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p := &pod{t: t, config: Config{Processes: t.TempDir()}, args: []string{
-		"-Z", "-o", "ssl_chain_cert=" + folder + "/tls.crt,ssl_key=" + folder + "/tls.key", "-l", freeAddress(t), "-U", "0",
-	}}
-	p.start()
-	_ = p.memcached.Wait()
-	if code := p.memcached.ProcessState.Sys().(syscall.WaitStatus).ExitStatus(); code != 64 {
-		t.Errorf("exit code %d: %s", code, p.output.String())
-	}
-	if _, err := parsePair(weak.certificatePEM(), weak.keyPEM(t)); err == nil {
-		t.Error("the agent accepts it")
 	}
 }
 

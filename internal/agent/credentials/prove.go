@@ -5,9 +5,13 @@ package credentials
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"net"
 	"time"
+
+	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
 const (
@@ -37,14 +41,18 @@ func (r *Reloader) bringToLife(ctx context.Context) error {
 
 // verify checks a memcached that has read the current generation when it started.
 func (r *Reloader) verify(ctx context.Context) error {
-	if r.server.answers(ctx) != nil {
-		return nil //nolint:nilerr // it starts, or hangs: see readiness
+	if err := r.server.answers(ctx); err != nil {
+		if isBusy(err) { // else it starts: see readiness
+			r.setUnproven(fmt.Errorf("memcached does not answer: %w", err))
+		}
+		return nil
 	}
 	if err := r.prove(ctx, unsignaled); err != nil {
 		r.log.Warn("memcached has not read what it should", "reason", err.Error())
+		r.unproven = nil
 		return r.setPending(true)
 	}
-	r.proven = r.running
+	r.proven, r.unproven = r.running, nil
 	r.log.Info("memcached has read its credentials", "process", r.running.ID, "serial", r.current.serial())
 	return nil
 }
@@ -65,12 +73,23 @@ func (r *Reloader) reload(ctx context.Context) error {
 	return r.setPending(false)
 }
 
-// failed plans the next try, and logs a reason that is new.
-func (r *Reloader) failed(err error) {
+// isBusy reports whether memcached runs, and has no room for a question.
+func isBusy(err error) bool {
+	var late net.Error
+	return errors.Is(err, stats.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()
+}
+
+// setUnproven remembers why something is not proven, and logs a reason that is new.
+func (r *Reloader) setUnproven(err error) {
 	if r.unproven == nil || r.unproven.Error() != err.Error() {
 		r.log.Warn("It is not proven that memcached has read its credentials", "reason", err.Error())
 	}
 	r.unproven = err
+}
+
+// failed plans the next try.
+func (r *Reloader) failed(err error) {
+	r.setUnproven(err)
 	r.retryAt = r.now().Add(min(promptPeriod<<min(r.failures, 6), maxRetryPeriod))
 	r.failures++
 }
@@ -132,7 +151,13 @@ func (r *Reloader) prove(ctx context.Context, before int64) error {
 	return nil
 }
 
+// errKinds means that memcached started while there seemed to be none: see checkKind.
+var errKinds = errors.New("memcached may serve two certificates whose keys are of different kinds, until it is restarted")
+
 func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
+	if len(r.state.Kinds) > 1 {
+		return errKinds
+	}
 	shown, err := r.server.certificate(ctx)
 	if err != nil {
 		return err

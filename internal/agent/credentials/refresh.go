@@ -3,10 +3,13 @@
 
 package credentials
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// refresh reads the Secrets, and makes what they hold the current generation if it is valid. The error is an *InvalidError if it is
-// not.
+// refresh reads the Secrets, and makes what they hold the current generation as far as it is valid. The error is an *InvalidError if
+// something is not.
 func (r *Reloader) refresh() error {
 	secrets, err := r.readSecrets()
 	if err != nil {
@@ -22,13 +25,12 @@ func (r *Reloader) refresh() error {
 		r.refuse(nil)
 		return nil
 	}
-	g, err := generationOf(r.config, secrets[certificateOf], secrets[usersOf])
-	if err == nil && !g.equal(r.current) {
-		err = g.checkTime(r.now())
-	}
+	g, err := r.wanted(secrets)
 	r.refuse(err)
-	if err == nil && !g.equal(r.current) {
-		err = r.install(g)
+	if g != nil && !g.equal(r.current) {
+		if err := r.install(g); err != nil {
+			return err
+		}
 	}
 	if err == nil {
 		r.accepted = found
@@ -69,6 +71,54 @@ func (r *Reloader) refuse(err error) {
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		r.log.Warn("The Secrets cannot be used", "reason", err.Error())
 	}
+}
+
+// wanted returns the generation of what the Secrets hold. If one of them cannot be used, its part of the current generation stays, and the
+// error says why.
+func (r *Reloader) wanted(secrets [secretCount]map[string][]byte) (*generation, error) {
+	pair, ofPair := certificateGeneration(r.config, secrets[certificateOf])
+	if ofPair == nil {
+		ofPair = r.checkNew(pair)
+	}
+	users, ofUsers := usersGeneration(r.config, secrets[usersOf])
+	err := cmp.Or(ofPair, ofUsers)
+	if err != nil && r.current == nil {
+		return nil, err
+	}
+	if ofPair != nil {
+		pair = r.current
+	}
+	if ofUsers != nil {
+		users = r.current
+	}
+	return pair.with(users), err
+}
+
+// checkNew refuses a certificate with which memcached must not begin. One that it serves anyway holds back nothing else.
+func (r *Reloader) checkNew(g *generation) error {
+	if g.certificate == nil || r.current != nil && g.certificate.Equal(r.current.certificate) {
+		return nil
+	}
+	if err := checkValidity(g.certificate, r.now()); err != nil {
+		return err
+	}
+	return r.checkKind(g)
+}
+
+// checkKind refuses a certificate beside which memcached would serve an earlier one: OpenSSL keeps one for each kind of key, and which of
+// them a client gets is up to the client.
+func (r *Reloader) checkKind(g *generation) error {
+	if r.running == (Process{}) {
+		return nil
+	}
+	for _, kind := range r.state.Kinds {
+		if kind != g.kind() {
+			return invalidCertificate("the key of the certificate in tls.crt is of the kind " + g.kind() + ", and until it restarts, memcached " +
+				"would also serve the one before, whose key is of the kind " + kind + ": restart the nodes with kubectl memcached restart or " +
+				"spec.restartedAt, or issue the certificate with a key of the kind " + kind)
+		}
+	}
+	return nil
 }
 
 // install makes a generation the current one.

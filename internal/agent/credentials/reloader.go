@@ -47,7 +47,7 @@ type Reloader struct {
 	state   state
 	// running is the memcached that runs, and proven the one of which it is proven that it has read the current generation.
 	running, proven Process
-	// unproven is why the last reload is not proven, failures how often it was tried in vain, and retryAt when it is tried again.
+	// unproven is why what memcached has read is not proven, failures how often it was tried in vain, and retryAt when it is tried again.
 	unproven   error
 	failures   int
 	retryAt    time.Time

@@ -6,12 +6,9 @@ package credentials
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"strings"
 	"time"
-
-	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
 // settlePeriod is how long the last node waits after the content of a Secret has changed. By then, the kubelets have delivered the
@@ -31,7 +28,8 @@ const revocationMessage = "Revocation: "
 
 // revocation is how far a restart is that makes memcached forget.
 type revocation struct {
-	// since is when it was first required, zero if it is not.
+	// since is from when on this node could restart but for those after it, zero if it could not. After an obstacle that all nodes had,
+	// none has waited for the others yet.
 	since time.Time
 	// held is why it has to wait.
 	held error
@@ -60,10 +58,11 @@ func (r *Reloader) revoke(ctx context.Context) {
 		r.revocation = revocation{}
 		return
 	}
-	if r.revocation.since.IsZero() {
-		r.revocation.since = r.now()
+	if r.revocation.ended == r.running {
+		return
 	}
-	if r.revocation.ended == r.running || !r.startsAgain() {
+	if !r.startsAgain() {
+		r.revocation.since = time.Time{}
 		return
 	}
 	if err := r.awaitTurn(ctx); err != nil {
@@ -89,23 +88,20 @@ func (r *Reloader) revoke(ctx context.Context) {
 // startsAgain reports whether memcached can start with the current generation. It has proven that by reading it. One that is too busy
 // to be asked is not waited for: those who were removed could keep it busy.
 func (r *Reloader) startsAgain() bool {
-	if !r.state.Pending {
-		return r.proven == r.running
-	}
-	var late net.Error
-	return errors.Is(r.unproven, stats.ErrConnectionLimit) || errors.As(r.unproven, &late) && late.Timeout()
+	return !r.state.Pending && r.proven == r.running || isBusy(r.unproven)
 }
 
 // awaitTurn succeeds if the nodes after this one are done, or have had their time.
 func (r *Reloader) awaitTurn(ctx context.Context) error {
-	list, err := os.ReadFile(r.config.Servers)
+	after, err := r.nodesAfter()
 	if err != nil {
+		r.revocation.since = time.Time{}
 		return err
 	}
-	after, err := nodesAfter(r.node, string(list))
+	if r.revocation.since.IsZero() {
+		r.revocation.since = r.now()
+	}
 	switch {
-	case err != nil:
-		return err
 	case len(after) > 0:
 	case r.now().Sub(r.changed) < settlePeriod:
 		return errUnsettled
@@ -124,6 +120,15 @@ var (
 	errUnlisted  = errors.New("this node is not in the list of nodes")
 	errUnsettled = errors.New("the other nodes may not have the changed Secrets yet")
 )
+
+// nodesAfter returns the addresses after that of this node.
+func (r *Reloader) nodesAfter() ([]string, error) {
+	list, err := os.ReadFile(r.config.Servers)
+	if err != nil {
+		return nil, err
+	}
+	return nodesAfter(r.node, string(list))
+}
 
 // nodesAfter returns the addresses after that of a node in a list.
 func nodesAfter(node, list string) ([]string, error) {

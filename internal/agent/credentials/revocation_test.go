@@ -79,7 +79,8 @@ func TestRevocationRestartsMemcached(t *testing.T) {
 		"a user less":        {users: usersSecret("bob", "1"), want: []string{"Revocation: user_removed"}},
 		"another password":   {users: usersSecret("bob", "1", "eve", "3"), want: []string{"Revocation: user_removed"}},
 		"both":               {tls: pair.tlsSecret(t, fresh), users: usersSecret("zoe", "1"), want: []string{"Revocation: ca_removed,user_removed"}},
-		"garbage":            {tls: map[string][]byte{}, users: usersSecret("bob", "1")},
+		"garbage":            {tls: map[string][]byte{}, users: map[string][]byte{}},
+		"beside garbage":     {tls: map[string][]byte{}, users: usersSecret("bob", "1"), want: []string{"Revocation: user_removed"}},
 		"a CA, for users":    {tls: pair.tlsSecret(t, fresh), manual: func(c *Config) { c.RestartForAuthorities = false }},
 		"a user, for CAs":    {users: usersSecret("bob", "1"), manual: func(c *Config) { c.RestartForUsers = false }},
 		"neither, by itself": {tls: pair.tlsSecret(t, fresh), users: usersSecret("bob", "1"), manual: func(c *Config) { *c = Config{} }},
@@ -118,23 +119,33 @@ func TestRevocationRestartsMemcached(t *testing.T) {
 }
 
 // A memcached that has not proven that it can start with the new content might not, and the next nodes would follow it. But those who
-// were removed may keep it too busy to prove anything.
+// were removed may keep it too busy to prove anything, also to an agent that has not seen an earlier proof.
 func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
+	late := fmt.Errorf("login: %w", os.ErrDeadlineExceeded)
 	for name, test := range map[string]struct {
-		unproven error
-		restarts bool
+		answers, accepts error
+		restarts         bool
 	}{
-		"it serves another certificate": {errNotRefreshed, false},
-		"it refuses connections":        {errRefused, false},
-		"it is at its connection limit": {fmt.Errorf("login: %w", stats.ErrConnectionLimit), true},
-		"it answers too late":           {fmt.Errorf("login: %w", os.ErrDeadlineExceeded), true},
+		"it serves another certificate": {nil, errNotRefreshed, false},
+		"it refuses connections":        {errRefused, errRefused, false},
+		"it is at its connection limit": {nil, fmt.Errorf("login: %w", stats.ErrConnectionLimit), true},
+		"it answers too late":           {nil, late, true},
+		"it does not answer":            {late, late, true},
 	} {
-		b, next := revoking(t, 0, 2)
-		next.err = nil
-		b.agent.server = busy{b.memcached, test.unproven}
-		b.work(5)
-		if restarted := len(b.memcached.explained) > 0; restarted != test.restarts {
-			t.Errorf("%s: restarted is %t\n%s", name, restarted, b.log.String())
+		for _, anew := range []bool{false, true} {
+			b, next := revoking(t, 0, 2)
+			if anew {
+				b.work(5)
+				b.startAgent()
+				b.agent.neighbors = next
+				b.mustBegin()
+			}
+			next.err = nil
+			b.agent.server = busy{b.memcached, test.answers, test.accepts}
+			b.work(5)
+			if restarted := len(b.memcached.explained) > 0; restarted != test.restarts {
+				t.Errorf("%s, with an agent that has started anew: %t: restarted is %t\n%s", name, anew, restarted, b.log.String())
+			}
 		}
 	}
 }
@@ -143,10 +154,12 @@ func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
 type busy struct {
 	*fakeMemcached
 
-	err error
+	answering, accepting error
 }
 
-func (b busy) accepts(context.Context, User) (bool, error) { return false, b.err }
+func (b busy) answers(context.Context) error { return b.answering }
+
+func (b busy) accepts(context.Context, User) (bool, error) { return false, b.accepting }
 
 // A memcached that does not end gets one signal, and one to which none could be sent gets another.
 func TestAMemcachedThatDoesNotEnd(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,6 +107,28 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
 }
 
+// A password that changes often leaves the volume its room. Something that is remembered no more still has effect.
+func TestManyRemovedUsers(t *testing.T) {
+	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
+	for i := range maxRemembered + 200 {
+		b.users.set(t, usersSecret("bob", strconv.Itoa(i)))
+		b.settle()
+		if i%50 == 0 {
+			b.mustHave(true, "", ReasonUserRemoved)
+		}
+		if info, err := os.Stat(filepath.Join(b.config.Folder, stateFile)); err != nil || info.Size() > 40<<10 {
+			t.Fatalf("the state after %d changes: %v, %v", i, info, err)
+		}
+	}
+	b.startAgent()
+	b.mustBegin()
+	b.settle()
+	b.mustHave(true, "", ReasonUserRemoved)
+	b.memcached.start()
+	b.settle()
+	b.mustHave(true, "")
+}
+
 // What is removed and comes back needs no restart.
 func TestARemovedUserComesBack(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1", "eve", "2")).run()
@@ -130,13 +153,20 @@ func TestACertificateThatIsNotValidYetBecomesValid(t *testing.T) {
 
 // memcached serves with an expired certificate rather than not at all.
 func TestACertificateExpiresWhileItIsServed(t *testing.T) {
-	b := newTestbed(t, issue(t, 0xa1, nil, until(beginning.Add(time.Hour))).tlsSecret(t), nil).run()
+	short, users := issue(t, 0xa1, nil, until(beginning.Add(time.Hour))), usersSecret("bob", "1", "eve", "2")
+	b := newTestbed(t, short.tlsSecret(t), users).run()
 	b.now = beginning.Add(2 * time.Hour)
 	b.startAgent()
 	b.mustBegin()
 	b.memcached.start()
 	b.settle()
 	b.mustHave(true, "a1")
+	b.users.set(t, without(users, "eve"))
+	b.settle()
+	b.mustHave(true, "a1", ReasonUserRemoved)
+	if !b.memcached.serves(short, without(users, "eve")) {
+		t.Error("the removed user may log in")
+	}
 }
 
 // What no memcached has read needs no restart.

@@ -55,8 +55,11 @@ func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
 			ca := issue(t, 1, nil, authority)
 			good, users := issue(t, 0xa1, ca), usersSecret("bob", "old")
 			b := newTestbed(t, good.tlsSecret(t, ca), users).run()
-			b.tls.set(t, test.tls)
-			b.users.set(t, test.users)
+			if strings.HasPrefix(test.want, ReasonInvalidCertificate) {
+				b.tls.set(t, test.tls)
+			} else {
+				b.users.set(t, test.users)
+			}
 			for range 3 {
 				b.settle()
 			}
@@ -81,6 +84,44 @@ func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
 			b.users.set(t, users)
 			b.settle()
 			b.mustHave(true, "a1")
+		})
+	}
+}
+
+// What is wrong with one Secret holds back no change of the other.
+func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
+	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
+	before, after := usersSecret("bob", "1", "eve", "2"), usersSecret("bob", "1")
+	invalid := with(second.tlsSecret(t), "tls.crt", "garbage")
+	for name, test := range map[string]struct {
+		tls, users map[string][]byte
+		served     *issued
+		logins     map[string][]byte
+		restart    []string
+		want       string
+	}{
+		"the certificate": {invalid, after, first, after, []string{ReasonUserRemoved}, "InvalidCertificate: tls.crt holds no certificate"},
+		"the users":       {second.tlsSecret(t), usersSecret("bob", ""), second, before, nil, "InvalidCredentials: the password of the user bob"},
+		"both":            {invalid, usersSecret("bob", ""), first, before, nil, "InvalidCertificate: tls.crt holds no certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTestbed(t, first.tlsSecret(t), before).run()
+			b.tls.set(t, test.tls)
+			b.users.set(t, test.users)
+			for range 3 {
+				b.settle()
+			}
+			b.mustHave(false, serial(test.served.certificate), test.restart...)
+			if !b.memcached.serves(test.served, test.logins) || b.memcached.signals > 1 {
+				t.Errorf("memcached serves others, after %d signals", b.memcached.signals)
+			}
+			if count := strings.Count(b.log.String(), test.want); count != 1 {
+				t.Errorf("the log says it %d times:\n%s", count, b.log.String())
+			}
+			b.tls.set(t, second.tlsSecret(t))
+			b.users.set(t, after)
+			b.settle()
+			b.mustHave(true, "b2", ReasonUserRemoved)
 		})
 	}
 }

@@ -44,6 +44,8 @@ type state struct {
 	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
+	// Kinds are those of the keys of all certificates that it has read: it serves the last one of each kind.
+	Kinds []string `json:"kinds,omitempty"`
 }
 
 // remember adds what a generation has.
@@ -51,8 +53,26 @@ func (s *state) remember(g *generation) {
 	if g == nil {
 		return
 	}
-	s.Trusted = union(s.Trusted, g.authorities)
-	s.Logins = union(s.Logins, g.logins())
+	s.Trusted = remembered(s.Trusted, g.authorities)
+	s.Logins = remembered(s.Logins, g.logins())
+	if g.certificate != nil {
+		s.Kinds = union(s.Kinds, []string{g.kind()})
+	}
+}
+
+// maxRemembered is how many fingerprints of a kind the state has besides those of the last generation, so that two generations have room
+// in the volume however often a Secret changes.
+const maxRemembered = 500
+
+// many stands for fingerprints that the state does not have any more. No generation has it, so a restart is required until then.
+const many = "many"
+
+// remembered adds the fingerprints of a generation.
+func remembered(before, added []string) []string {
+	if all := union(before, added); len(all) <= maxRemembered+len(added) {
+		return all
+	}
+	return union(added, []string{many})
 }
 
 func union(a, b []string) []string {

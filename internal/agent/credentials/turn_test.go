@@ -52,16 +52,35 @@ func TestANodeWaitsForTheNextOne(t *testing.T) {
 	}
 }
 
-// What was removed must not stay on all nodes because one of them is broken. They restart at different times even so.
+// What was removed must not stay on all nodes because one of them is broken. They restart at different times even so, also if they could
+// not restart at all for a while.
 func TestNoNodeWaitsForEver(t *testing.T) {
-	for number, want := range map[int]time.Duration{4: 2 * time.Minute, 3: 10 * time.Minute, 0: 40 * time.Minute} {
-		b, _ := revoking(t, number, 5)
-		removed := b.now
-		for len(b.memcached.explained) == 0 && b.now.Sub(removed) < 2*time.Hour {
+	for _, test := range []struct {
+		number         int
+		obstacle, want time.Duration
+	}{
+		{4, 0, 2 * time.Minute},
+		{3, 0, 10 * time.Minute},
+		{0, 0, 40 * time.Minute},
+		{4, 30 * time.Minute, 0},
+		{3, 30 * time.Minute, 10 * time.Minute},
+		{0, 30 * time.Minute, 40 * time.Minute},
+	} {
+		b, _ := revoking(t, test.number, 5)
+		b.memcached.deaf = test.obstacle > 0
+		for changed := b.now; b.now.Sub(changed) < test.obstacle; {
 			b.work(1)
 		}
-		if took := b.now.Sub(removed); took < want || took > want+2*pollPeriod {
-			t.Errorf("node %d of 5 waits %s, want %s", number, took, want)
+		b.memcached.deaf = false
+		for b.agent.state.Pending {
+			b.work(1)
+		}
+		able := b.now
+		for len(b.memcached.explained) == 0 && b.now.Sub(able) < 2*time.Hour {
+			b.work(1)
+		}
+		if took := b.now.Sub(able); took < test.want-2*pollPeriod || took > test.want+2*pollPeriod {
+			t.Errorf("node %d of 5 waits %s after %s, want %s", test.number, took, test.obstacle, test.want)
 		}
 	}
 }
@@ -106,21 +125,28 @@ func TestNodesAfter(t *testing.T) {
 	}
 }
 
-// Until there is a list, as while a cache moves to a StatefulSet, nobody knows whose turn it is.
+// Until there is a list, as while a cache moves to a StatefulSet, nobody knows whose turn it is. Nor may all restart when there is one.
 func TestANodeWithoutAListWaits(t *testing.T) {
-	b, next := revoking(t, 0, 1)
-	if err := os.Remove(b.config.Servers); err != nil {
-		t.Fatal(err)
-	}
-	b.work(2)
-	b.now = b.now.Add(24 * time.Hour)
-	b.work(2)
-	b.mustRestart()
-	b.list(1)
-	b.work(1)
-	b.mustRestart("Revocation: user_removed")
-	if len(next.asked) != 0 {
-		t.Errorf("it asked %v", next.asked)
+	for size, want := range map[int]time.Duration{1: 0, 3: 20 * time.Minute} {
+		b, next := revoking(t, 0, size)
+		if err := os.Remove(b.config.Servers); err != nil {
+			t.Fatal(err)
+		}
+		b.work(2)
+		b.now = b.now.Add(24 * time.Hour)
+		b.work(2)
+		b.mustRestart()
+		if len(next.asked) != 0 {
+			t.Errorf("it asked %v", next.asked)
+		}
+		b.list(size)
+		listed := b.now
+		for len(b.memcached.explained) == 0 && b.now.Sub(listed) < 2*time.Hour {
+			b.work(1)
+		}
+		if took := b.now.Sub(listed); took < want || took > want+2*pollPeriod {
+			t.Errorf("node 0 of %d waits %s, want %s", size, took, want)
+		}
 	}
 }
 
