@@ -189,9 +189,9 @@ func TestStatusInvariants(t *testing.T) {
 	}{
 		"ready when complete":                        {[]entry{unready, begun, done, ready}, nil},
 		"ready too early":                            {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
-		"ready before the Deployment counts its pod": {[]entry{unready, begun, podEntry(corev1.ConditionTrue), ready}, nil},
+		"ready before the Deployment counts its pod": {[]entry{unready, begun, podEntry(cacheName+"-0", true), ready}, nil},
 		"ready while its pod is not": {
-			[]entry{unready, begun, podEntry(corev1.ConditionFalse), ready}, []string{fmt.Sprintf(early, 4, 1)},
+			[]entry{unready, begun, podEntry(cacheName+"-0", false), ready}, []string{fmt.Sprintf(early, 4, 1)},
 		},
 		"ready after complete": {[]entry{unready, done, begun, ready}, nil},
 		"ready without a node": {[]entry{unready, done, statusEntry(1, 1, 2)}, []string{"resource version 3: Ready is True with 1 nodes of 2"}},
@@ -242,14 +242,6 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 			ObservedGeneration: generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: ready,
 			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
 		},
-	}}
-}
-
-// podEntry is the pod of that Deployment.
-func podEntry(ready corev1.ConditionStatus) entry {
-	return entry{resource: "pods", event: watch.Modified, object: &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: cacheName + "-0"},
-		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
 	}}
 }
 
