@@ -22,8 +22,8 @@
 //
 // If its options say so, the agent ends memcached then, and the kubelet starts it again in the same pod. It does so after memcached
 // has proven that it can read the current generation, and one node at a time: from the last node of the list to the first, each
-// after the agent of the next one says that it is done with the same content. A node that gets no such answer restarts after a time
-// that is longer for each node after it.
+// after the agent of the next one says that it is done with the same content. A node with nothing to forget waits for its turn too before
+// it says so. A node that gets no such answer restarts after a time that is longer for each node after it.
 //
 // # Crashes
 //

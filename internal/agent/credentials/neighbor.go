@@ -21,7 +21,8 @@ import (
 
 // neighbors are the other nodes of the cache.
 type neighbors interface {
-	// done succeeds if the memcached at an address has forgotten whatever the generation with a key does not have.
+	// done succeeds if the memcached at an address has forgotten whatever the generation with a key does not have, and so have those of
+	// the nodes after it.
 	done(ctx context.Context, server, key string) error
 }
 

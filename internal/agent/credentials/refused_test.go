@@ -91,9 +91,15 @@ func startsWith(t *testing.T, files map[string][]byte) (starts bool, output stri
 		"-l", address, "-U", "0",
 	}}
 	p.start()
-	defer p.kill()
-	ended := make(chan error, 1)
-	go func() { ended <- p.memcached.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.memcached.Wait()
+	}()
+	defer func() {
+		_ = p.memcached.Process.Kill()
+		<-ended
+	}()
 	for range 500 {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()

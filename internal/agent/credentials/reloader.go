@@ -56,7 +56,8 @@ type Reloader struct {
 	mutex  sync.Mutex
 	status Status
 	logins []User
-	// forgotten is the key of the current generation if memcached has forgotten whatever that does not have, else empty.
+	// forgotten is the key of the current generation if memcached, and those of the nodes after this one, have forgotten whatever that does
+	// not have, else empty.
 	forgotten string
 }
 

@@ -26,8 +26,14 @@ const turnPeriod = 10 * time.Minute
 // is wrong.
 const revocationMessage = "Revocation: "
 
-// revocation is how far a restart is that makes memcached forget.
+// revocation is how far a restart is that makes memcached forget. A node that has nothing to forget waits for its turn as well before it
+// says that it is done: else the nodes before it would not wait for those after it.
 type revocation struct {
+	// key is that of the content that memcached has to have, and turn is true when it has been the turn of this node with it.
+	key  string
+	turn bool
+	// required is true while memcached has something to forget.
+	required bool
 	// since is from when on this node could restart but for those after it, zero if it could not. After an obstacle that all nodes had,
 	// none has waited for the others yet.
 	since time.Time
@@ -37,8 +43,21 @@ type revocation struct {
 	ended Process
 }
 
-// revocations are the reasons for which the agent has to restart memcached.
+// observe begins to wait anew when something has to be forgotten, or with each content as long as nothing has to be. Another change ends
+// no wait of a node that has to forget: else there could always be another one before its turn.
+func (v *revocation) observe(key string, required bool) {
+	turn := v.turn && v.key == key
+	if required != v.required || key != v.key && !required {
+		*v = revocation{required: required}
+	}
+	v.key, v.turn = key, turn
+}
+
+// revocations are the reasons for which the agent has to restart memcached, none if none runs.
 func (r *Reloader) revocations() []string {
+	if r.running == (Process{}) {
+		return nil
+	}
 	required := r.restartReasons()
 	var reasons []string
 	if r.config.RestartForAuthorities && required[ReasonCARemoved] {
@@ -53,25 +72,39 @@ func (r *Reloader) revocations() []string {
 // revoke ends memcached if it must forget something and it is the turn of this node. The kubelet starts it again, in the same pod. An
 // agent that is killed before that has happened does the same again: what memcached has read is remembered, and nothing else.
 func (r *Reloader) revoke(ctx context.Context) {
-	reasons := r.revocations()
-	if len(reasons) == 0 || r.running == (Process{}) {
-		r.revocation = revocation{}
+	if !r.config.Restarts() || r.current == nil {
 		return
 	}
-	if r.revocation.ended == r.running {
+	reasons, v := r.revocations(), &r.revocation
+	v.observe(r.current.key(), len(reasons) > 0)
+	if r.running == (Process{}) || v.ended == r.running || v.turn && !v.required {
 		return
 	}
 	if !r.startsAgain() {
-		r.revocation.since = time.Time{}
+		v.since = time.Time{}
 		return
 	}
 	if err := r.awaitTurn(ctx); err != nil {
-		if r.revocation.held == nil || r.revocation.held.Error() != err.Error() {
-			r.log.Info("The restart of memcached waits", "reason", err.Error())
-		}
-		r.revocation.held = err
+		r.hold(err)
 		return
 	}
+	v.turn = true
+	if v.required {
+		r.restart(reasons)
+	}
+}
+
+// hold remembers why a node has to wait, and logs a reason that is new if it is a restart that waits.
+func (r *Reloader) hold(err error) {
+	v := &r.revocation
+	if v.required && (v.held == nil || v.held.Error() != err.Error()) {
+		r.log.Info("The restart of memcached waits", "reason", err.Error())
+	}
+	v.turn, v.held = false, err
+}
+
+// restart ends memcached.
+func (r *Reloader) restart(reasons []string) {
 	why := strings.Join(reasons, ",")
 	if err := r.processes.explain(r.running, revocationMessage+why); err != nil {
 		r.log.Warn("The termination message of memcached cannot be written", "reason", err.Error())
@@ -141,12 +174,13 @@ func nodesAfter(node, list string) ([]string, error) {
 	return nil, errUnlisted
 }
 
-// forgets returns the key of the current generation if memcached has read it and has forgotten whatever it does not have.
+// forgets returns the key of the current generation if memcached has read it and has forgotten whatever it does not have, and all nodes
+// after it have as well, or have had their time.
 func (r *Reloader) forgets() string {
 	done := r.config.Restarts() && r.current != nil && r.broken == nil && r.running != (Process{}) && r.proven == r.running &&
-		!r.state.Pending && len(r.revocations()) == 0
-	if !done {
-		return ""
+		!r.state.Pending && r.revocation.turn && len(r.revocations()) == 0
+	if key := r.revocation.key; done && key == r.current.key() {
+		return key
 	}
-	return r.current.key()
+	return ""
 }

@@ -132,6 +132,7 @@ func TestANodeWithoutAListWaits(t *testing.T) {
 		if err := os.Remove(b.config.Servers); err != nil {
 			t.Fatal(err)
 		}
+		next.asked = nil
 		b.work(2)
 		b.now = b.now.Add(24 * time.Hour)
 		b.work(2)
