@@ -57,32 +57,42 @@ func (f *fakeMemcached) start() {
 
 func (f *fakeMemcached) stop() { f.process = Process{} }
 
+func (f *fakeMemcached) file(name string) []byte {
+	content, err := os.ReadFile(filepath.Join(f.folder, "current", name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.t.Error(err)
+	}
+	return content
+}
+
 func (f *fakeMemcached) read() {
-	file := func(name string) []byte {
-		content, err := os.ReadFile(filepath.Join(f.folder, "current", name))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			f.t.Error(err)
-		}
-		return content
-	}
 	if f.tls {
-		if pair, err := tls.X509KeyPair(file("tls.crt"), file("tls.key")); err == nil {
-			if f.pairs == nil {
-				f.pairs = map[x509.PublicKeyAlgorithm]*x509.Certificate{}
-			}
-			f.pairs[pair.Leaf.PublicKeyAlgorithm], f.refreshAt = pair.Leaf, f.ticks
-		} else {
-			f.pairs = nil
-		}
-		if authorities, err := parseCertificates("ca.crt", file("ca.crt")); err == nil {
-			for _, authority := range authorities {
-				f.trusted = union(f.trusted, []string{fingerprint(authority.Raw)})
-			}
-		}
+		f.readCertificates()
 	}
-	if lines := strings.Split(strings.TrimSuffix(string(file("users")), "\n"), "\n"); f.users && !slices.Contains(lines, "") {
+	if lines := strings.Split(strings.TrimSuffix(string(f.file("users")), "\n"), "\n"); f.users && !slices.Contains(lines, "") {
 		f.lines = lines
 		f.everLines = union(f.everLines, lines)
+	}
+}
+
+// readCertificates replaces the pair of one kind of key, as OpenSSL does, and adds to the CAs.
+func (f *fakeMemcached) readCertificates() {
+	pair, err := tls.X509KeyPair(f.file("tls.crt"), f.file("tls.key"))
+	switch {
+	case err != nil:
+		f.pairs = nil
+	case f.pairs == nil:
+		f.pairs = map[x509.PublicKeyAlgorithm]*x509.Certificate{}
+		fallthrough
+	default:
+		f.pairs[pair.Leaf.PublicKeyAlgorithm], f.refreshAt = pair.Leaf, f.ticks
+	}
+	authorities, err := parseCertificates("ca.crt", f.file("ca.crt"))
+	if err != nil {
+		return
+	}
+	for _, authority := range authorities {
+		f.trusted = union(f.trusted, []string{fingerprint(authority.Raw)})
 	}
 }
 

@@ -115,7 +115,8 @@ func certificateGeneration(c Config, secret map[string][]byte) (*generation, err
 	if c.TLSSecret == "" {
 		return g, nil
 	}
-	return g, g.addCertificate(secret, c.ClientCA)
+	err := g.addCertificate(secret, c.ClientCA)
+	return g, err
 }
 
 // usersGeneration has no certificate.

@@ -101,7 +101,7 @@ func startsWith(t *testing.T, files map[string][]byte) (starts bool, output stri
 		<-ended
 	}()
 	for range 500 {
-		if conn, err := net.Dial("tcp", address); err == nil {
+		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address); err == nil {
 			_ = conn.Close()
 			return true, ""
 		}
