@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// stable gives the nodes names that stay.
+// stable gives the nodes stable names.
 func stable(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
 // serversOf reads the ConfigMap with the servers of a Memcached.

@@ -27,7 +27,7 @@ type credentialsReport struct {
 	// Serial and Expiry are those of the certificate that memcached serves, empty without TLS.
 	Serial string     `json:"serial,omitempty"`
 	Expiry *time.Time `json:"expiry,omitempty"`
-	// Reload is Succeeded if memcached has provably read what the Secrets hold, else Failed.
+	// Reload is Succeeded if memcached is verified to have read what the Secrets hold, else Failed.
 	Reload string `json:"reload"`
 	// LastReload is when that was last tried.
 	LastReload *time.Time `json:"lastReload,omitempty"`

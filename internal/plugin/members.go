@@ -45,7 +45,7 @@ const (
 
 // membersOf are the nodes that clients use, in natural order. Those that know the nodes by name have a list that does not change
 // while a node is away. Those that know them by address follow the DNS, which has the ready ones. By default they are known by
-// name if they have names that stay, and with the port that the operator announces.
+// name if they have stable names, and with the port that the operator announces.
 func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
 	members, err := announced(mc, pods, v.by)
 	if err != nil || v.port == 0 {
@@ -65,7 +65,7 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
 	if by == byName && !named {
-		return nil, fmt.Errorf("the nodes of %s/%s have no names that stay: those of a StatefulSet do, see spec.workload",
+		return nil, fmt.Errorf("the nodes of %s/%s have no stable names: those of a StatefulSet do, see spec.workload",
 			mc.Namespace, mc.Name)
 	}
 	var members []member

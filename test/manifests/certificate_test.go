@@ -36,7 +36,7 @@ func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
 		hosts = append(hosts, fmt.Sprintf("%s-%d.%s", mc.Name, i, service), fmt.Sprintf("%s-%d.%s.cluster.local", mc.Name, i, service))
 	}
 	if mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet || mc.Spec.Size < 2 {
-		t.Errorf("the sample has no nodes with names that stay: %+v", mc.Spec)
+		t.Errorf("the sample has no nodes with stable names: %+v", mc.Spec)
 	}
 	certificate := &x509.Certificate{DNSNames: names}
 	for _, host := range hosts {

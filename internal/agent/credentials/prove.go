@@ -26,8 +26,8 @@ const (
 	unsignaled = math.MinInt64
 )
 
-// bringToLife has the memcached that runs read the current generation, and proves that it has.
-func (r *Reloader) bringToLife(ctx context.Context) error {
+// load has the memcached that runs read the current generation, and proves that it has.
+func (r *Reloader) load(ctx context.Context) error {
 	switch {
 	case r.running == (Process{}), r.current == nil:
 		return nil

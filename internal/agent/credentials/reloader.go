@@ -173,7 +173,7 @@ func (r *Reloader) step(ctx context.Context) time.Duration {
 	}
 	var invalid *InvalidError
 	if err == nil || errors.As(err, &invalid) {
-		err = r.bringToLife(ctx)
+		err = r.load(ctx)
 	}
 	if err == nil {
 		r.revoke(ctx)
