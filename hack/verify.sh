@@ -19,6 +19,11 @@ git ls-files -z --cached --others --exclude-standard |
 	tar --null -T - -cf - | tar -xf - -C "${copy}/before"
 cp -R "${copy}/before/." "${copy}/after"
 
+if grep -rnE '^(<{7}|>{7}) ' "${copy}/before"; then
+	echo "A merge left these conflict markers: resolve them." >&2
+	exit 1
+fi
+
 # The generators must recreate their files. A file that nothing generates any more is then missing in the copy.
 rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,config/components/monitoring/dashboards,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
 mkdir "${copy}/after/config/crd/bases" "${copy}/after/config/components/monitoring/dashboards"
