@@ -43,6 +43,14 @@ func newWholeCache(t *testing.T, size int, tlsSecret, users map[string][]byte) *
 	return c
 }
 
+// wholeCache runs so many nodes with what is there before the rotation, which work in an order of their own for each seed.
+func (r *rotation) wholeCache(t *testing.T, size int, seed uint64) *wholeCache {
+	t.Helper()
+	c := newWholeCache(t, size, r.first.tlsSecret(t, r.old), r.oldUsers)
+	c.random = rand.New(rand.NewPCG(seed, 0))
+	return c
+}
+
 // connect lets the agent of a node ask the others.
 func (c *wholeCache) connect(node *testbed) {
 	node.agent.neighbors = agents{port: "9150", client: &http.Client{Transport: c}}
@@ -73,8 +81,7 @@ func TestNodesRestartOneAtATime(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(5) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			c := newWholeCache(t, 4, r.first.tlsSecret(t, r.old), r.oldUsers)
-			c.random = rand.New(rand.NewPCG(seed, 0))
+			c := r.wholeCache(t, 4, seed)
 			order := c.revoke(func(node *testbed) { node.tls.set(t, r.second.tlsSecret(t, r.fresh)) },
 				func(node *testbed) { node.users.set(t, r.freshUsers) })
 			c.mustBeDone(r.second, r.freshUsers)
@@ -91,8 +98,8 @@ func TestASecondRevocationBegins(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(5) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			c := newWholeCache(t, 4, r.first.tlsSecret(t, r.old), r.oldUsers)
-			c.random, c.restarts = rand.New(rand.NewPCG(seed, 0)), 2
+			c := r.wholeCache(t, 4, seed)
+			c.restarts = 2
 			first := c.revoke(func(node *testbed) { node.tls.set(t, r.second.tlsSecret(t, r.fresh)) })
 			c.restarts = -1
 			second := c.revoke(func(node *testbed) { node.users.set(t, r.freshUsers) })
@@ -110,8 +117,8 @@ func TestASecondRevocationReachesANodeThatIsAway(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(3) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			c := newWholeCache(t, 16, r.first.tlsSecret(t, r.old), r.oldUsers)
-			c.random, c.restarts = rand.New(rand.NewPCG(seed, 0)), 8
+			c := r.wholeCache(t, 16, seed)
+			c.restarts = 8
 			first := c.revoke(func(node *testbed) { node.tls.set(t, r.second.tlsSecret(t, r.fresh)) })
 			change := func(node *testbed) { node.users.set(t, r.freshUsers) }
 			away := c.nodes[8]
@@ -145,8 +152,7 @@ func TestANodeLeavesDuringARound(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newWholeCache(t, 4, r.first.tlsSecret(t, r.old), r.oldUsers)
-			c.random = rand.New(rand.NewPCG(1, 0))
+			c := r.wholeCache(t, 4, 1)
 			for _, node := range c.nodes {
 				node.users.set(t, r.freshUsers)
 				node.agent.step(t.Context())
@@ -164,8 +170,7 @@ func TestANodeLeavesDuringARound(t *testing.T) {
 // A node that has nothing to forget waits no longer than one that has, so it delays nobody beyond that.
 func TestANodeThatHasNothingToForgetGivesUpAsWell(t *testing.T) {
 	r := newRotation(t)
-	c := newWholeCache(t, 5, r.first.tlsSecret(t, r.old), r.oldUsers)
-	c.random = rand.New(rand.NewPCG(1, 0))
+	c := r.wholeCache(t, 5, 1)
 	changed := c.nodes[0].now
 	for _, node := range c.nodes[:4] { // the last one never hears of it
 		node.users.set(t, r.freshUsers)
@@ -188,8 +193,7 @@ func TestAgentsAreRestartedDuringARound(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(5) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			c := newWholeCache(t, 6, r.first.tlsSecret(t, r.old), r.oldUsers)
-			c.random = rand.New(rand.NewPCG(seed, 0))
+			c := r.wholeCache(t, 6, seed)
 			for _, node := range c.nodes {
 				node.users.set(t, r.freshUsers)
 			}
