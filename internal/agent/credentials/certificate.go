@@ -106,8 +106,8 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength refuses what OpenSSL refuses at its default security level: memcached would not start. It has looked at signatures until
-// mid-2026 only, but images may have older versions of it, and clients refuse these signatures too.
+// checkStrength refuses what OpenSSL refuses at its default security level: memcached would not start. Versions of OpenSSL since mid-2026
+// do not check signatures there, but images may have an older one, and clients refuse such signatures too.
 func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
 		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+
