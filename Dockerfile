@@ -3,7 +3,7 @@
 
 # A release names both by digest: make base-images prints the arguments. The second has certificates and a user, but no shell and
 # no package manager: all that a static binary needs.
-ARG BUILD_IMAGE=docker.io/library/golang:1.26
+ARG BUILD_IMAGE=docker.io/library/golang:1.26.8
 ARG BASE_IMAGE=gcr.io/distroless/static:nonroot
 
 # Go cross-compiles: the compiler runs on the platform of the builder and is never emulated. docker (BuildKit), podman and buildah

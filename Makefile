@@ -1,10 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The version in preparation, without a leading v. Image tags and the manifests' labels contain it as v$(VERSION).
-VERSION ?= 1.0.0
-# The common prefix of the image names. The default is a placeholder: set it, or IMG, to a registry you can push to.
-IMAGE_TAG_BASE ?= example.com/memcached-operator
+include hack/release/published.mk
 # The image of the operator. config/manager names the same one.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 # The tool that builds and pushes images: docker or podman.
@@ -17,6 +14,9 @@ DEPLOY_NAMESPACE ?=
 # Additional arguments for go test, such as TEST_FLAGS="-run Service -v", and for the operator in run.
 TEST_FLAGS ?=
 RUN_ARGS ?=
+# make would run what $(shell ...) in a value says, before check-version and check-img can look at it.
+$(foreach name,VERSION IMG IMAGE_TAG_BASE,$(if $(filter command environment,$(firstword $(origin $(name)))),\
+	$(if $(findstring $$,$(value $(name))),$(error $(name) contains a $$, which make would expand: give the value itself))))
 export IMG VERSION
 
 # The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 means 1.37.x.
@@ -42,8 +42,11 @@ ENVTEST ?= $(LOCALBIN)/setup-envtest-$(ENVTEST_VERSION)
 GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 export ENVTEST LOCALBIN
+# Commands that only tests and generators need are compiled once for all checkouts of a user. Their names contain all that
+# determines them.
+export BINARIES_CACHE ?= $(HOME)/.cache/memcached-operator
 
-# All builds and tests without RACE=1 use the same flags, so that the operator, its tests, the tools and the control plane
+# All builds and tests but test-race use the same flags, so that the operator, its tests, the tools and the control plane
 # of the tests share compiled packages.
 export CGO_ENABLED := 0
 export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
@@ -93,12 +96,6 @@ api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
 dashboards: ## Generate the dashboards of config/components/monitoring.
 	cd hack/monitoring && go run . ../../config/components/monitoring/dashboards
 
-.PHONY: dashboard-pictures
-dashboard-pictures: ## Draw the pictures of the dashboards in docs/images, with the data of the last make test-e2e.
-	@for name in fleet cache; do \
-		/usr/bin/python3 hack/monitoring/pictures.py "bin/dashboards/$$name.json" "docs/images/dashboard-$$name.svg"; \
-	done
-
 .PHONY: fmt
 fmt: ## Format the Go code.
 	go fmt ./...
@@ -120,9 +117,12 @@ lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which ta
 lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
 	$(GOLANGCI_LINT) run --fix
 
-# The other checks need root, to start clusters: see .ci/run.
 .PHONY: check
 check: test lint verify ## Run what a change must pass and needs neither root nor a cluster: tests, linters, generated files.
+
+.PHONY: check-all
+check-all: ## Run every suite but benchmark, endurance and mutations, as root, in two hours. FROM=NAME resumes, ONLY=NAME runs one.
+	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
 
 .PHONY: lint-config
 lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs internet access).
@@ -138,17 +138,20 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check tha
 with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
 	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
-# RACE=1 compiles tests with the race detector, which needs a C compiler.
-race-environment = $(if $(RACE),env CGO_ENABLED=1)
-race-flag = $(if $(RACE),-race)
-
 .PHONY: test
-test: ## Run every unit and envtest suite. RACE=1 uses the race detector here and in the suites that need a cluster.
-	@$(with-envtest) $(race-environment) go test $(race-flag) -timeout 30m $(TEST_FLAGS) ./...
+test: ## Run every unit and envtest suite.
+	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
 	cd hack/helm && go test -count=1 ./... # the same
 	hack/binaries.sh promtool
 	cd hack/monitoring && go test -count=1 ./...
+
+# The packages with goroutines of their own.
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/plugin
+
+.PHONY: test-race
+test-race: ## Run the suites of the packages with goroutines under the race detector. Needs a C compiler.
+	@$(with-envtest) CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) $(concurrent-packages)
 
 # The suites that depend on what the API server does, but for those that run a whole operator against many faults.
 compatibility-suites = ./api/... ./controllers/... ./internal/apply/... ./test/bundle ./test/largest ./test/policy ./test/testenv
@@ -159,7 +162,7 @@ test-compatibility: ## Run the suites about the API server with the oldest suppo
 	@unset KUBEBUILDER_ASSETS; $(with-envtest) go test -timeout 30m $(TEST_FLAGS) $(compatibility-suites)
 
 # The suites that run in a cluster are compiled beforehand, because its network namespace cannot reach a module proxy.
-compile-tests = $(race-environment) go test -c $(race-flag)
+compile-tests = go test -c
 
 ##@ Develop: build and run
 
@@ -230,6 +233,7 @@ include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include hack/cluster/olmv1.mk
 include test/faults/faults.mk
+include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include hack/plugin/plugin.mk
@@ -264,10 +268,12 @@ crd-ref-docs: $(CRD_REF_DOCS)
 $(CRD_REF_DOCS):
 	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
 
-# go-install builds package $(1) at version $(2) as the target of the rule. The file appears only when it is complete.
+# go-install builds package $(1) at version $(2) as the target of the rule, or takes it from the cache that every checkout shares.
+# The file appears only when it is complete.
 define go-install
-@echo "Building $(1)@$(2)" && mkdir -p "$(@D)" && tmp=$$(mktemp -d "$(@D)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
-GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$@"
+@mkdir -p "$(@D)" "$(BINARIES_CACHE)" && cached="$(BINARIES_CACHE)/$(@F)-$$(go env GOVERSION)" && if [[ ! -x "$$cached" ]]; then \
+echo "Building $(1)@$(2)" && tmp=$$(mktemp -d "$(BINARIES_CACHE)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \
+GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$$cached"; fi && touch "$$cached" && cp "$$cached" "$@"
 endef
 
 # Each check explains in one sentence what is wrong and what to do.
@@ -279,7 +285,7 @@ check-img:
 	@[[ "$$IMG" =~ ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$$ ]] || { \
 		echo "IMG is '$$IMG', but must name an image, such as registry.example.com/memcached-operator:v1.2.3." >&2; exit 2; }
 check-placeholder:
-	@[[ "$$IMG" != "example.com/memcached-operator:v$$VERSION" ]] || { \
+	@[[ "$$IMG" != example.com/"memcached-operator:v$$VERSION" ]] || { \
 		echo "IMG is the placeholder $$IMG, which no cluster can pull: build, push and name your own image, such as" \
 			"make docker-build docker-push deploy IMG=registry.example.com/memcached-operator:v$$VERSION." >&2; exit 2; }
 check-container-tool:

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -21,8 +22,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers, for make run
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -50,6 +53,9 @@ const leaderElectionID = "memcached-operator.cache.example.com"
 
 // leaseDuration is how long the others wait for a leader that does not renew its lease.
 const leaseDuration = 15 * time.Second
+
+// shutdownTimeout is how long reconciliations may take to end: less than the grace period of the pod in config/manager.
+const shutdownTimeout = 5 * time.Second
 
 // version is set by the build.
 var version = "devel"
@@ -127,7 +133,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w; --help lists the flags", err)
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is no flag, and a value follows its flag after an equals sign; --help lists the flags", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q: write flags as --name=value; --help lists them", flags.Arg(0))
 	}
 	logging.Setup(os.Stderr, zap.UseFlagOptions(&opts.zap))
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
@@ -141,25 +147,59 @@ func run(ctx context.Context, args []string) error {
 	}
 	// As for the controllers of Kubernetes: to compress all that exists takes an API server longer than to send it.
 	cluster.DisableCompression = true
+	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
 	if opts.leaderElection {
 		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
 	}
 	if opts.controller.Memcached.OmitRunAsUser, err = opts.omitRunAsUser.Decide(ctx, cluster); err != nil {
 		return err
 	}
-	mgr, err := newManager(cluster, opts)
+	return serve(ctx, cluster, opts)
+}
+
+// serve runs the manager until the context ends.
+func serve(ctx context.Context, cluster *rest.Config, opts options) error {
+	direct, err := client.New(cluster, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return fmt.Errorf("create the client: %w", err)
+	}
+	if err := controllers.AwaitCRD(ctx, direct.RESTMapper()); err != nil {
+		return err
+	}
+	readable, refused := controllers.ReadableNamespaces(ctx, direct, os.Getenv(namespaceVariable))
+	mgr, err := newManager(cluster, opts, strings.Join(readable, ","))
 	if err != nil {
 		return err
+	}
+	if err := controllers.AwaitNamespaces(mgr, refused); err != nil {
+		return fmt.Errorf("wait for namespaces: %w", err)
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	if err := upgradeable.SetupWithManager(mgr); err != nil {
+	if err := upgradeable.SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("set up the reports to OLM: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))
-	return mgr.Start(ctx)
+	return start(ctx, mgr)
+}
+
+// start runs the manager. Told to end before its caches are full, it would not: it waits for them without an end.
+func start(ctx context.Context, mgr ctrl.Manager) error {
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(shutdownTimeout + time.Second):
+		return errors.New("ended without the manager, which waits for its caches")
+	}
 }
 
 func (o *options) validate() error {
@@ -173,7 +213,7 @@ func (o *options) validate() error {
 	}
 	for variable, image := range images {
 		if _, err := reference.ParseNormalizedNamed(image); err != nil {
-			return fmt.Errorf("the environment variable %s holds %q, which is no image: %w", variable, image, err)
+			return fmt.Errorf("the environment variable %s holds %q, which is not the name of an image: %w", variable, image, err)
 		}
 	}
 	if o.controller.MaxConcurrentReconciles < 1 {
@@ -182,13 +222,17 @@ func (o *options) validate() error {
 	return o.omitRunAsUser.Default(os.Getenv(controllers.OmitRunAsUserVariable))
 }
 
-func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
-		Scheme: scheme,
-		Cache:  controllers.CacheOptions(os.Getenv(namespaceVariable)),
+		Scheme: newScheme(),
+		Cache:  controllers.CacheOptions(namespaces),
 		Metrics: metricsserver.Options{
 			BindAddress:    opts.metricsAddress,
 			SecureServing:  true,
@@ -208,8 +252,7 @@ func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
 		LeaderElectionReleaseOnCancel: true, // the process exits right after Start returns
-		// Less than the grace period of the pod in config/manager.
-		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)

@@ -86,13 +86,13 @@ func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
 		want string
 	}{
 		{name: "no image", want: "RELATED_IMAGE_MEMCACHED must hold the default memcached image, such as docker.io/library/memcached:1.6.45"},
-		{name: "not an image", env: []string{imageVariable + "=Not an image"}, want: `RELATED_IMAGE_MEMCACHED holds "Not an image", which is no image`},
-		{name: "not an image of the operator", env: []string{image, "RELATED_IMAGE_MEMCACHED_OPERATOR=Not an image"}, want: `RELATED_IMAGE_MEMCACHED_OPERATOR holds "Not an image", which is no image`},
+		{name: "not an image", env: []string{imageVariable + "=Not an image"}, want: `RELATED_IMAGE_MEMCACHED holds "Not an image", which is not the name of an image`},
+		{name: "not an image of the operator", env: []string{image, "RELATED_IMAGE_MEMCACHED_OPERATOR=Not an image"}, want: `RELATED_IMAGE_MEMCACHED_OPERATOR holds "Not an image", which is not the name of an image`},
 		{name: "no worker", env: []string{image}, args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles is 0, but must be at least 1"},
 		{name: "unknown flag", env: []string{image}, args: []string{"--nonsense"}, want: "flag provided but not defined: -nonsense"},
 		{name: "nonsense for the user", env: []string{image}, args: []string{"--omit-run-as-user=maybe"}, want: `invalid boolean value "maybe" for -omit-run-as-user: must be auto, true or false`},
 		{name: "nonsense for the user in the environment", env: []string{image, "OMIT_RUN_AS_USER=maybe"}, want: `OMIT_RUN_AS_USER holds "maybe", but must be auto, true or false`},
-		{name: "a value without an equals sign", env: []string{image}, args: []string{"--omit-run-as-user", "false"}, want: `"false" is no flag, and a value follows its flag after an equals sign`},
+		{name: "a value without an equals sign", env: []string{image}, args: []string{"--omit-run-as-user", "false"}, want: `unexpected argument "false": write flags as --name=value`},
 		{name: "no cluster", env: []string{image}, want: "find the cluster"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

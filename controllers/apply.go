@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,15 +40,15 @@ func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) 
 // apply writes the desired objects of a Memcached, unless it is paused or being deleted. Invalid says why the spec cannot be
 // carried out, nil if it can.
 func (r *Reconciler) apply(
-	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, desired []client.Object, invalid error,
+	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, invalid error,
 ) applyResult {
 	if mc.DeletionTimestamp != nil {
 		return applyResult{}
 	}
-	plan := r.applier.Plan(mc, desired, observed.Children)
-	if invalid != nil { // the pods that run stay as they are; all else is as it should be
-		plan = r.applier.PlanPartial(mc, desired, observed.Children)
+	if live, last := observed.Workload(mc), mc.Status.LastApplied; live != nil && last != nil {
+		r.applier.Recall(live.Object, last.AppliedHash)
 	}
+	plan := r.applier.PlanParts(mc, desired.Objects, observed.Children, partsOf(desired, invalid))
 	drifted := templateDiffers(plan)
 	if mc.Spec.Paused {
 		a := classify(errors.Join(invalid, plan.Err()))
@@ -59,8 +60,11 @@ func (r *Reconciler) apply(
 	}
 	result, err := r.applier.Apply(ctx, plan)
 	a := classify(errors.Join(invalid, err))
-	a.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, desired, result.Objects))
+	a.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, desired.Objects, result.Objects))
 	a.objects, a.created, a.written = result.Objects, len(result.Created) > 0, result.Written
+	if a.created {
+		r.setVerified(mc)
+	}
 	r.emitCorrections(mc, result)
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
@@ -68,20 +72,45 @@ func (r *Reconciler) apply(
 	return a
 }
 
+// partsOf says which part of each object is written. With an invalid spec, the pods that run stay as they are.
+func partsOf(desired memcached.Desired, invalid error) func(client.Object) apply.Part {
+	return func(object client.Object) apply.Part {
+		switch {
+		case object == desired.Former:
+			return apply.Size
+		case invalid != nil:
+			return apply.Rest
+		default:
+			return apply.Whole
+		}
+	}
+}
+
 // emitCorrections tells what others have done to the objects of a Memcached.
 func (r *Reconciler) emitCorrections(mc *cachev1alpha1.Memcached, result apply.Result) {
 	for _, correction := range result.Corrected {
 		r.metrics.Corrected(correction.Kind)
 		if correction.Complete {
-			r.emit(mc, corrected(correction))
+			r.emitAbout(mc, corrected(correction), result.Objects, correction.Kind, correction.Name)
 		}
 	}
 	if mc.Status.ObservedGeneration != mc.Generation || !meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady) {
 		return // what is created now may never have been there
 	}
 	for _, object := range result.Created {
-		r.emit(mc, recreated(object))
+		kind, name, _ := strings.Cut(object, " ")
+		r.emitAbout(mc, recreated(object), result.Objects, kind, name)
 	}
+}
+
+// emitAbout emits an event that tells of one of the objects.
+func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objects []client.Object, kind, name string) {
+	for _, object := range objects {
+		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {
+			e.related = object
+		}
+	}
+	r.emit(mc, e)
 }
 
 // templateDiffers reports whether the pod template is not as desired.

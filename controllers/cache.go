@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -40,13 +39,11 @@ func CacheOptions(namespaces string) cache.Options {
 	for _, child := range memcached.Children {
 		options.ByObject[child.New()] = cache.ByObject{Label: ours}
 	}
-	for namespace := range strings.SplitSeq(namespaces, ",") {
-		if namespace = strings.TrimSpace(namespace); namespace != "" {
-			if options.DefaultNamespaces == nil {
-				options.DefaultNamespaces = map[string]cache.Config{}
-			}
-			options.DefaultNamespaces[namespace] = cache.Config{}
+	for _, namespace := range splitNamespaces(namespaces) {
+		if options.DefaultNamespaces == nil {
+			options.DefaultNamespaces = map[string]cache.Config{}
 		}
+		options.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	return options
 }

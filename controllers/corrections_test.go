@@ -11,8 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,6 +67,37 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(o.events()).To(ContainElements(
 			"Warning Corrected Deployment cache was deleted: created again", "Warning Corrected Service cache was deleted: created again"))
+	})
+
+	It("has an event with a text of its own, also if several things are changed while the status stays as it is", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 2)
+		start(ctx, mc.Namespace, 0)
+		ready(ctx, mc)
+		version := live(ctx, mc, &cachev1alpha1.Memcached{}).ResourceVersion
+		for range 2 {
+			change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+			Eventually(ctx, func() bool { return live(ctx, mc, &corev1.Service{}).Spec.PublishNotReadyAddresses }).Should(BeFalse())
+		}
+		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+		})
+		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { delete(s.Labels, "app.kubernetes.io/name") })
+		Eventually(ctx, func() []string {
+			var list eventsv1.EventList
+			Expect(user.List(ctx, &list, client.InNamespace(mc.Namespace))).To(Succeed())
+			var notes []string
+			for _, event := range list.Items {
+				if event.Reason == "Corrected" {
+					notes = append(notes, event.Note)
+				}
+			}
+			return notes
+		}).Should(ConsistOf(
+			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
+			"PodDisruptionBudget cache was changed by user (spec.maxUnavailable): restored",
+			"Service cache was changed (metadata.labels.app.kubernetes.io/name): restored",
+		))
+		Expect(live(ctx, mc, &cachev1alpha1.Memcached{}).ResourceVersion).To(Equal(version), "otherwise the version tells them apart")
 	})
 
 	It("is no deletion if the spec asks for an object that was never there", func(ctx SpecContext) {

@@ -15,5 +15,5 @@
 //
 // The queue (workers.go) hands out no more than the workers can do, and does not count those that wait for a webhook.
 //
-// Package upgradeable is a second controller.
+// Package upgradeable reports to OLM.
 package controllers

@@ -6,7 +6,9 @@ package controllers
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +31,7 @@ func classify(err error) applyResult {
 		var invalid *desired.InvalidError
 		var conflict *apply.ConflictError
 		var contested *apply.ContestedError
+		var immutable *apply.ImmutableError
 		switch {
 		case errors.As(err, &waiting):
 			a.Waiting = waiting.Error()
@@ -43,6 +46,8 @@ func classify(err error) applyResult {
 		case errors.As(err, &contested):
 			a.add(status.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
 			a.retryAfter = sooner(a.retryAfter, contested.RetryAfter)
+		case errors.As(err, &immutable):
+			a.add(status.Problem{Reason: cachev1alpha1.ReasonImmutableField, Message: immutable.Error() + ": " + recreate(immutable)})
 		default:
 			a.transient = a.transient || failedToDecide(err)
 			a.add(problemOf(err))
@@ -82,6 +87,12 @@ func remedy(contested *apply.ContestedError) string {
 	default:
 		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
 	}
+}
+
+// recreate says what helps against a field that nobody can change.
+func recreate(immutable *apply.ImmutableError) string {
+	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts: kubectl delete %s %s -n %s --cascade=orphan",
+		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 
 // failedToDecide reports whether the API server failed to decide, or decided about an object that has changed since.

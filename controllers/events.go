@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
@@ -22,6 +23,8 @@ import (
 type eventRecord struct {
 	// kind is Normal or Warning; action says what the operator was doing.
 	kind, reason, action, note string
+	// related is the child that it tells of, nil if there is none.
+	related client.Object
 }
 
 // transitions are the events for the conditions that changed. A new number in a message is not a change.

@@ -12,8 +12,8 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedUID is the UID of the Memcached of which the API server has confirmed the version that the cache had, or which this
-	// process saw first.
+	// verifiedUID is the UID of the Memcached of which the API server has confirmed the version that the cache had, or whose first
+	// children this process has created.
 	verifiedUID types.UID
 	// verifiedMove is the UID of the workload that the nodes leave in the move whose workloads the API server has confirmed.
 	verifiedMove types.UID

@@ -12,18 +12,18 @@ import (
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 	"github.com/operator-framework/operator-lib/conditions"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// reporter is an UpgradeReporter whose looks the tests take one by one, with the permissions that OLM grants.
+// reporter is a Reporter that reports when a test says so, with the permissions that OLM grants.
 type reporter struct {
 	*upgradeable.Reporter
 	requests *testenv.Requests
@@ -43,7 +43,12 @@ type memcacheds struct {
 
 // List implements client.Reader.
 func (m *memcacheds) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	list.(*cachev1alpha1.MemcachedList).Items = m.items
+	rolling := list.(*cachev1alpha1.MemcachedList)
+	for i := range m.items {
+		if m.items[i].Status.Conditions[0].Reason == rollsOut { // as the index of the real one
+			rolling.Items = append(rolling.Items, m.items[i])
+		}
+	}
 	return nil
 }
 
@@ -61,7 +66,7 @@ func newReporter(all ...cachev1alpha1.Memcached) *reporter {
 	factory := conditions.InClusterFactory{Client: interceptor.NewClient(uncached, interceptor.Funcs{Update: r.put})}
 	condition, err := factory.NewCondition(operatorsv2.ConditionType(operatorsv2.Upgradeable))
 	Expect(err).NotTo(HaveOccurred())
-	r.Reporter = upgradeable.NewReporter(&r.all, condition, r.clock)
+	r.Reporter = &upgradeable.Reporter{Cache: &r.all, Condition: condition, Clock: r.clock}
 	return r
 }
 
@@ -73,20 +78,12 @@ func (r *reporter) put(ctx context.Context, c client.WithWatch, object client.Ob
 	return update()
 }
 
-// look takes a look, expects exactly these requests, and returns when the next look is due.
-func (r *reporter) look(ctx context.Context, requests ...string) time.Duration {
-	GinkgoHelper()
-	next := r.reconcile(ctx)
-	Expect(conditionRequests(r.requests)).To(ConsistOf(requests))
-	return next
-}
-
-func (r *reporter) reconcile(ctx context.Context) time.Duration {
+// look reports, and expects exactly these requests.
+func (r *reporter) look(ctx context.Context, requests ...string) {
 	GinkgoHelper()
 	r.requests.Reset()
-	result, err := r.Reconcile(logf.IntoContext(ctx, r.log.logger(0)), reconcile.Request{})
-	Expect(err).NotTo(HaveOccurred())
-	return result.RequeueAfter
+	r.Report(logf.IntoContext(ctx, r.log.logger(0)))
+	Expect(conditionRequests(r.requests)).To(ConsistOf(requests))
 }
 
 // after lets time pass.
@@ -96,8 +93,7 @@ func (r *reporter) after(d time.Duration) {
 
 // told is a Memcached whose status has a reason of Progressing.
 func told(name, reason string) cachev1alpha1.Memcached {
-	mc := cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 2}}
-	mc.Status.ObservedGeneration = 2
+	mc := cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "1"}}
 	progressing := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason}
 	if reason == cachev1alpha1.ReasonComplete || reason == cachev1alpha1.ReasonStuck {
 		progressing.Status = metav1.ConditionFalse
@@ -111,9 +107,7 @@ const (
 	complete = cachev1alpha1.ReasonComplete
 )
 
-const mayUpgrade = "True/NoRollout: No nodes are being replaced"
-
-// mayNotUpgrade is what OLM is told during a rollout of one Memcached.
-func mayNotUpgrade(name string) string {
-	return "False/RollingOut: Nodes of 1 Memcached resource are being replaced: shop/" + name
-}
+const (
+	mayUpgrade    = "True/NoRollout: No nodes are being replaced"
+	mayNotUpgrade = "False/RollingOut: Nodes are being replaced: kubectl get memcacheds --all-namespaces shows where"
+)

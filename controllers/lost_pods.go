@@ -21,12 +21,12 @@ import (
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, result *applyResult,
 ) {
-	lost, next := memcached.LostPods(mc, observed, r.clock.Now())
+	lost, next := memcached.LostPods(mc, observed, r.serverClock.Now())
 	result.retryAfter = sooner(result.retryAfter, next)
 	if len(lost) == 0 {
 		return
 	}
-	if r.needsVerification(mc, true) {
+	if !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil { // it may be paused since, or deleted
 			result.join(classify(err))
 			return
@@ -37,7 +37,7 @@ func (r *Reconciler) deleteLostPods(
 		case err == nil:
 			result.written = true
 			r.metrics.LostPodDeleted()
-			r.recorder.Eventf(mc, nil, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
+			r.recorder.Eventf(mc, pod, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
 				"Pod %s did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new %s can start",
 				pod.Name, pod.Spec.NodeName, pod.Name)
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -114,6 +115,16 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(deleted()).To(Equal(1.0))
 		o.step(ctx, mc)
 		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("is not lost because the clock of the operator is ahead of the API server's", func(ctx SpecContext) {
+		evict(ctx)
+		settle(ctx)
+		o.UseServerClock(clocktesting.NewFakePassiveClock(o.clock.Now()))
+		o.wait(time.Hour)
+		o.step(ctx, mc)
+		Expect(exists(ctx)).To(BeTrue())
+		Expect(o.result.RequeueAfter).To(Equal(10 * time.Second))
 	})
 
 	It("is deleted once, and another pod of its name is not, whatever the cache says", func(ctx SpecContext) {

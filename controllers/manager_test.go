@@ -67,7 +67,7 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 				options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles,
 			),
 		})).To(Succeed())
-	Expect(upgradeable.SetupWithManager(p.manager)).To(Succeed())
+	Expect(upgradeable.SetupWithManager(running, p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()
 	p.stop = func() {
@@ -81,8 +81,10 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 }
 
 // reconciles is the number of reconciliations with an outcome.
-func (p *process) reconciles(reason string) float64 {
-	families, err := p.registry.Gather()
+func (p *process) reconciles(reason string) float64 { return reconcilesIn(p.registry, reason) }
+
+func reconcilesIn(registry *prometheus.Registry, reason string) float64 {
+	families, err := registry.Gather()
 	Expect(err).NotTo(HaveOccurred())
 	for _, family := range families {
 		if family.GetName() != "memcached_operator_reconciles_total" {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -41,6 +40,8 @@ const DefaultConcurrentReconciles = 6
 type Options struct {
 	// Memcached are the decisions of who installs the operator.
 	Memcached memcached.Options
+	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
+	ServerClock clock.PassiveClock
 	// MaxConcurrentReconciles is the number of workers.
 	MaxConcurrentReconciles int
 }
@@ -68,26 +69,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	observed, pendingCreate, err := r.observe(ctx, mc)
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, r.reportUnobserved(ctx, mc, err)
 	}
 	wanted, invalid := desired.For(mc, observed, r.options)
-	result := r.apply(ctx, mc, observed, wanted.Objects, invalid)
+	result := r.apply(ctx, mc, observed, wanted, invalid)
 	r.deleteLostPods(ctx, mc, observed, &result)
 	r.metrics.Reconciled(result.reason())
 	if r.isTransient(request.NamespacedName, result) {
 		return reconcile.Result{}, result.err
 	}
-	current := status.For(mc, observed.With(result.objects), wanted, result.Outcome, r.clock.Now())
-	r.metrics.Observe(instance(mc, current))
-	if !equality.Semantic.DeepEqual(mc.Status, current) {
-		if wait := r.deferStatusWrite(mc, current, result); wait > 0 {
-			return reconcile.Result{RequeueAfter: wait}, nil
-		}
-		if err := r.writeStatus(ctx, mc, current); err != nil {
-			return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
-		}
+	current := status.For(mc, observed.With(result.objects), wanted, result.Outcome, r.serverClock.Now())
+	if wait, err := r.report(ctx, mc, current, result); wait > 0 || err != nil {
+		return reconcile.Result{RequeueAfter: wait}, err // alone: beside a terminal error it would not be retried
 	}
-	result.retryAfter = sooner(result.retryAfter, status.RequeueAfter(mc, observed, current, r.clock.Now()))
+	result.retryAfter = sooner(result.retryAfter, status.RequeueAfter(mc, observed, current, r.serverClock.Now()))
 	return result.requeue(pendingCreate)
 }
 
@@ -95,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
+	if options.ServerClock != nil {
+		r.UseServerClock(options.ServerClock)
+	}
 	if err := indexPods(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

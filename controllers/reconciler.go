@@ -23,9 +23,11 @@ type Reconciler struct {
 	applier   *apply.Applier
 	recorder  events.EventRecorder
 	metrics   *metrics.Metrics
-	clock     clock.PassiveClock
-	options   memcached.Options
-	states    instanceStates
+	// clock measures how much time has passed, serverClock is that of the times in objects.
+	clock       clock.PassiveClock
+	serverClock clock.PassiveClock
+	options     memcached.Options
+	states      instanceStates
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -40,19 +42,29 @@ func NewReconciler(
 		mutations: mutations,
 		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     fieldOwner,
-			HashAnnotation: "cache.example.com/applied-hash",
-			IdentityLabels: []string{memcached.ManagedByLabel, memcached.InstanceLabel},
+			HashAnnotation: memcached.AppliedHashAnnotation,
+			Identity:       identity,
 			Rules:          fieldRules(),
 		}),
 		recorder: recorder,
 		metrics:  m,
 		clock:    clock,
 		options:  options,
+
+		serverClock: clock,
 	}
 }
 
+// UseServerClock sets the clock of the times in objects. Without one, it is that which measures how much time has passed.
+func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = clock }
+
 // fieldOwner is also the name under which the operator reports events.
 const fieldOwner = "memcached-operator"
+
+// identity are the labels of what was made for a Memcached of the name.
+func identity(mc client.Object) map[string]string {
+	return map[string]string{memcached.ManagedByLabel: memcached.ManagedBy, memcached.InstanceLabel: mc.GetName()}
+}
 
 // fieldRules are the rules for the fields of each Kind of child.
 func fieldRules() map[schema.GroupVersionKind]field.Rules {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -62,8 +63,10 @@ type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the version of the object that the series of the event began with.
+	// resourceVersion is the version of the object that the series of the event began with, related the other object in it, nil if
+	// there is none.
 	resourceVersion string
+	related         *corev1.ObjectReference
 }
 
 // Eventf sends an event, or holds it back.
@@ -78,12 +81,19 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	event := sent{
 		at: r.clock.Now(), uid: object.UID, note: maphash.String(r.seed, note), resourceVersion: object.ResourceVersion,
 	}
+	if related != nil {
+		event.related, _ = reference.GetReference(r.scheme, related) // without one, the note says what it is about
+	}
 	event, ok := r.allow(key, reason, event)
 	if !ok {
 		return
 	}
-	// client-go makes a series of events that agree in all but the note, and the version of the object is one of the rest.
-	object.ResourceVersion = event.resourceVersion
+	// client-go makes a series of events that agree in all but the note. The versions of the objects are of the rest: that of the
+	// first may be the same when something has happened to the other.
+	object.ResourceVersion, related = event.resourceVersion, nil
+	if event.related != nil {
+		related = event.related
+	}
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
@@ -103,7 +113,7 @@ func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool)
 		return event, false
 	}
 	if recent && before.uid == event.uid && before.note == event.note {
-		event.resourceVersion = before.resourceVersion
+		event.resourceVersion, event.related = before.resourceVersion, before.related
 	}
 	h.last[reason] = event
 	return event, true

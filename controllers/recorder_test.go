@@ -24,10 +24,14 @@ import (
 // sentEvents records what a Recorder does not hold back.
 type sentEvents []string
 
-func (s *sentEvents) Eventf(regarding, _ runtime.Object, eventType, reason, action, note string, args ...any) {
+func (s *sentEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	object := regarding.(*corev1.ObjectReference)
-	*s = append(*s, fmt.Sprintf("%s/%s@%s %s %s %s %s",
-		object.Name, object.UID, object.ResourceVersion, eventType, reason, action, fmt.Sprintf(note, args...)))
+	text := fmt.Sprintf("%s/%s@%s %s %s %s %s",
+		object.Name, object.UID, object.ResourceVersion, eventType, reason, action, fmt.Sprintf(note, args...))
+	if other, ok := related.(*corev1.ObjectReference); ok {
+		text += fmt.Sprintf(" (%s %s@%s)", other.Kind, other.Name, other.ResourceVersion)
+	}
+	*s = append(*s, text)
 }
 
 // burst is some equal events at the same time.
@@ -109,6 +113,25 @@ func TestSeries(t *testing.T) {
 		"cache/a@4 Normal Paused Reconcile and more",
 		"cache/a@6 Normal Paused Reconcile and more",
 		"cache/b@7 Normal Paused Reconcile and more",
+	}
+	if diff := cmp.Diff(want, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSeriesAboutRelatedObjects sends events about one version of a Memcached, which tell of versions of a Service.
+func TestSeriesAboutRelatedObjects(t *testing.T) {
+	var sent sentEvents
+	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache", UID: "a", ResourceVersion: "7"}}
+	for version, note := range []string{"ports", "ports", "labels"} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache", ResourceVersion: strconv.Itoa(version)}}
+		recorder.Eventf(mc, service, "Warning", "Corrected", "Correct", "%s", note)
+	}
+	want := sentEvents{
+		"cache/a@7 Warning Corrected Correct ports (Service cache@0)",
+		"cache/a@7 Warning Corrected Correct ports (Service cache@0)",
+		"cache/a@7 Warning Corrected Correct labels (Service cache@2)",
 	}
 	if diff := cmp.Diff(want, sent); diff != "" {
 		t.Error(diff)

@@ -61,7 +61,7 @@ var _ = Describe("What prevents the desired state", func() {
 		o.wait(5 * time.Second)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services"}))
-		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, mc, "False/Conflict", "False/ServiceMissing", "False/Stuck", "True/Conflict")
 		for _, interval := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, 55 * time.Second, 55 * time.Second} {
 			o.step(ctx, mc)
 			Expect(o.result.RequeueAfter).To(Equal(interval))
@@ -226,7 +226,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(user.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mc.Namespace}})).To(Succeed())
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		Expect(o.try(ctx, mc, writeService+" (403)", writeStatus)).To(Succeed())
-		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/ServiceMissing", "True/WaitingForDeletion", "False/AsExpected")
 	})
 
 	DescribeTable("is not a failure of the API server to answer, which is tried again and changes no condition unless it lasts",

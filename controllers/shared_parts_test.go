@@ -114,7 +114,7 @@ func TestWhatIsSharedIsNotWritten(t *testing.T) {
 	transform := controllers.CacheOptions("").DefaultTransform
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
 	mc.Spec.Size, mc.Spec.Resources.Limits = 3, corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	workload, err := desired.Workload(mc, memcached.Observed{}, defaults)
+	workload, _, err := desired.Workload(mc, memcached.Observed{}, defaults)
 	if err != nil {
 		t.Fatal(err)
 	}

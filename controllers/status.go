@@ -5,25 +5,56 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
 )
+
+// report reports a status in the metrics, and writes it if it has changed. Wait is for how long it need not be written.
+func (r *Reconciler) report(
+	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, result applyResult,
+) (wait time.Duration, _ error) {
+	r.metrics.Observe(instance(mc, current))
+	if equality.Semantic.DeepEqual(mc.Status, current) {
+		return 0, nil
+	}
+	if wait := r.deferStatusWrite(mc, current, result); wait > 0 {
+		return wait, nil
+	}
+	return 0, r.writeStatus(ctx, mc, current)
+}
+
+// reportUnobserved reports that a Memcached could not be observed. It returns the error, so that the next try follows.
+func (r *Reconciler) reportUnobserved(ctx context.Context, mc *cachev1alpha1.Memcached, err error) error {
+	result := classify(err)
+	r.metrics.Reconciled(result.reason())
+	if r.isTransient(client.ObjectKeyFromObject(mc), result) {
+		return err
+	}
+	_, unwritten := r.report(ctx, mc, status.Unobserved(mc, *result.Problem, r.serverClock.Now()), result)
+	return errors.Join(err, unwritten)
+}
 
 // writeStatus is the only writer of status, and emits the events for its transitions. The patch holds the UID, so that it never
 // reaches another Memcached of the same name, and no resource version, since only we write the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
-	if r.needsVerification(mc, false) {
+	if !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil {
 			return err
 		}
 	}
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
+	// A count of 0 may have been stored or not, which looks the same.
+	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	updated.UID = mc.UID
 	data, err := client.MergeFrom(base).Data(updated)
 	if err != nil {
@@ -78,7 +109,11 @@ func (r *Reconciler) emitEvents(mc *cachev1alpha1.Memcached, status cachev1alpha
 }
 
 func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
-	r.recorder.Eventf(mc, nil, e.kind, e.reason, e.action, "%s", e.note)
+	var related runtime.Object
+	if e.related != nil {
+		related = e.related
+	}
+	r.recorder.Eventf(mc, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
 // instance is what the metrics say of a Memcached. They have the conditions that are always there.

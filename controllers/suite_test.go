@@ -72,6 +72,8 @@ type operator struct {
 	clock    *clocktesting.FakePassiveClock
 	// refuse, if it is set, answers writes of children, deletions, and writes of the status, in the place of the API server.
 	refuse func(status bool) error
+	// unreadable, if it is set, answers reads past the cache in the place of the API server.
+	unreadable error
 	// result is that of the last step.
 	result reconcile.Result
 	// stale hides what was written since, as a cache that lags does.
@@ -95,7 +97,8 @@ func newOperator(options memcached.Options) *operator {
 	cached := interceptor.NewClient(writer, interceptor.Funcs{
 		Get: o.get, List: o.list, Patch: o.patch, Delete: o.delete, SubResourcePatch: o.patchStatus,
 	})
-	o.Reconciler = controllers.NewReconciler(cached, writer, o.recorder, metrics.New(o.registry), o.clock, options)
+	live := interceptor.NewClient(writer, interceptor.Funcs{Get: o.getLive})
+	o.Reconciler = controllers.NewReconciler(cached, live, o.recorder, metrics.New(o.registry), o.clock, options)
 	return o
 }
 
@@ -115,6 +118,16 @@ func (o *operator) get(
 		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 	}
 	return nil
+}
+
+// getLive reads past the cache.
+func (o *operator) getLive(
+	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
+) error {
+	if o.unreadable != nil {
+		return o.unreadable
+	}
+	return c.Get(ctx, key, object, opts...)
 }
 
 // list reads as from the index of the cache.
@@ -281,7 +294,7 @@ func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, a
 		Expect(condition.ObservedGeneration).To(Equal(current.Generation))
 	}
 	expected := map[string]string{"Ready": ready, "Available": available, "Progressing": progressing, "Degraded": degraded}
-	stalled := strings.HasPrefix(degraded, "True/") || progressing == "False/Stuck"
+	stalled := !strings.HasPrefix(progressing, "True/") && (strings.HasPrefix(degraded, "True/") || progressing == "False/Stuck")
 	if reason, unready := strings.CutPrefix(ready, "False/"); unready {
 		expected[map[bool]string{true: "Stalled", false: "Reconciling"}[stalled]] = "True/" + reason
 	}

@@ -101,7 +101,7 @@ func (s *sharedParts) transformPod(object any) (any, error) {
 		DeletionTimestamp: pod.DeletionTimestamp,
 	}}
 	for _, label := range []string{
-		memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey,
+		memcached.NameLabel, memcached.InstanceLabel, appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey,
 	} {
 		if value, ok := pod.Labels[label]; ok {
 			reduced.Labels[label] = value

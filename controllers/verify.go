@@ -48,16 +48,18 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// verifyBeforeWrites verifies the Memcached before the first write of this process to its children, and before one of them is
-// created again: that it is missing may be the work of the garbage collector. In a move, it verifies the workloads as well.
+// verifyBeforeWrites verifies the Memcached before the first write of this process to children that exist, and before one of them is
+// created again: that it is missing may be the work of the garbage collector. To create the first ones needs no verification: the
+// API server refuses if they exist. In a move, it verifies the workloads as well.
 func (r *Reconciler) verifyBeforeWrites(
 	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, plan apply.Plan,
 ) error {
 	if len(plan.Pending()) == 0 {
 		return nil
 	}
-	missing := mc.Status.ObservedGeneration > 0 && plan.Missing()
-	if missing || r.needsVerification(mc, plan.Changing()) {
+	reconciled := mc.Status.ObservedGeneration > 0
+	missing := reconciled && plan.Missing()
+	if missing || (reconciled || plan.Changing()) && !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil {
 			return err
 		}
@@ -98,14 +100,10 @@ func (r *Reconciler) verifyMove(ctx context.Context, mc *cachev1alpha1.Memcached
 	return nil
 }
 
-// needsVerification reports whether this process still has to verify with the API server that the cached Memcached is current:
-// its status, or children that exist, show that another process has reconciled it.
-func (r *Reconciler) needsVerification(mc *cachev1alpha1.Memcached, childrenExist bool) bool {
-	if mc.Status.ObservedGeneration <= 0 && !childrenExist {
-		r.setVerified(mc)
-		return false
-	}
-	return r.states.get(client.ObjectKeyFromObject(mc)).verifiedUID != mc.UID
+// verified reports whether the cached Memcached is known to be current. Otherwise another process may have reconciled a later
+// version of it, whatever the cache holds of its status and its children.
+func (r *Reconciler) verified(mc *cachev1alpha1.Memcached) bool {
+	return r.states.get(client.ObjectKeyFromObject(mc)).verifiedUID == mc.UID
 }
 
 func (r *Reconciler) setVerified(mc *cachev1alpha1.Memcached) {

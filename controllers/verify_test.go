@@ -59,6 +59,36 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
 	})
 
+	It("does not tell the state of a generation without a status, although the children are as it wants them", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 2)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		first := newOperator(defaults)
+		first.step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
+		for _, size := range []int32{3, 2} {
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
+			first.step(ctx, mc, writeDeployment, writeStatus)
+		}
+		second := newOperator(defaults)
+		second.outdated = before
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+		Expect(status(ctx, mc).ObservedGeneration).To(BeEquivalentTo(3))
+		Expect(second.requests.Lists()).To(Equal([]string{"list memcacheds"}))
+	})
+
+	It("does not undo what another process made, although its cache has neither a status nor a child", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		newOperator(defaults).step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
+		second := newOperator(defaults)
+		second.outdated, second.stale = before, true
+		refused := []string{writeService + " (409)", writeDeployment + " (409)", writeBudget + " (409)"}
+		Expect(second.try(ctx, mc, refused...)).NotTo(Succeed())
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+		second.stale = false
+		second.step(ctx, mc)
+	})
+
 	It("creates nothing for one that is deleted, although the garbage collector has begun", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)

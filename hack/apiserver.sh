@@ -22,9 +22,18 @@ if [[ "${version}" == *.x ]]; then
 	version=$(grep -x "v${version%x}[0-9]*" <<<"${releases}" | tail -n 1)
 	version=${version#v}
 fi
-echo "Building kube-apiserver ${version}, which takes some minutes once." >&2
 hack/binaries.sh etcd kubectl >&2
 out=${PWD}/bin/kubernetes-${version}
+mkdir -p "${out}"
+ln -sf ../kubernetes/etcd ../kubernetes/kubectl "${out}"
+cached=${BINARIES_CACHE:-${HOME}/.cache/memcached-operator}/kube-apiserver-${version}-$(cksum <hack/apiserver.sh | tr ' ' -)
+if [[ -x "${cached}" ]]; then
+	touch "${cached}"
+	cp "${cached}" "${out}/kube-apiserver"
+	echo "${out}"
+	exit
+fi
+echo "Building kube-apiserver ${version}, which takes some minutes once." >&2
 module=$(mktemp -d)
 trap 'rm -rf "${module}"' EXIT
 cd "${module}"
@@ -42,7 +51,6 @@ variable=k8s.io/component-base/version
 minor=${version#1.}
 ldflags="-s -w -X ${variable}.gitVersion=v${version} -X ${variable}.gitMajor=1 -X ${variable}.gitMinor=${minor%%.*}"
 CGO_ENABLED=0 GOWORK=off go build -mod=mod -trimpath -ldflags "${ldflags}" -o kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver >&2
-mkdir -p "${out}"
-ln -sf ../kubernetes/etcd ../kubernetes/kubectl "${out}"
-mv kube-apiserver "${out}"
+mv kube-apiserver "${cached}"
+cp "${cached}" "${out}/kube-apiserver"
 echo "${out}"

@@ -4,11 +4,15 @@
 #
 # Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
 #   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
-# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date.
+# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. Every checkout of this
+# user shares a cache of the results; what no build has used for 30 days is removed from it.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 mkdir -p ../bin/kubernetes
 out=$(cd ../bin/kubernetes && pwd)
+cache=${BINARIES_CACHE:-${HOME}/.cache/memcached-operator}
+mkdir -p "${cache}"
+find "${cache}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 
 # Prints the folder of the module that pins a command, and the command's package.
 source_of() {
@@ -70,11 +74,18 @@ for command in "$@"; do
 	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
 		continue
 	fi
-	echo "Building ${command}: the first build takes minutes, later ones take seconds."
-	rm -f "${stamp}"
-	SECONDS=0
-	folder=$(folder_of "${module}")
-	(cd "${folder}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${out}/${command}" "${package}" 2>&1) | awk "${progress}"
+	rm -f "${stamp}" "${out}/${command}"
+	cached=${cache}/${command}-${fingerprint// /-}
+	if [[ ! -x "${cached}/${command}" ]]; then
+		echo "Building ${command}: the first build takes minutes, later ones take seconds."
+		SECONDS=0
+		folder=$(folder_of "${module}")
+		(cd "${folder}" && CGO_ENABLED=0 GOWORK=off go build -v -trimpath -tags "${tags}" -ldflags "${ldflags}" -o "${cached}.$$" "${package}" 2>&1) | awk "${progress}"
+		mkdir -p "${cached}"
+		mv "${cached}.$$" "${cached}/${command}"
+		echo "  ${command} built in ${SECONDS} s."
+	fi
+	touch "${cached}"
+	ln "${cached}/${command}" "${out}" 2>/dev/null || cp "${cached}/${command}" "${out}"
 	echo "${fingerprint}" >"${stamp}"
-	echo "  ${command} built in ${SECONDS} s."
 done

@@ -24,7 +24,7 @@ download() {
 	fi
 	rm -rf "${context}"
 	mkdir -p "${context}"/{lists/partial,cache/archives/partial,debs,rootfs/usr/lib,rootfs/usr/lib64}
-	echo "deb [trusted=yes] ${archive} forky main" >"${context}/sources.list"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${archive} forky main" >"${context}/sources.list"
 	local apt=(apt-get -qq -o "Dir::Etc::SourceList=${context}/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=${context}/lists" -o "Dir::Cache=${context}/cache" -o Dir::State::status=/dev/null
 		-o APT::Sandbox::User=root)

@@ -7,8 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while enough nodes are ready to serve: at least one, and the size that the cluster has accepted
-	// less maxUnavailable. A new size does not end it: nodes that were never there are not lost.
+	// ConditionAvailable is True while a Service leads to enough nodes that are ready: at least one, and the size that the cluster has
+	// accepted less maxUnavailable. A new size does not end it: nodes that were never there are not lost.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
@@ -37,6 +37,8 @@ const (
 	ReasonMinimumNodesReady = "MinimumNodesReady"
 	// ReasonNodesUnavailable says that too few nodes are ready; as the reason of Ready, that at least one is missing.
 	ReasonNodesUnavailable = "NodesUnavailable"
+	// ReasonServiceMissing says that no Service leads clients to the nodes; Degraded says why.
+	ReasonServiceMissing = "ServiceMissing"
 )
 
 // Reasons of Progressing.
@@ -91,8 +93,12 @@ const (
 	ReasonInvalidCredentials = "InvalidCredentials"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
+	// ReasonImmutableField says that the workload was made with another value of a field that Kubernetes does not let anybody change.
+	ReasonImmutableField = "ImmutableField"
 	// ReasonNodesFailed says that the kubelet rejected or evicted a pod, and nothing has come in its place.
 	ReasonNodesFailed = "NodesFailed"
-	// ReasonApplyFailed says that the API server refuses an object for another cause.
+	// ReasonNodesOrphaned says that clients still use nodes that no workload controls; the message says how to remove them.
+	ReasonNodesOrphaned = "NodesOrphaned"
+	// ReasonApplyFailed says that the API server refuses to read or write an object for another cause.
 	ReasonApplyFailed = "ApplyFailed"
 )

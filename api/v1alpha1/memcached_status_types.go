@@ -69,6 +69,11 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
+	// lastApplied is what the operator last carried out for the pods. It shows which defaults of the operator the nodes run.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
+
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing
 	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
 	// says what). All four are present once the operator has seen the Memcached. While it is not Ready, there is also

@@ -147,7 +147,7 @@ type MemcachedSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:00Z')",message="spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:01Z') && self <= timestamp('9999-12-31T23:59:59Z')",message="spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }

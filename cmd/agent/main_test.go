@@ -139,6 +139,7 @@ func TestTheAgentLinksFewModules(t *testing.T) {
 		"github.com/cespare/xxhash/v2",
 		"github.com/example/memcached-operator",
 		"github.com/munnerz/goautoneg",
+		"github.com/pandatix/go-abnf",
 		"github.com/prometheus/client_golang",
 		"github.com/prometheus/client_model",
 		"github.com/prometheus/common",

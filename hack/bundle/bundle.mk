@@ -5,19 +5,27 @@
 
 comma := ,
 major = $(firstword $(subst ., ,$(VERSION)))
-# A pre-release belongs to the candidate channel only. The catalog's template yields the same channel names.
-CHANNELS ?= candidate-v$(major)$(if $(findstring -,$(VERSION)),,$(comma)stable-v$(major))
+space := $(subst ,, )
+# The names that the catalog's template yields.
+CHANNELS ?= $(subst $(space),$(comma),$(strip $(foreach list,$(CHANNEL_LISTS),$(list)-v$(major))))
 DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
 # The OpenShift versions whose catalogs offer the bundle: v4.17 is the first with Kubernetes 1.30, and later ones are included.
 OPENSHIFT_VERSIONS ?= v4.17
-# The catalogs of OpenShift that the first submission asks for. The pipeline of the community catalog adds later ones itself.
-OPENSHIFT_CATALOGS ?= v4.17,v4.18,v4.19,v4.20,v4.21,v4.22
+# The catalogs of OpenShift that the first submission asks for. The pipeline of the community catalog copies the newest of them once to
+# each catalog that it opens later.
+OPENSHIFT_CATALOGS ?= $(shell awk '/^v/ { printf "%s%s", comma, $$1; comma = "," }' hack/bundle/openshift.txt)
 # Where make community writes to: a folder, or one with clones of the forks of both catalogs.
 COMMUNITY_DIR ?= dist/community
 # The GitHub users, separated by commas, whose pull requests to the community catalogs are merged automatically.
 COMMUNITY_REVIEWERS ?=
-# If true, every image is named by its digest, which is looked up in its registry unless IMG and MEMCACHED_IMAGE contain it.
-USE_IMAGE_DIGESTS ?= false
+# by-digest names an image by the recorded digest $(2), unless the caller has set its variable $(1). A reference with a digest
+# needs no tag, and not every tool accepts both.
+by-digest = $(if $(and $($(2)),$(filter file,$(origin $(1)))),$(patsubst %:$(lastword $(subst :, ,$($(1)))),%,$($(1)))@$($(2)),$($(1)))
+published-operator = $(call by-digest,IMG,OPERATOR_DIGEST)
+published-memcached = $(call by-digest,MEMCACHED_IMAGE,MEMCACHED_DIGEST)
+published-scorecard = $(call by-digest,SCORECARD_IMG,SCORECARD_DIGEST)
+# If true, every image is named by its digest, which is looked up in its registry unless it has been recorded.
+USE_IMAGE_DIGESTS ?= $(if $(and $(findstring @,$(published-operator)),$(findstring @,$(published-memcached))),true,false)
 # Additional flags for operator-sdk generate bundle.
 BUNDLE_GEN_FLAGS ?=
 BUNDLE_DIR ?= bundle
@@ -41,7 +49,8 @@ export BUNDLE_IMG CATALOG_IMG SCORECARD_IMG
 .PHONY: bundle
 bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Idempotent.
 	@BUNDLE_DIR="$(BUNDLE_DIR)" BUNDLE_GEN_FLAGS="$(BUNDLE_GEN_FLAGS)" CHANNELS="$(CHANNELS)" KUSTOMIZE="$(KUSTOMIZE)" \
-	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" MEMCACHED_IMAGE="$(MEMCACHED_IMAGE)" OPERATOR_SDK="$(OPERATOR_SDK)" \
+	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" IMG="$(published-operator)" MEMCACHED_IMAGE="$(published-memcached)" \
+	SCORECARD_IMG="$(published-scorecard)" OPERATOR_SDK="$(OPERATOR_SDK)" \
 	OPENSHIFT_VERSIONS="$(OPENSHIFT_VERSIONS)" USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
 
 .PHONY: community
@@ -64,7 +73,8 @@ bundle-push: check-container-tool ## Push the bundle image BUNDLE_IMG.
 .PHONY: catalog
 catalog: ## Render the catalog of the versions in catalog/template.yaml, and the diagram of its upgrade graph.
 	@cd hack/catalog && go build $(CATALOG_TAGS) -o $(LOCALBIN)/render-catalog .
-	@$(LOCALBIN)/render-catalog --template $(CATALOG_TEMPLATE) --repository $(IMAGE_TAG_BASE)-bundle \
+	@$(LOCALBIN)/render-catalog --template $(CATALOG_TEMPLATE) \
+		$(if $(filter-out file,$(origin IMAGE_TAG_BASE)),--repository $(IMAGE_TAG_BASE)-bundle) \
 		--output $(CATALOG_DIR)/catalog.yaml --graph $(dir $(CATALOG_DIR))graph.md $(CATALOG_BUNDLES)
 
 # Checks the catalog, and writes its Dockerfile, which the end of the recipe removes.

@@ -32,7 +32,7 @@ check_input() {
 		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
 	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||
 		fail "USE_IMAGE_DIGESTS is '${USE_IMAGE_DIGESTS}', but must be true or false."
-	[[ "${OPENSHIFT_VERSIONS}" =~ ^=?v4\.[0-9]+(-v4\.[0-9]+)?$ ]] ||
+	[[ "${OPENSHIFT_VERSIONS}" =~ ^=?v[4-9]\.[0-9]+(-v[4-9]\.[0-9]+)?$ ]] ||
 		fail "OPENSHIFT_VERSIONS is '${OPENSHIFT_VERSIONS}', but must be an OpenShift version or a range, such as v4.17 or v4.17-v4.20."
 	[[ -d "$(dirname "${BUNDLE_DIR}")" ]] || fail "BUNDLE_DIR is '${BUNDLE_DIR}', but $(dirname "${BUNDLE_DIR}") is not a folder: create it."
 	local tool

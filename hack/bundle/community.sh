@@ -22,7 +22,7 @@ check_input() {
 	local found
 	found=$(sed -n 's/^  version: //p' "${csv}")
 	[[ "${found}" == "${VERSION}" ]] || fail "${BUNDLE_DIR} contains version ${found}, but VERSION is ${VERSION}: run make bundle."
-	[[ "${OPENSHIFT_CATALOGS}" =~ ^v4\.[0-9]+(,v4\.[0-9]+)*$ ]] ||
+	[[ "${OPENSHIFT_CATALOGS}" =~ ^v[4-9]\.[0-9]+(,v[4-9]\.[0-9]+)*$ ]] ||
 		fail "OPENSHIFT_CATALOGS is '${OPENSHIFT_CATALOGS}', but must be OpenShift versions separated by commas, such as v4.17,v4.18."
 	[[ "${COMMUNITY_REVIEWERS}" =~ ^([A-Za-z0-9-]+(,[A-Za-z0-9-]+)*)?$ ]] ||
 		fail "COMMUNITY_REVIEWERS is '${COMMUNITY_REVIEWERS}', but must be names of GitHub users separated by commas."

@@ -114,8 +114,8 @@ func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 		if version != filepath.Base(folder) {
 			t.Errorf("%s holds version %s", folder, version)
 		}
-		if !strings.Contains(template, "-bundle:v"+version+"\n") {
-			t.Errorf("catalog/bundles/%s is not in catalog/template.yaml", version)
+		if !strings.Contains(template, "-bundle:v"+version+"@sha256:") {
+			t.Errorf("catalog/bundles/%s is not, by its digest, in catalog/template.yaml", version)
 		}
 	}
 }
@@ -240,6 +240,22 @@ func TestMistakesAreToldInOneSentence(t *testing.T) {
 				t.Error("a catalog was written in spite of the mistake")
 			}
 		})
+	}
+}
+
+// The tag tells which bundle the digest is of.
+func TestABundleWithADigestIsNamedByIt(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
+	template := strings.ReplaceAll(header+list("stable", "1.0.0", "1.0.1"), ":v1.0.0\n", ":v1.0.0"+digest+"\n")
+	file := save(t, filepath.Join(t.TempDir(), "template.yaml"), template)
+	config, err := render(t.Context(), file, "", map[string]string{"1.0.0": bundleOf(t, "1.0.0"), "1.0.1": bundleOf(t, "1.0.1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{digest, ":v1.0.1"} {
+		if got := config.Bundles[i].Image; got != "example.com/memcached-operator-bundle"+want {
+			t.Errorf("the image of the bundle is %s, want the one with %s", got, want)
+		}
 	}
 }
 

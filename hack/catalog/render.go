@@ -69,6 +69,7 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 	factory := semver.Factory{}
 	return factory.CreateTemplate(func(ctx context.Context, image string) (*declcfg.DeclarativeConfig, error) {
 		named, version, _ := strings.Cut(image, ":v")
+		version, digest, pinned := strings.Cut(version, "@")
 		folder, ok := bundles[version]
 		if !ok {
 			return nil, fmt.Errorf("there is no bundle of the version of %s, only of %q: add its folder, or correct the template",
@@ -76,6 +77,9 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 		}
 		if repository != "" {
 			named = repository
+		}
+		if pinned { // the tag tells the version, and a tool may refuse a reference with both
+			return renderBundle(ctx, folder, named+"@"+digest, migrate)
 		}
 		return renderBundle(ctx, folder, named+":v"+version, migrate)
 	}).Render(ctx, bytes.NewReader(text))

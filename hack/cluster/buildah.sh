@@ -41,15 +41,19 @@ build_image() {
 
 fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | tr ' ' -; }
 
+# The stand-ins that images.sh builds for the base images of the Dockerfiles.
+build_standin=docker.io/library/golang:local
+base_standin=gcr.io/distroless/static:local
+
 # go_arguments sets the variable arguments. With these, a Dockerfile compiles Go without a network: it uses the machine's Go,
-# modules and cache, and the stand-ins that images.sh builds for the base images.
+# modules and cache, and the stand-ins.
 go_arguments() {
 	local arch
 	arch=$(go env GOARCH)
 	# shellcheck disable=SC2034 # for the caller
 	arguments=(--volume "$(go env GOROOT):/usr/local/go:ro" --volume "$(go env GOMODCACHE):/go/pkg/mod"
 		--volume "$(go env GOCACHE):/cache" --build-arg "BUILDPLATFORM=linux/${arch}" --build-arg TARGETOS=linux
-		--build-arg "TARGETARCH=${arch}")
+		--build-arg "TARGETARCH=${arch}" --build-arg "BUILD_IMAGE=${build_standin}" --build-arg "BASE_IMAGE=${base_standin}")
 }
 
 # build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator from the Dockerfile of a checkout.

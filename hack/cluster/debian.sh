@@ -14,7 +14,7 @@ download_from_forky() {
 		archive=$(awk '$1 == "deb" && $0 !~ /security/ { for (i = 2; i <= NF; i++) if ($i ~ "://") { print $i; exit } }' /etc/apt/sources.list)
 	fi
 	mkdir -p "${folder}"/{lists/partial,cache/archives/partial,debs}
-	echo "deb [trusted=yes] ${archive} forky main" >"${folder}/sources.list"
+	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${archive} forky main" >"${folder}/sources.list"
 	local apt=(apt-get -qq -o "Dir::Etc::SourceList=${folder}/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=${folder}/lists" -o "Dir::Cache=${folder}/cache" -o Dir::State::status=/dev/null
 		-o APT::Sandbox::User=root)

@@ -16,7 +16,7 @@ fi
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 # The operator says which version it is: the one in preparation, as in every other build of the checkout.
-version=$(sed -n 's/^VERSION ?= //p' Makefile)
+version=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
 sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)
 operator_image=example.com/memcached-operator:v${version}-${sources%%-*}
@@ -80,13 +80,13 @@ build_operators() {
 	cp /bin/busybox "${context}"
 	echo nonroot:x:65532:65532:nonroot:/:/sbin/nologin >"${context}/passwd"
 	base=$(fingerprint_of "$0" /bin/busybox)
-	build_image docker.io/library/golang:1.26 "${base}" "${context}" --file - <<-'END'
+	build_image "${build_standin}" "${base}" "${context}" --file - <<-'END'
 		FROM scratch
 		COPY busybox /bin/sh
 		ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOCACHE=/cache GOPROXY=off GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 		WORKDIR /tmp
 	END
-	build_image gcr.io/distroless/static:nonroot "${base}" "${context}" --file - <<-'END'
+	build_image "${base_standin}" "${base}" "${context}" --file - <<-'END'
 		FROM scratch
 		COPY passwd /etc/passwd
 		USER 65532

@@ -27,7 +27,12 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# The previous version, and the commit that it is built from.
+# The registry of the cluster has other digests than those recorded for published images: everything is named by its tag here.
+export OPERATOR_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
+bundle=bundle
+if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
+
+# The previous version, and the commit or tag that it is built from.
 read -r previous commit < <(grep -v '^#' test/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
@@ -97,7 +102,14 @@ quietly() {
 # Builds the operator of the checkout with its bundle, catalog and scorecard image, by the same targets that users run.
 build_project() {
 	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)" . "${VERSION}"
-	quietly bundle-build catalog-build scorecard-build
+	quietly scorecard-build
+	if [[ "${bundle}" == bundle ]]; then
+		quietly bundle-build catalog-build
+		return
+	fi
+	mkdir -p "$(dirname "${bundle}")"
+	quietly bundle bundle-build BUNDLE_DIR="${bundle}"
+	build_catalog "${CATALOG_IMG}" "$(dirname "${bundle}")" "${bundle}" <<<"${BUNDLE_IMG}"
 }
 
 # Without this check, a missing commit would only be noticed after minutes of building.
@@ -127,6 +139,14 @@ build_catalog() {
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
 }
 
+# Makes the bundle of the previous version from its sources. Before the first release, nobody has stored a Memcached, and definitions
+# may change as OLM v1 refuses it: the bundle then has the definition of the checkout.
+make_previous_bundle() {
+	quietly --directory "$1/checkout" bundle VERSION="${previous}" IMG="${previous_image}" BUNDLE_DIR="$1/bundle" \
+		LOCALBIN="${PWD}/bin" OPERATOR_SDK="${PWD}/${binaries}/operator-sdk"
+	if [[ ! -d catalog/bundles ]]; then cp bundle/manifests/*_memcacheds.yaml "$1/bundle/manifests"; fi
+}
+
 # Builds the previous version, a catalog in which it is the newest, and one in which the checkout upgrades it.
 build_previous() {
 	local context=${images}/previous
@@ -134,11 +154,11 @@ build_previous() {
 	mkdir -p "${context}/checkout"
 	git archive "${commit}" | tar --extract --directory "${context}/checkout"
 	build_operator "${previous_image}" "${commit}" "${context}/checkout" "${previous}"
-	cp -R "test/olm/bundles/${previous}" "${context}/bundle"
-	build_image "${previous_bundle_image}" "$(fingerprint_of bundle.Dockerfile "${context}/bundle")" "${context}" --file bundle.Dockerfile
-	build_catalog "${previous_catalog_image}" "${context}" "test/olm/bundles/${previous}" <<<"${previous_bundle_image}"
+	make_previous_bundle "${context}"
+	build_image "${previous_bundle_image}" "$(fingerprint_of "${context}/bundle")" "${context}" --file "${context}/bundle.Dockerfile"
+	build_catalog "${previous_catalog_image}" "${context}" "${context}/bundle" <<<"${previous_bundle_image}"
 	mkdir -p "${context}/upgrades"
-	build_catalog "${upgrades_catalog_image}" "${context}/upgrades" "test/olm/bundles/${previous} bundle" \
+	build_catalog "${upgrades_catalog_image}" "${context}/upgrades" "${context}/bundle ${bundle}" \
 		< <(printf '%s\n' "${previous_bundle_image}" "${BUNDLE_IMG}")
 }
 
@@ -149,7 +169,7 @@ build_next() {
 	mkdir -p "${context}"
 	buildah tag "${IMG}" "${next_image}"
 	quietly bundle bundle-build VERSION="${NEXT_VERSION}" IMG="${next_image}" BUNDLE_DIR="${context}/bundle" BUNDLE_IMG="${next_bundle_image}"
-	build_catalog "${next_catalog_image}" "${context}" bundle "${context}/bundle" < <(printf '%s\n' "${BUNDLE_IMG}" "${next_bundle_image}")
+	build_catalog "${next_catalog_image}" "${context}" "${bundle} ${context}/bundle" < <(printf '%s\n' "${BUNDLE_IMG}" "${next_bundle_image}")
 }
 
 install() {

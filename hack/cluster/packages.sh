@@ -12,8 +12,8 @@ needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-# The clients of docs/clients.md: only their end-to-end test needs them, and most of them have no command.
-clients=(libmemcached-tools nutcracker openssl php-cli php-memcached python3-pylibmc python3-pymemcache)
+# What else the tests need: the clients of docs/clients.md, and a C compiler for the race detector. Most have no command here.
+others=(gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-pylibmc python3-pymemcache)
 elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
 
 if [[ "$(uname)" != Linux || "$(id -u)" != 0 ]]; then
@@ -25,7 +25,7 @@ for entry in "${needed[@]}"; do
 	command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
 done
 if [[ $1 == install ]] && command -v dpkg-query >/dev/null; then
-	for package in "${clients[@]}"; do
+	for package in "${others[@]}"; do
 		[[ "$(dpkg-query --show --showformat='${db:Status-Status}' "${package}" 2>/dev/null)" == installed ]] || missing+=("${package}")
 	done
 fi

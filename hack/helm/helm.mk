@@ -9,5 +9,5 @@ CHART_DIR ?= dist/chart
 .PHONY: helm
 helm: check-version check-img ## Write the Helm chart for VERSION, IMG and MEMCACHED_IMAGE to CHART_DIR.
 	@cd hack/helm && go build -o $(LOCALBIN)/render-chart .
-	@$(LOCALBIN)/render-chart --version "$$VERSION" --image "$$IMG" --memcached-image "$(MEMCACHED_IMAGE)" --output "$(CHART_DIR)"
-	@echo "$(CHART_DIR) contains the Helm chart memcached-operator $$VERSION, which installs $$IMG."
+	@$(LOCALBIN)/render-chart --version "$$VERSION" --image "$(published-operator)" --memcached-image "$(published-memcached)" --output "$(CHART_DIR)"
+	@echo "$(CHART_DIR) contains the Helm chart memcached-operator $$VERSION, which installs $(published-operator)."

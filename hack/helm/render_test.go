@@ -26,10 +26,10 @@ import (
 
 const root = "../.."
 
-// tested is the release of the checkout: the version of the Makefile, with the images that config names.
+// tested is the release of the checkout: the version of published.mk, with the images that config names.
 func tested(t *testing.T) release {
 	t.Helper()
-	_, version, _ := strings.Cut(read(t, filepath.Join(root, "Makefile")), "\nVERSION ?= ")
+	_, version, _ := strings.Cut(read(t, filepath.Join(root, "hack", "release", "published.mk")), "\nVERSION ?= ")
 	version, _, _ = strings.Cut(version, "\n")
 	return release{root: root, version: version}
 }

@@ -2,7 +2,7 @@
 // that none of it steers the dependencies of the operator, nor they what Kubernetes is built with.
 module github.com/example/memcached-operator/hack/node
 
-go 1.26.6
+go 1.26.8
 
 tool (
 	github.com/containerd/containerd/v2/cmd/containerd

@@ -7,6 +7,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+source hack/release/sources.sh
+
 findings=0
 refuse() {
 	echo "- $*"
@@ -41,7 +43,11 @@ check_versions() {
 	local found
 	found=$(sed -n 's/^  version: //p' "${csv}")
 	[[ "${found}" == "${VERSION}" ]] || refuse "The bundle is of version ${found}: run make bundle catalog, and commit the result."
-	grep -q -- "-bundle:v${VERSION//./\\.}$" catalog/template.yaml || refuse "catalog/template.yaml does not list this version: add it."
+	grep -q -- "-bundle:v${VERSION//./\\.}\(@.*\)\?$" catalog/template.yaml ||
+		refuse "catalog/template.yaml does not list this version: add it."
+	if [[ -n "${OPERATOR_DIGEST}" && "$(sources_of_image)" != "${SOURCES}" ]]; then
+		refuse "The image was pushed before its sources changed: push it anew, as the page about releases says."
+	fi
 	[[ "${IMG##*/}" == *":v${VERSION}" ]] || refuse "IMG is ${IMG}, but its tag must be v${VERSION}: set IMG or IMAGE_TAG_BASE."
 }
 
@@ -54,13 +60,14 @@ check_placeholders() {
 	done
 	group=$(sed -n 's/^  group: //p' config/crd/bases/*.yaml)
 	[[ "${group}" != *.example.com ]] ||
-		refuse "The API group ${group} is a placeholder, and cannot change after the first release: choose a domain that is yours," \
-			"in PROJECT, api, config and the documentation."
+		refuse "The API group ${group} is a placeholder, and cannot change after the first release: run hack/rename.sh."
+	# Everything that ships or is linked from what ships. What looks for placeholders names them.
 	local files
-	files=$(grep -lE 'github\.com/example/|@example\.com' bundle/manifests/*.yaml Dockerfile || true)
+	files=$(git grep -lE 'github\.com/example\b|@example\.com|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
+		':!hack/release/check.sh' ':!hack/rename.sh' ':!Makefile' | head -5 || true)
 	[[ -z "${files}" ]] ||
-		refuse "These files contain links or addresses with the placeholder example: ${files//$'\n'/, }. Put yours into ${base} and" \
-			"Dockerfile, and run make bundle."
+		refuse "These files, and maybe more, contain names, links or addresses with the placeholder example: ${files//$'\n'/, }." \
+			"Run hack/rename.sh."
 }
 
 # Tags can be moved to other images, digests cannot.
@@ -71,8 +78,12 @@ check_digests() {
 	done
 	while read -r image; do
 		[[ "${image}" == *@sha256:* ]] ||
-			refuse "The bundle names ${image} without a digest: push the image, and run make bundle USE_IMAGE_DIGESTS=true."
-	done < <(sed -n 's/^[ -]*\(image\|containerImage\): //p' "${csv}" | sort -u)
+			refuse "The bundle names ${image} without a digest: push the image, and run make record-images, then make bundle."
+	done < <(sed -n 's/^[ -]*\(image\|containerImage\): //p' "${csv}" bundle/tests/scorecard/config.yaml | grep -v '/scorecard-test:' | sort -u)
+	while read -r image; do
+		[[ "${image}" == *@sha256:* ]] ||
+			refuse "The catalog names the bundle ${image} without a digest: push it, and run make record-bundle, then make catalog."
+	done < <(sed -n 's/^image: //p' catalog/memcached-operator/catalog.yaml | sort -u)
 }
 
 check_checkout

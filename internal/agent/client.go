@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 var (
@@ -22,22 +24,22 @@ var (
 	errClosed  = errors.New("memcached closed the connection")
 )
 
-// answerLifetime is how long an answer counts for further probes. However many clients ask for readiness, memcached gets
-// at most one connection a second for it. Failures are forgotten at once.
+// answerLifetime is how long further probes reuse an answer: however many clients ask for readiness, memcached gets one connection a
+// second for it. Failures are not reused.
 const answerLifetime = time.Second
 
-// client asks memcached. Simultaneous questions of one kind share an answer. See the package comment for its connections.
+// client asks memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.
 type client struct {
 	address string
 	timeout time.Duration
 	now     func() time.Time
-	// logins returns users as one of which the client reads statistics, none if memcached demands no login.
+	// logins returns the users to log in as, the first that memcached accepts. It returns none if memcached demands no login.
 	logins func() []credentials.User
 
-	// idle holds the connection for the next question.
+	// idle holds the connection for the next scrape.
 	idle          slot
 	reads, probes singleflight.Group
-	// answered is when memcached last answered a probe. Only a probe uses it, and there is one at a time.
+	// answered is when memcached last answered a probe. It needs no lock: there is one probe at a time.
 	answered time.Time
 }
 
@@ -53,29 +55,36 @@ func (c *client) stats() (*stats.Stats, error) {
 }
 
 func (c *client) read() (*stats.Stats, error) {
-	deadline := time.Now().Add(c.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
 	if held := c.idle.take(); held != nil {
-		read, err := held.stats(c.logins(), deadline)
+		read, err := c.readOver(ctx, held)
 		if !isClosed(err) {
-			c.release(held, err)
 			return read, err
 		}
-		// memcached may have closed it long ago, because it restarted or because of its idle timeout.
-		held.discard()
+		// memcached had closed it, because it restarted or because of its idle timeout.
 	}
-	fresh, err := connect(c.address, deadline)
+	fresh, err := memcache.Dial(ctx, c.address)
 	if err != nil {
 		return nil, err
 	}
-	read, err := fresh.stats(c.logins(), deadline)
-	c.release(fresh, err)
+	return c.readOver(ctx, fresh)
+}
+
+func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (*stats.Stats, error) {
+	var read *stats.Stats
+	err := credentials.LogIn(ctx, conn, c.logins())
+	if err == nil {
+		read, err = stats.Read(ctx, conn)
+	}
+	c.release(conn, err)
 	return read, err
 }
 
 // release gives a connection back, or closes it after an error.
-func (c *client) release(used *connection, err error) {
+func (c *client) release(used *memcache.Conn, err error) {
 	if err != nil {
-		used.discard()
+		discard(used)
 		return
 	}
 	c.idle.giveBack(used)
@@ -97,30 +106,31 @@ func (c *client) probe() error {
 }
 
 func (c *client) ask() error {
-	deadline := time.Now().Add(c.timeout)
-	fresh, err := connect(c.address, deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	fresh, err := memcache.Dial(ctx, c.address)
 	if err != nil {
 		return err
 	}
-	err = fresh.version(deadline)
-	if err == nil {
+	// A demand for a login is an answer, too.
+	if _, err = fresh.DemandsLogin(ctx); err == nil {
 		c.idle.put(fresh)
 		return nil
 	}
-	fresh.discard()
-	if errors.Is(err, stats.ErrConnectionLimit) {
-		return c.askHeld(deadline)
+	discard(fresh)
+	if errors.Is(err, memcache.ErrConnectionLimit) {
+		return c.askHeld(ctx)
 	}
 	return err
 }
 
-// askHeld asks over the connection in the slot. That there is none, or that memcached has closed it, is no failure.
-func (c *client) askHeld(deadline time.Time) error {
+// askHeld asks over the connection in the slot. It succeeds if there is none, or if memcached has closed it.
+func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {
 		return nil
 	}
-	err := held.version(deadline)
+	_, err := held.DemandsLogin(ctx)
 	c.release(held, err)
 	if isClosed(err) {
 		return nil
@@ -130,7 +140,7 @@ func (c *client) askHeld(deadline time.Time) error {
 
 func (c *client) close() { c.idle.close() }
 
-// explain makes an error readable, and comparable with errTimeout and errClosed.
+// explain replaces errors of the network by errTimeout and errClosed.
 func (c *client) explain(err error) error {
 	var network net.Error
 	switch {
@@ -148,21 +158,20 @@ func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// reasons are those of memcached_agent_read_failures_total.
+// reasons are the values of the label reason of memcached_agent_read_failures_total.
 var reasons = []string{"closed", "connection_limit", "malformed", "timeout", "unauthenticated", "unreachable"}
 
-// reasonOf is the reason why memcached could not be read.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errClosed):
 		return "closed"
-	case errors.Is(err, stats.ErrConnectionLimit):
+	case errors.Is(err, memcache.ErrConnectionLimit):
 		return "connection_limit"
-	case errors.Is(err, stats.ErrMalformed):
+	case errors.Is(err, memcache.ErrMalformed):
 		return "malformed"
 	case errors.Is(err, errTimeout):
 		return "timeout"
-	case errors.Is(err, stats.ErrUnauthenticated):
+	case errors.Is(err, memcache.ErrUnauthenticated):
 		return "unauthenticated"
 	default:
 		return "unreachable"

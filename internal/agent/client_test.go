@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // testClock is set by the test. It begins long ago, like every process.
@@ -135,7 +135,7 @@ func TestAnAgentWithoutAConnectionAtTheLimitIsReadyAndTriesAgain(t *testing.T) {
 
 	clock.pass(time.Minute)
 	mustAnswer(t, c)
-	if _, err := c.stats(); !errors.Is(err, stats.ErrConnectionLimit) {
+	if _, err := c.stats(); !errors.Is(err, memcache.ErrConnectionLimit) {
 		t.Errorf("got %v", err)
 	}
 	clock.pass(time.Minute)
@@ -198,8 +198,8 @@ func TestAConnectionIsNotUsedAgainAfterATimeout(t *testing.T) {
 
 func TestSlotKeepsTheNewestConnection(t *testing.T) {
 	f := newFake(t, hangs)
-	dial := func() *connection {
-		c, err := connect(f.address, time.Now().Add(time.Minute))
+	dial := func() *memcache.Conn {
+		c, err := memcache.Dial(t.Context(), f.address)
 		if err != nil {
 			t.Fatal(err)
 		}

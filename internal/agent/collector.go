@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
-// interfaceVersion is the version in the package comment.
+// interfaceVersion is the latest version in docs/design/agent-interface.md.
 const interfaceVersion = "3"
 
 // newRegistry returns everything that /metrics shows.
@@ -44,7 +44,7 @@ func newCollector(memcached *client, readable *transitions) *collector {
 		Help: "Scrapes for which the statistics of memcached could not be read, or not all of them, by reason.",
 	}, []string{"reason"})}
 	for _, reason := range reasons {
-		c.failures.WithLabelValues(reason) // so that its first increase shows in a rate
+		c.failures.WithLabelValues(reason) // rate() needs a value before the first increase
 	}
 	return c
 }

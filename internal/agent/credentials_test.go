@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,10 +168,8 @@ func TestSeriesOfCredentials(t *testing.T) {
 			Restarts:        map[string]int{credentials.ReasonUserRemoved: 2},
 		}
 	}})
-	text, err := newExposition(registry).text("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := httptest.NewRecorder()
+	newExposition(registry).ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 	want := `memcached_agent_certificate_expiry_timestamp_seconds 1.8e+09
 memcached_agent_certificate_info{serial="0a1b2c"} 1
 memcached_agent_last_reload_timestamp_seconds 1.7e+09
@@ -180,7 +179,7 @@ memcached_agent_restart_required{reason="user_removed"} 0
 memcached_agent_revocation_restarts_total{reason="user_removed"} 2
 `
 	var got strings.Builder
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(response.Body.String()) {
 		if !strings.HasPrefix(line, "#") {
 			got.WriteString(line)
 		}

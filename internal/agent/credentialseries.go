@@ -28,7 +28,7 @@ var (
 		[]string{"reason"}, nil)
 )
 
-// credentialsCollector shows how far the credentials of memcached are.
+// credentialsCollector shows which credentials memcached uses.
 type credentialsCollector struct{ status func() credentials.Status }
 
 // Describe implements prometheus.Collector.

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A host that opens connections and does nothing with them leaves room for others.
+// A host that opens connections and does nothing with them loses the oldest of them, and a request of the same host gets its response:
+// it may be the kubelet, or a pod behind the address of the cluster node.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn
@@ -23,21 +24,19 @@ func TestConnectionsOfAHostAreLimited(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		idle = append(idle, conn)
 	}
-	last := idle[maxConnectionsPerHost]
-	if n, err := last.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the last connection got %d bytes", n)
-	}
-	for _, conn := range idle {
-		_ = conn.Close()
-	}
-	eventually(t, "readiness", func() bool {
+	for range maxConnectionsPerHost + 1 {
 		response, err := a.send(t, http.MethodGet, "/readyz", http.Header{})
 		if err != nil {
-			return false
+			t.Fatal(err)
 		}
 		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("the answer is %s", response.Status)
+		}
+	}
+	if n, err := idle[0].Read(make([]byte, 1)); err == nil {
+		t.Errorf("the oldest connection got %d bytes", n)
+	}
 }
 
 func TestLimitsOfTheListener(t *testing.T) {
@@ -55,11 +54,19 @@ func TestLimitsOfTheListener(t *testing.T) {
 		mustAdmit(conn, nil)
 		open = append(open, conn)
 	}
-	ofA := from("a")
-	mustAdmit(ofA, ofA)
+	mustAdmit(from("a"), open[0])
 	l.forget(open[0])
-	l.forget(open[0])
-	mustAdmit(ofA, nil)
+	open[1].note(http.StateActive)
+	mustAdmit(from("a"), open[2])
+	open[1].note(http.StateIdle)
+	mustAdmit(from("a"), open[1])
+	for _, conn := range l.hosts["a"] {
+		conn.note(http.StateActive)
+	}
+	refused := from("a")
+	mustAdmit(refused, refused)
+	l.forget(l.hosts["a"][0])
+	mustAdmit(from("a"), nil)
 	for i := maxConnectionsPerHost; i < maxConnections; i++ {
 		l.forget(open[i])
 	}

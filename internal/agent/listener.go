@@ -5,6 +5,7 @@ package agent
 
 import (
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 )
@@ -16,7 +17,8 @@ const (
 )
 
 // limitedListener closes connections beyond the limits, so that hosts that open connections and do nothing with them do not keep the
-// kubelet from asking for readiness: each has a limit, and if there are many of them, the one that has most makes room.
+// kubelet from asking for readiness: each has a limit, and if there are many of them, the one that has most makes room. At its limit, a
+// host loses the oldest connection that waits for a request, because pods may have the address of the kubelet.
 type limitedListener struct {
 	net.Listener
 
@@ -57,8 +59,13 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if len(l.hosts[conn.host]) >= maxConnectionsPerHost {
-		return conn
+	if conns := l.hosts[conn.host]; len(conns) >= maxConnectionsPerHost {
+		waiting := slices.IndexFunc(conns, func(c *limitedConn) bool { return !c.active })
+		if waiting < 0 {
+			return conn
+		}
+		superfluous = conns[waiting]
+		l.forget(superfluous)
 	}
 	if l.total >= maxConnections {
 		most := conn.host
@@ -97,6 +104,21 @@ type limitedConn struct {
 
 	listener *limitedListener
 	host     string
+	// active says that a request is being answered.
+	active bool
+}
+
+// noteState tells a connection what the server does with it. It is an http.Server.ConnState.
+func noteState(conn net.Conn, state http.ConnState) {
+	if conn, ok := conn.(*limitedConn); ok {
+		conn.note(state)
+	}
+}
+
+func (c *limitedConn) note(state http.ConnState) {
+	c.listener.mutex.Lock()
+	defer c.listener.mutex.Unlock()
+	c.active = state == http.StateActive
 }
 
 // Close implements net.Conn.

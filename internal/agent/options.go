@@ -14,10 +14,10 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// ErrUsage is returned for wrong flags.
+// ErrUsage means that the flags are wrong.
 var ErrUsage = errors.New("wrong flags")
 
-// maxTimeout is as long as anybody waits for a scrape.
+// maxTimeout is the longest useful timeout: Prometheus waits no longer for a scrape.
 const maxTimeout = time.Minute
 
 // Options are the flags of version 3 of the interface.
@@ -28,7 +28,7 @@ type Options struct {
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
-	// Credentials are those that memcached serves with. There are none by default.
+	// Credentials are what memcached serves with, by default nothing.
 	Credentials credentials.Config
 }
 
@@ -51,7 +51,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 		return o, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
 	if flags.NArg() > 0 {
-		return o, fmt.Errorf("%w: %q is no flag", ErrUsage, flags.Arg(0))
+		return o, fmt.Errorf("%w: unexpected argument %q", ErrUsage, flags.Arg(0))
 	}
 	return o, o.validate()
 }
@@ -84,7 +84,7 @@ func (o Options) validate() error {
 	return validateCredentials(o.Credentials)
 }
 
-// validateCredentials refuses a flag without another one that it needs.
+// validateCredentials refuses a flag that needs another one.
 func validateCredentials(c credentials.Config) error {
 	for _, flag := range []struct {
 		given        bool

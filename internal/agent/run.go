@@ -56,9 +56,9 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	}
 }
 
-// shutDown lets the requests under way finish.
+// shutDown lets running requests finish.
 func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
-	// The context of the shutdown begins when the one that ends it is over.
+	// The context that ended the agent would end the shutdown at once.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--nonsense":              "flag provided but not defined: -nonsense",
-		"stray":                   `"stray" is no flag`,
+		"stray":                   `unexpected argument "stray"`,
 		"--memcached=localhost":   `--memcached is "localhost", but must be an address such as 127.0.0.1:11211`,
 		"--memcached=127.0.0.1:":  `--memcached is "127.0.0.1:", but must be an address such as 127.0.0.1:11211`,
 		"--listen=9150":           `--listen is "9150", but must be an address such as :9150`,

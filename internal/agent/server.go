@@ -12,13 +12,13 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// Limits of the HTTP server. Its port is reachable for whoever may scrape it, and the agent has 24 MiB.
+// Limits of the HTTP server. Everybody who may scrape can reach its port, and the agent has 24 MiB.
 const (
 	headerTimeout  = 5 * time.Second
 	maxHeaderBytes = 8 << 10
 	// idleTimeout is longer than the usual scrape intervals, so that Prometheus can keep its connection.
 	idleTimeout = 2 * time.Minute
-	// sendTimeout is how long a client may take to read a response, in addition to the time that memcached takes.
+	// sendTimeout is how long a client may take to read a response, after memcached has answered.
 	sendTimeout = 10 * time.Second
 )
 
@@ -30,6 +30,7 @@ func newServer(o Options, log *slog.Logger, handler http.Handler) *http.Server {
 		WriteTimeout:      o.Timeout + sendTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         noteState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
 	}
 }
@@ -54,7 +55,7 @@ func newHandler(
 		fmt.Fprintln(w, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		err := memcached.probe() //nolint:contextcheck // simultaneous callers share it: none of them may end it
+		err := memcached.probe() //nolint:contextcheck // simultaneous requests share the probe, so none of them may end it
 		answers.observe(err)
 		if err != nil {
 			http.Error(w, fmt.Sprintf("memcached at %s: %v", o.Memcached, err), http.StatusServiceUnavailable)

@@ -16,6 +16,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // agent is a running agent.
@@ -124,13 +127,13 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	}{
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},
 		{name: "sends a byte at a time", behavior: repeats("S", 50*time.Millisecond), reason: "timeout", ready: "no answer within 1s"},
-		{name: "hangs in the middle", behavior: always("STAT pid 1\r\nSTAT upt"), reason: "timeout", ready: `unexpected reply: "STAT pid 1"`},
-		{name: "sends an endless line", behavior: repeats("STAT", 0), reason: "malformed", ready: "unexpected reply: a line of more than 4096 bytes"},
-		{name: "sends endless lines", behavior: repeats("STAT pid 1\r\n", 0), reason: "malformed", ready: `unexpected reply: "STAT pid 1"`},
-		{name: "is something else", behavior: always("HTTP/1.1 400 Bad Request\r\n\r\n"), reason: "malformed", ready: `unexpected reply: "HTTP/1.1 400 Bad Request"`},
-		{name: "sends control characters", behavior: always("\x1b[2J\u202e\x00\r\n"), reason: "malformed", ready: `unexpected reply: "\x1b[2J\u202e\x00"`},
-		{name: "sends too much", behavior: always(versionReply + "END\r\n"), reason: "malformed", ready: "unexpected reply: 5 bytes too many"},
-		{name: "has no memory", behavior: always("SERVER_ERROR out of memory writing stats\r\n"), reason: "malformed", ready: `unexpected reply: "SERVER_ERROR out of memory writing stats"`},
+		{name: "hangs in the middle", behavior: always("STAT pid 1\r\nSTAT upt"), reason: "timeout", ready: `version: unexpected reply: "STAT pid 1"`},
+		{name: "sends an endless line", behavior: repeats("STAT", 0), reason: "malformed", ready: "version: unexpected reply: a line of more than 4096 bytes"},
+		{name: "sends endless lines", behavior: repeats("STAT pid 1\r\n", 0), reason: "malformed", ready: `version: unexpected reply: "STAT pid 1"`},
+		{name: "is something else", behavior: always("HTTP/1.1 400 Bad Request\r\n\r\n"), reason: "malformed", ready: `version: unexpected reply: "HTTP/1.1 400 Bad Request"`},
+		{name: "sends control characters", behavior: always("\x1b[2J\u202e\x00\r\n"), reason: "malformed", ready: `version: unexpected reply: "\x1b[2J\u202e\x00"`},
+		{name: "sends too much", behavior: always(versionReply + "END\r\n"), reason: "malformed", ready: "version: unexpected reply: 5 bytes too many"},
+		{name: "has no memory", behavior: always("SERVER_ERROR out of memory writing stats\r\n"), reason: "malformed", ready: `version: unexpected reply: "SERVER_ERROR out of memory writing stats"`},
 		{name: "closes at once", behavior: closesAfter(""), reason: "closed", ready: "memcached closed the connection"},
 		{name: "closes in the middle", behavior: closesAfter("VERSION 1.6"), reason: "closed", ready: "memcached closed the connection"},
 		{name: "demands authentication", behavior: always(unauthenticatedReply), reason: "unauthenticated"},
@@ -231,14 +234,67 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 }
 
 func TestTooManySimultaneousScrapesAreRefused(t *testing.T) {
-	exposition := newExposition(nil)
-	for range maxScrapes {
-		exposition.scrapes <- struct{}{}
+	release := make(chan struct{})
+	exposition := newExposition(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		<-release
+		return nil, nil
+	}))
+	statuses := make(chan int, maxScrapes+1)
+	for range maxScrapes + 1 {
+		go func() {
+			response := httptest.NewRecorder()
+			exposition.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+			statuses <- response.Code
+		}()
 	}
+	if status := <-statuses; status != http.StatusServiceUnavailable {
+		t.Errorf("the scrape beyond the limit: %d", status)
+	}
+	close(release)
+	for range maxScrapes {
+		if status := <-statuses; status != http.StatusOK {
+			t.Errorf("a scrape within the limit: %d", status)
+		}
+	}
+}
+
+// slowReader is a response whose client begins to read when it is released.
+type slowReader struct {
+	*httptest.ResponseRecorder
+
+	written, release chan struct{}
+}
+
+func (r *slowReader) Write(data []byte) (int, error) {
+	select {
+	case r.written <- struct{}{}:
+	default:
+	}
+	<-r.release
+	return r.ResponseRecorder.Write(data)
+}
+
+// A client that does not read its response must not freeze the series that others get.
+func TestASlowReaderDelaysNobody(t *testing.T) {
+	registry, scrapes := prometheus.NewRegistry(), 0.0
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "scrapes", Help: "Scrapes so far."}, func() float64 { scrapes++; return scrapes }))
+	exposition := newExposition(registry)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+	slow := &slowReader{httptest.NewRecorder(), make(chan struct{}, 1), make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		exposition.ServeHTTP(slow, request)
+	}()
+	<-slow.written
 	response := httptest.NewRecorder()
-	exposition.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-	if response.Code != http.StatusServiceUnavailable {
-		t.Errorf("got %d", response.Code)
+	exposition.ServeHTTP(response, request)
+	close(slow.release)
+	<-ended
+	for want, got := range map[string]string{"\nscrapes 1\n": slow.Body.String(), "\nscrapes 2\n": response.Body.String()} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q, got:\n%s", want, got)
+		}
 	}
 }
 
@@ -263,7 +319,7 @@ func TestScrapesAreCompressedForThoseWhoTakeIt(t *testing.T) {
 		if err != nil || !bytes.Contains(text, []byte("\nmemcached_up 1\n")) {
 			t.Errorf("Accept-Encoding %q: %v\n%s", accepted, err, text)
 		}
-		if got := response.Header.Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
+		if got := response.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4; charset=utf-8") {
 			t.Errorf("the type is %q", got)
 		}
 		_ = response.Body.Close()

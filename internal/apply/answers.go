@@ -14,8 +14,8 @@ import (
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// partial reports that the write left the separable fields as they were.
-	partial bool
+	// part is what was written.
+	part Part
 }
 
 // answers remembers how the API server answered writes.
@@ -25,18 +25,18 @@ type answers struct {
 	differ differ
 }
 
-// futile reports whether a write of all that was rendered, or of a part, was once answered with the difference that is there now.
-func (a *answers) futile(live client.Object, rendered *unstructured.Unstructured, partial bool, found difference) bool {
+// futile reports whether a write of a part of what was rendered was once answered with the difference that is there now.
+func (a *answers) futile(live client.Object, rendered *unstructured.Unstructured, part Part, found difference) bool {
 	known, ok := a.get(live)
-	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, partial}
+	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, part}
 }
 
-// record remembers what the answer to a write lacks of what was rendered, or of the part that was written.
-func (a *answers) record(live client.Object, rendered *unstructured.Unstructured, partial bool) {
-	found, err := a.differ.compare(live, a.differ.wanted(rendered, partial))
+// record remembers what the answer to a write lacks of the part that was written.
+func (a *answers) record(live client.Object, rendered *unstructured.Unstructured, part Part) {
+	found, err := a.differ.compare(live, a.differ.wanted(rendered, part))
 	if err != nil || found.none() {
 		a.forget(live)
 		return
 	}
-	a.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, partial})
+	a.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, part})
 }

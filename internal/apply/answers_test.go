@@ -19,7 +19,10 @@ import (
 
 // plans are the ways to plan.
 var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
-	"all": (*apply.Applier).Plan, "a part": (*apply.Applier).PlanPartial,
+	"all": (*apply.Applier).Plan,
+	"a part": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
+		return a.PlanParts(owner, desired, observed, func(client.Object) apply.Part { return apply.Rest })
+	},
 }
 
 var _ = Describe("A field that the API server drops while a feature is off", func() {

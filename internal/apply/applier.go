@@ -18,8 +18,8 @@ type Options struct {
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
-	// IdentityLabels are the keys of the labels that identify for which owner an object was made.
-	IdentityLabels []string
+	// Identity returns the labels that identify for which owner an object was made.
+	Identity func(owner client.Object) map[string]string
 	// Rules are the rules for the fields of each Kind.
 	Rules map[schema.GroupVersionKind]field.Rules
 }
@@ -31,8 +31,7 @@ type Applier struct {
 	mutations *MutationCache
 	owner     client.FieldOwner
 	differ    differ
-	// identity are the keys of the labels that identify for which owner an object was made.
-	identity []string
+	identity  func(owner client.Object) map[string]string
 
 	conflicts conflicts
 	contests  contests
@@ -52,11 +51,19 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 		live:      live,
 		mutations: mutations,
 		owner:     client.FieldOwner(opts.FieldOwner),
-		identity:  opts.IdentityLabels,
+		identity:  opts.Identity,
 		differ:    differ,
 		conflicts: conflicts{clock: clock},
 		contests:  contests{clock: clock},
 		answers:   answers{differ: differ},
+	}
+}
+
+// Recall takes the hash of what was last applied to an object from a record that others cannot change as they change the object. So
+// it is known that what differs is their work.
+func (a *Applier) Recall(live client.Object, hash string) {
+	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
+		a.contests.recall(live, hash)
 	}
 }
 

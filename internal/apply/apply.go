@@ -30,14 +30,14 @@ type Result struct {
 }
 
 // Apply carries out a plan. Every object is tried, and none waits for another but guarded ones. The errors are joined: they are
-// those of the plan, a *ConflictError, a *ContestedError, a *WaitingError or those of the API server.
+// those of the plan, a *ConflictError, a *ContestedError, an *ImmutableError, a *WaitingError or those of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
 	var errs []error
 	for i, outcome := range outcomes {
 		result.add(plan.steps[i], outcome)
-		errs = append(errs, outcome.err)
+		errs = append(errs, plan.steps[i].immutable, outcome.err)
 	}
 	for _, object := range plan.undesired {
 		err := a.prune(ctx, object)

@@ -77,6 +77,15 @@ func (c *contests) of(live client.Object) contest {
 // wrote reports whether this process has written what has the hash, so that what differs is the work of somebody else.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
+// recall takes what an earlier process has written, by its hash, unless this process has written since. The object says the same
+// unless somebody else has changed its annotations.
+func (c *contests) recall(live client.Object, hash string) {
+	if known := c.of(live); known.hash == "" {
+		known.hash = hash
+		c.set(live, known)
+	}
+}
+
 // contested reports whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)

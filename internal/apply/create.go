@@ -32,7 +32,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	s.rendered.SetResourceVersion("") // it is no difference
 	if err == nil {
 		a.conflicts.forget(created)
-		a.answers.record(created, s.rendered, false)
+		a.answers.record(created, s.rendered, Whole)
 	}
 	if !apierrors.IsConflict(err) {
 		return created, err

@@ -33,7 +33,7 @@ type differ struct {
 
 // render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
 // this as an annotation. The hash shows that a field was applied once and is no longer desired.
-func (d differ) render(owner, desired client.Object) (*unstructured.Unstructured, error) {
+func (d differ) render(owner, desired client.Object, part Part) (*unstructured.Unstructured, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
 		return nil, fmt.Errorf("set the owner of %s: %w", desired.GetName(), err)
@@ -41,6 +41,9 @@ func (d differ) render(owner, desired client.Object) (*unstructured.Unstructured
 	rendered, err := d.fields(object)
 	if err != nil {
 		return nil, err
+	}
+	if part == Size {
+		rendered.Object = d.sizeOf(rendered)
 	}
 	text, err := json.Marshal(rendered.Object)
 	if err != nil {
@@ -213,12 +216,26 @@ func (d differ) hashOf(rendered *unstructured.Unstructured) string {
 
 // separable reports whether an object has separable fields.
 func (d differ) separable(object client.Object) bool {
-	return len(d.rules[object.GetObjectKind().GroupVersionKind()].Separable) > 0
+	kind, err := apiutil.GVKForObject(object, d.scheme) // what was read may not have it
+	return err == nil && len(d.rules[kind].Separable) > 0
 }
 
-// wanted returns what a live object is to hold of what was rendered: all, or the part without the separable fields.
-func (d differ) wanted(rendered *unstructured.Unstructured, partial bool) *unstructured.Unstructured {
-	if !partial {
+// sizeOf is the part of an object that is its metadata and its size.
+func (d differ) sizeOf(rendered *unstructured.Unstructured) map[string]any {
+	object, path := rendered.Object, d.rules[rendered.GroupVersionKind()].Size
+	part := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": object["metadata"]}
+	if size, found, _ := unstructured.NestedFieldNoCopy(object, path...); found {
+		for i := len(path) - 1; i > 0; i-- {
+			size = map[string]any{path[i]: size}
+		}
+		part[path[0]] = size
+	}
+	return part
+}
+
+// wanted returns what a live object is to hold of what was rendered: the rest is without the separable fields.
+func (d differ) wanted(rendered *unstructured.Unstructured, part Part) *unstructured.Unstructured {
+	if part != Rest {
 		return rendered
 	}
 	rest := rendered.DeepCopy()

@@ -48,6 +48,20 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
+// ImmutableError reports that a live object has another value of a field that nobody can change. All else of it was written, as far
+// as the API server allows.
+type ImmutableError struct {
+	// Kind, Namespace and Name of the object.
+	Kind, Namespace, Name string
+	// Field is the path of the field, such as spec.serviceName.
+	Field string
+}
+
+// Error implements error.
+func (e *ImmutableError) Error() string {
+	return fmt.Sprintf("%s of %s %s has another value than it must have, and cannot be changed", e.Field, e.Kind, e.Name)
+}
+
 // WaitingError reports that an object must be gone before the desired one can take its name.
 type WaitingError struct {
 	// Kind and Name of the object.

@@ -21,11 +21,15 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 	return nil
 }
 
-// undesired returns the objects that the owner controls, that are not desired and not being deleted already.
-func undesired(owner client.Object, desired, observed []client.Object) []client.Object {
+// undesired returns the objects that are not desired and not being deleted already: those that the owner controls, and orphans that
+// were applied for an owner of the name. An orphan with separable fields runs something that must not end with it.
+func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {
-		if find(desired, object) == nil && metav1.IsControlledBy(object, owner) && object.GetDeletionTimestamp() == nil {
+		if find(desired, object) != nil || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if metav1.IsControlledBy(object, owner) || a.orphaned(owner, object) && !a.differ.separable(object) {
 			left = append(left, object)
 		}
 	}

@@ -4,8 +4,6 @@
 package apply
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,21 +26,26 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 		return &ConflictError{Kind: kind, Name: live.GetName(), Controller: controller.Kind + " " + controller.Name}
 	case live.GetDeletionTimestamp() != nil:
 		return &WaitingError{Kind: kind, Name: live.GetName()}
-	case a.orphaned(desired, live):
+	case a.orphaned(owner, live):
 		return nil
 	default:
 		return &ConflictError{Kind: kind, Name: live.GetName()}
 	}
 }
 
-// orphaned reports whether an object without a controller is one that was applied for an owner of the same name, and that has lost
+// orphaned reports whether an object has no controller, and is one that was applied for an owner of the same name, and that has lost
 // it: by a deletion that orphans, or by an edit.
-func (a *Applier) orphaned(desired, live client.Object) bool {
-	if live.GetAnnotations()[a.differ.hashAnnotation] == "" {
+func (a *Applier) orphaned(owner, live client.Object) bool {
+	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
 		return false
 	}
-	theirs, ours := live.GetLabels(), desired.GetLabels()
-	return !slices.ContainsFunc(a.identity, func(key string) bool { return theirs[key] != ours[key] })
+	labels := live.GetLabels()
+	for key, value := range a.identity(owner) {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // predecessor reports whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage

@@ -21,30 +21,43 @@ type Plan struct {
 }
 
 // Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it; those
-// that do and are not desired are to be deleted. Desired objects have their apiVersion and kind, and those fields set that
-// Go writes even if they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service.
+// that do, or did before they lost their owner, and are not desired are to be deleted. Desired objects have their apiVersion and
+// kind, and those fields set that Go writes even if they are empty and that the API server fills: a Deployment's strategy, the
+// targetPort of a Service.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object) Plan {
-	return a.plan(owner, desired, observed, false)
+	return a.PlanParts(owner, desired, observed, func(client.Object) Part { return Whole })
 }
 
-// PlanPartial is a Plan that leaves the separable fields of live objects as they are, and creates no object that has some.
-func (a *Applier) PlanPartial(owner client.Object, desired, observed []client.Object) Plan {
-	return a.plan(owner, desired, observed, true)
-}
+// Part is how much of a desired object is to be written. Of one that does not exist, only the whole is.
+type Part int
 
-func (a *Applier) plan(owner client.Object, desired, observed []client.Object, partial bool) Plan {
-	plan := Plan{owner: owner, undesired: undesired(owner, desired, observed)}
+// The parts of an object whose Kind has separable fields. Of others, there is only the whole.
+const (
+	// Whole is all of the object.
+	Whole Part = iota
+	// Rest is all but the separable fields, and but the annotations, which may describe them.
+	Rest
+	// Size is the metadata and the size.
+	Size
+)
+
+// PlanParts is a Plan of which some objects are to be written in part.
+func (a *Applier) PlanParts(owner client.Object, desired, observed []client.Object, partOf func(client.Object) Part) Plan {
+	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
-		live, partial := find(observed, object), partial && a.differ.separable(object)
-		if live != nil || !partial {
-			plan.steps = append(plan.steps, a.compare(owner, object, live, partial))
+		live, part := find(observed, object), Whole
+		if a.differ.separable(object) {
+			part = partOf(object)
+		}
+		if live != nil || part == Whole {
+			plan.steps = append(plan.steps, a.compare(owner, object, live, part))
 		}
 	}
 	return plan
 }
 
-func (a *Applier) compare(owner, desired, live client.Object, partial bool) step {
-	s := step{desired: desired, live: live, partial: partial}
+func (a *Applier) compare(owner, desired, live client.Object, part Part) step {
+	s := step{desired: desired, live: live, part: part}
 	if live != nil {
 		s.err = a.checkOwnership(owner, desired, live)
 	} else if s.inTheWay = a.conflicts.known(desired); s.inTheWay != nil && s.inTheWay.RetryAfter > 0 {
@@ -54,7 +67,7 @@ func (a *Applier) compare(owner, desired, live client.Object, partial bool) step
 		return s
 	}
 	var err error
-	if s.rendered, err = a.differ.render(owner, desired); err == nil && live != nil {
+	if s.rendered, err = a.differ.render(owner, desired, part); err == nil && live != nil {
 		err = a.compareWith(live, &s)
 	}
 	if err != nil {
@@ -67,8 +80,11 @@ func (a *Applier) compare(owner, desired, live client.Object, partial bool) step
 func (a *Applier) compareWith(live client.Object, s *step) error {
 	s.drifted = a.differ.sameHash(live, s.rendered) || a.contests.wrote(live, a.differ.hashOf(s.rendered))
 	var err error
-	s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.partial))
-	if err == nil && a.answers.futile(live, s.rendered, s.partial, s.difference) {
+	s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.part))
+	if s.immutable = a.keepImmutable(live, s); s.immutable != nil {
+		s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.part))
+	}
+	if err == nil && a.answers.futile(live, s.rendered, s.part, s.difference) {
 		s.difference = difference{}
 	}
 	return err
@@ -122,7 +138,7 @@ func (p Plan) Err() error {
 		if s.err == nil && s.inTheWay != nil {
 			s.err = s.inTheWay
 		}
-		errs = append(errs, s.err)
+		errs = append(errs, s.immutable, s.err)
 	}
 	return errors.Join(errs...)
 }

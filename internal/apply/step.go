@@ -18,10 +18,13 @@ type step struct {
 	difference difference
 	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
 	drifted bool
-	// partial reports that the separable fields stay as they are.
-	partial bool
+	// part is how much of what is desired is written.
+	part Part
 	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
 	inTheWay *ConflictError
+	// immutable is an *ImmutableError if the live object has another value of a field that nobody can change. What was rendered has
+	// the live value then.
+	immutable error
 	// err says why nothing can be done.
 	err error
 }

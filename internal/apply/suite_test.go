@@ -69,7 +69,7 @@ func newApplierOf(c client.Client) *apply.Applier {
 	return apply.New(c, ours, mutations, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
-		IdentityLabels: []string{"app"},
+		Identity:       labelsOf,
 		Rules: map[schema.GroupVersionKind]field.Rules{
 			corev1.SchemeGroupVersion.WithKind("Service"): {
 				Zeros: []field.Zero{{Path: []string{"spec", "publishNotReadyAddresses"}, Value: false}},

@@ -29,7 +29,7 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 		correction = correctionOf(s, managed)
 		known = a.contests.corrects(s.live, s.difference.fields, managed)
 	}
-	if err == nil && !s.partial {
+	if err == nil && s.part != Rest {
 		known.hash = a.differ.hashOf(s.rendered)
 	}
 	a.contests.set(changed, known)
@@ -46,18 +46,18 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 // then, and whether a write was accepted.
 func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
-	if s.partial {
-		return a.changeRest(ctx, s)
+	if s.part != Whole {
+		return a.changePart(ctx, s, s.part)
 	}
 	changed, err := a.changeAll(ctx, s)
 	if err == nil {
-		a.answers.record(changed, s.rendered, false)
+		a.answers.record(changed, s.rendered, Whole)
 		return changed, true, nil
 	}
 	if !isRefusal(err) || !a.differ.separable(s.desired) {
 		return s.live, false, err
 	}
-	changed, sent, restErr := a.changeRest(ctx, s)
+	changed, sent, restErr := a.changePart(ctx, s, Rest)
 	if restErr != nil {
 		return s.live, false, err // the rest is refused for the same cause, or will be tried again with the whole
 	}
@@ -98,18 +98,18 @@ func (a *Applier) replace(ctx context.Context, desired, live client.Object, patc
 	return a.merge(ctx, desired, patch)
 }
 
-// changeRest makes a live object hold what was rendered but for the separable fields. It is no apply, which would drop them.
-func (a *Applier) changeRest(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
-	rest := a.differ.wanted(s.rendered, true)
-	found, err := a.differ.compare(s.live, rest)
-	if err == nil && (found.none() || a.answers.futile(s.live, s.rendered, true, found)) {
+// changePart makes a live object hold a part of what was rendered. It is no apply, which would drop the other fields.
+func (a *Applier) changePart(ctx context.Context, s step, part Part) (_ client.Object, sent bool, _ error) {
+	wanted := a.differ.wanted(s.rendered, part)
+	found, err := a.differ.compare(s.live, wanted)
+	if err == nil && (found.none() || a.answers.futile(s.live, s.rendered, part, found)) {
 		return s.live, false, nil
 	}
-	changed, err := a.merge(ctx, s.desired, rest.Object)
+	changed, err := a.merge(ctx, s.desired, wanted.Object)
 	if err != nil {
 		return s.live, false, err
 	}
-	a.answers.record(changed, s.rendered, true)
+	a.answers.record(changed, s.rendered, part)
 	return changed, true, nil
 }
 

@@ -97,6 +97,8 @@ var Children = []Child{
 			Exclusives: podExclusives,
 			NamedLists: podNamedLists,
 			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
+			Size:       []string{"spec", "replicas"},
+			Immutable:  [][]string{{"spec", "selector"}},
 			Guarded:    true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
@@ -116,6 +118,8 @@ var Children = []Child{
 			Exclusives: append([]field.Exclusive{{Path: []string{"spec"}, Fields: []string{"ordinals"}}}, podExclusives...),
 			NamedLists: podNamedLists,
 			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
+			Size:       []string{"spec", "replicas"},
+			Immutable:  [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
 			Gated:      [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
 			Guarded:    true,
 		},

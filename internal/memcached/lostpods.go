@@ -18,11 +18,12 @@ import (
 const evictedByTaint = "DeletionByTaintManager"
 
 // lostPodMargin is how long a pod may exceed its grace period before it counts as lost. A kubelet that works needs some seconds
-// to kill the containers and to report that, and the clocks of the cluster differ.
+// to kill the containers and to report that, and the clocks of several API servers differ.
 const lostPodMargin = 10 * time.Second
 
 // LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next
-// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends.
+// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends. Now is the time of the API
+// server, as those in pods are: by a clock that is ahead, pods of living cluster nodes would seem lost.
 //
 // Kubernetes promises that at most one pod of a StatefulSet has a name, so it waits until the kubelet confirms that the pod has
 // stopped, which that of a lost cluster node never does. A cache has nothing that two pods of one name could corrupt. The pods of

@@ -16,11 +16,11 @@ const (
 // InstanceLabel holds the name of the Memcached.
 const InstanceLabel = "app.kubernetes.io/instance"
 
-const nameLabel = "app.kubernetes.io/name"
-
-// TemplateHashAnnotation is the annotation of the workload with the hash of the pod template that the spec alone determines,
-// without computed defaults: by it a later version of the operator recognizes whether the spec has changed.
-const TemplateHashAnnotation = "cache.example.com/template-hash"
+// NameLabel holds nodeName in the pods of a Memcached.
+const (
+	NameLabel = "app.kubernetes.io/name"
+	nodeName  = "memcached"
+)
 
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
@@ -40,7 +40,7 @@ const TLSPort = 11212
 // SelectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{
-		nameLabel:      "memcached",
+		NameLabel:      nodeName,
 		InstanceLabel:  mc.Name,
 		ManagedByLabel: ManagedBy,
 	}

@@ -85,3 +85,11 @@ func (o Observed) ServiceName(mc *cachev1alpha1.Memcached) string {
 	}
 	return ""
 }
+
+// Discoverable reports whether a Service leads clients to the nodes, whomever it belongs to.
+func (o Observed) Discoverable(mc *cachev1alpha1.Memcached) bool {
+	return slices.ContainsFunc(o.Children, func(child client.Object) bool {
+		service, ok := child.(*corev1.Service)
+		return ok && maps.Equal(service.Spec.Selector, SelectorLabels(mc))
+	})
+}

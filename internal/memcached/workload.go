@@ -69,9 +69,6 @@ func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
-// TemplateHash is the hash of the template that the operator recorded, empty if there is none.
-func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
-
 // Unobserved reports whether the controller of the workload has not seen its present generation.
 func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
 
@@ -104,15 +101,20 @@ func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	if w == nil {
 		return nil
 	}
+	return nodesOf(pods, w.Owns, w.Kind == cachev1alpha1.WorkloadStatefulSet)
+}
+
+// nodesOf are the pods that are chosen, not terminating and not failed, sorted by name, or by the number in it.
+func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []*corev1.Pod {
 	var nodes []*corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
-		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && w.Owns(pod) {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && chosen(pod) {
 			nodes = append(nodes, pod)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Pod) int {
-		if w.Kind == cachev1alpha1.WorkloadStatefulSet && len(a.Name) != len(b.Name) {
+		if numbered && len(a.Name) != len(b.Name) {
 			return len(a.Name) - len(b.Name) // 10 comes after 9
 		}
 		return strings.Compare(a.Name, b.Name)

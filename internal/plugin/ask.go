@@ -12,25 +12,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// atATime is how many nodes are asked at the same time.
+// atATime limits how many nodes are asked at the same time.
 const atATime = 32
 
 // errNoAnswer means that a node took too long.
 var errNoAnswer = errors.New("no answer in time")
 
-// notRunningError means that there is nothing to ask.
+// notRunningError means that the memcached of a pod does not run.
 type notRunningError struct{ state string }
 
 func (e *notRunningError) Error() string { return "memcached does not run: " + e.state }
 
-// question is what a node is asked.
-type question func(ctx context.Context, conn *protocol.Conn) error
+// question sends requests to a node and reads the replies.
+type question func(ctx context.Context, conn *memcache.Conn) error
 
-// askEach asks every pod, several at the same time, and returns an error or nil for each. One that does not answer does not hold
-// up the others.
+// askEach asks every pod, several at the same time, and returns an error or nil for each. A pod that does not answer delays no other.
 func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, ask func(i int) question) []error {
 	failures := make([]error, len(pods))
 	progress := s.newProgress(len(pods))
@@ -42,7 +41,7 @@ func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, as
 	return failures
 }
 
-// atOnce runs a function for each number below a count, several at the same time.
+// atOnce calls run with 0 to count-1, several at the same time.
 func atOnce(count int, run func(i int)) {
 	slots := make(chan struct{}, atATime)
 	var running sync.WaitGroup
@@ -56,7 +55,7 @@ func atOnce(count int, run func(i int)) {
 	running.Wait()
 }
 
-// ask connects to the memcached of a pod and asks.
+// ask connects to the memcached of a pod and asks it.
 func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask question) error {
 	if !runs(pod) {
 		return &notRunningError{stateOf(pod)}
@@ -67,12 +66,12 @@ func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask ques
 	if err != nil {
 		return err
 	}
-	conn := protocol.NewConn(raw, pod.Name)
+	conn := memcache.NewConn(raw, pod.Name)
 	defer func() { _ = conn.Close() }() // what it said has been read
 	return refused(ask(limited, conn))
 }
 
-// progress is a line on a terminal that counts nodes. Few nodes answer before one could read it.
+// progress is a line on a terminal that counts nodes. There is none for a few nodes: they answer too fast.
 type progress struct {
 	session *session
 	total   int

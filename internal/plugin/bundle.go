@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/protocol"
 )
 
-// bundle is the archive that debug writes. What fails is a line in it, and the rest goes on.
+// bundle is the archive that debug writes. A step that fails adds a line to the list of problems, and the others continue.
 type bundle struct {
 	session  *session
 	cluster  *cluster
@@ -45,7 +45,7 @@ func newBundle(out io.Writer, s *session, c *cluster, now time.Time) *bundle {
 	return &bundle{session: s, cluster: c, now: now, zip: zip, archive: tar.NewWriter(zip)}
 }
 
-// collect writes everything. Each step is a line on the standard error.
+// collect writes everything, and names each step on the standard error.
 func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, operatorNamespace string) {
 	b.folder = mc.Name
 	b.step("versions")
@@ -94,12 +94,12 @@ func (b *bundle) versions() []byte {
 	return fmt.Appendf(nil, "kubectl-memcached: %s\nKubernetes: %s\ntime: %s\n", b.session.version, version, timestamp(b.now))
 }
 
-// ours are the containers whose logs are known to contain no more than redactLog removes.
+// ours are the containers whose logs redactLog can clean.
 func ours(container string) bool {
 	return container == memcached.ContainerName || container == memcached.AgentContainerName
 }
 
-// operatorLogs is the folder of the logs of the operator, which knows no keys.
+// operatorLogs is the folder of the operator's logs. The operator knows no keys.
 const operatorLogs = "operator"
 
 // logLines and logBytes limit each log.
@@ -139,7 +139,7 @@ func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container st
 func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod) {
 	statistics := make([]map[string]map[string]string, len(pods))
 	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {
-		return func(ctx context.Context, conn *protocol.Conn) error {
+		return func(ctx context.Context, conn *memcache.Conn) error {
 			statistics[i] = map[string]map[string]string{}
 			for _, topic := range append([]string{""}, topics...) {
 				stats, err := conn.Stats(ctx, strings.Fields(topic)...)
@@ -181,7 +181,7 @@ func (b *bundle) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]byt
 	return lines, nil
 }
 
-// lastSeen is when an event last happened: of several fields, each API sets others.
+// lastSeen is when an event last happened. Which field says so depends on the API that wrote the event.
 func lastSeen(event *corev1.Event) time.Time {
 	switch {
 	case event.Series != nil:
@@ -201,7 +201,7 @@ func (b *bundle) note(err error, what string) {
 	}
 }
 
-// addUnless adds a file, or the error because of which there is none.
+// addUnless adds a file, or reports the error if there is one.
 func (b *bundle) addUnless(err error, name string, content []byte) {
 	if err != nil {
 		b.note(err, name)

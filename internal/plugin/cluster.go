@@ -21,11 +21,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// cluster is a Kubernetes cluster, as the user sees it.
+// cluster is the cluster that the user has chosen, with the permissions of the user.
 type cluster struct {
 	client.Client
 
-	// namespace is the one that the user has chosen.
+	// namespace is the value of --namespace, or that of the kubeconfig.
 	namespace string
 	// dial connects to a port of a pod.
 	dial dialFunc
@@ -38,7 +38,7 @@ type cluster struct {
 // Requests of one command come in bursts, one for each node.
 const requestsPerSecond, requestBurst = 50, 300
 
-// connect finds the cluster as kubectl does.
+// connect finds the cluster as kubectl does, by flags and kubeconfig.
 func connect(s *session) (*cluster, error) {
 	config, err := s.flags.ToRESTConfig()
 	if err != nil {
@@ -96,7 +96,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// memcached reads a Memcached. If there is none, the error lists those that there are.
+// memcached reads a Memcached. If it does not exist, the error lists those that do.
 func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Memcached, error) {
 	var mc cachev1alpha1.Memcached
 	err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &mc)
@@ -109,7 +109,7 @@ func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Me
 	return &mc, nil
 }
 
-// memcacheds reads the Memcacheds of the namespace, or of all.
+// memcacheds reads the Memcacheds of the namespace, or of all namespaces.
 func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alpha1.Memcached, error) {
 	var list cachev1alpha1.MemcachedList
 	var options []client.ListOption
@@ -125,7 +125,7 @@ func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alp
 	return list.Items, nil
 }
 
-// pods reads the pods of a Memcached, also those that leave or have failed, by name.
+// pods reads all pods of a Memcached, including terminating and failed ones, sorted by name.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))

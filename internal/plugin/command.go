@@ -25,7 +25,7 @@ const (
 	exitMisuse  = 2
 )
 
-// session is what every command has: the streams of the terminal, and a way to the cluster.
+// session is what every command needs: the streams of the terminal, and the flags that select the cluster.
 type session struct {
 	genericiooptions.IOStreams
 
@@ -35,7 +35,7 @@ type session struct {
 	clock   clock.Clock
 	// nodeTimeout is how long one node may take to answer.
 	nodeTimeout time.Duration
-	// pollPeriod is how often a command that waits looks.
+	// pollPeriod is the time between two looks of a command that waits.
 	pollPeriod time.Duration
 }
 
@@ -89,7 +89,7 @@ func newCommand(s *session) *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return misuse(command, "%q is no command", args[0])
+				return misuse(command, "unknown command %q", args[0])
 			}
 			return nil
 		},
@@ -116,19 +116,19 @@ func hideRareFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// exactly demands that the arguments have these names.
+// exactly requires one argument for each name.
 func exactly(names ...string) cobra.PositionalArgs {
 	return between(len(names), names...)
 }
 
-// between demands at least so many arguments, and none that has no name.
+// between requires at least so many arguments, and at most one for each name.
 func between(least int, names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return misuse(command, "%s is missing", names[len(args)])
 		case len(args) > len(names):
-			return misuse(command, "%q is too much", args[len(names)])
+			return misuse(command, "unexpected argument %q", args[len(names)])
 		}
 		return nil
 	}

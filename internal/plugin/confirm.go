@@ -18,7 +18,7 @@ func bindYes(command *cobra.Command, yes *bool) {
 	command.Flags().BoolVarP(yes, "yes", "y", false, "Do not ask")
 }
 
-// confirm asks whether to go on. Whoever cannot answer has not agreed.
+// confirm asks whether to continue. No answer means no.
 func (s *session) confirm(ctx context.Context, consequences string, yes bool) error {
 	fmt.Fprintln(s.ErrOut, consequences)
 	if yes {
@@ -43,7 +43,7 @@ func (s *session) confirm(ctx context.Context, consequences string, yes bool) er
 	return errors.New("nothing was done")
 }
 
-// interruptible reads the standard input, until the context ends. Nothing else ends a read: it lasts as long as the command.
+// interruptible is the standard input until the context ends. A pending read cannot be canceled, and ends with the process.
 func (s *session) interruptible(ctx context.Context, read func(io.Reader) (string, error)) (string, error) {
 	type result struct {
 		text string

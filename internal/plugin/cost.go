@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// countOfItems is how many items nodes hold, in words. Not all of them need have been counted.
+// countOfItems is the number of items in words, for nodes of which some may not have answered.
 func countOfItems(items int64, complete bool) string {
 	switch {
 	case complete:
@@ -22,7 +22,7 @@ func countOfItems(items int64, complete bool) string {
 	}
 }
 
-// restartCost says what a restart of every node costs, which loses these items.
+// restartCost says what it costs to restart every node and lose these items.
 func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
@@ -41,8 +41,8 @@ func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 		mc.Spec.Size, mc.Namespace, mc.Name, cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment), items, lost)
 }
 
-// keptShare is the share of the keys that clients still find when one of several nodes was replaced: the new one is empty, and
-// with another name it also takes keys from the other nodes, as the old one leaves its keys to them.
+// keptShare is the share of the keys that clients still find after one node was replaced. The new node is empty. If it has another
+// name, keys also move between it and the other nodes.
 func keptShare(workload cachev1alpha1.WorkloadKind, nodes int) float64 {
 	kept := float64(nodes-1) / float64(nodes)
 	if workload == cachev1alpha1.WorkloadStatefulSet {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -16,22 +15,25 @@ import (
 	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// credentialsReport is how far the certificate and the users of a node are.
+// credentialsReport says which certificate a node serves, and whether it has loaded what the Secrets hold.
 type credentialsReport struct {
 	// Serial and Expiry are those of the certificate that memcached serves, empty without TLS.
 	Serial string     `json:"serial,omitempty"`
 	Expiry *time.Time `json:"expiry,omitempty"`
-	// Reload is Succeeded if memcached is verified to have read what the Secrets hold, else Failed.
+	// Reload is Succeeded if the agent has verified that memcached uses what the Secrets hold, else Failed.
 	Reload string `json:"reload"`
-	// LastReload is when that was last tried.
+	// LastReload is the time of the last reload, successful or not.
 	LastReload *time.Time `json:"lastReload,omitempty"`
-	// RestartRequired are the reasons why memcached must be restarted before something that was removed from a Secret has no effect.
+	// RestartRequired says why memcached must be restarted: until then, something that was removed from a Secret still works.
 	RestartRequired []string `json:"restartRequired,omitempty"`
 }
 
@@ -41,13 +43,13 @@ const (
 	reloadFailed    = "Failed"
 )
 
-// series are the values that an agent serves, by name and labels as they are written.
-type series map[string]float64
+// series are what an agent serves, by name.
+type series map[string]*dto.MetricFamily
 
-// maxSeriesBytes is more than an agent serves.
+// maxSeriesBytes limits a response. An agent serves far less.
 const maxSeriesBytes = 4 << 20
 
-// hasCredentials reports whether memcached in a pod serves TLS or demands a login: its agent knows more then.
+// hasCredentials reports whether a pod has TLS or users. Then its agent has series about them.
 func hasCredentials(pod *corev1.Pod) bool {
 	for i := range pod.Spec.InitContainers {
 		container := &pod.Spec.InitContainers[i]
@@ -60,14 +62,14 @@ func hasCredentials(pod *corev1.Pod) bool {
 	return false
 }
 
-// seriesOf asks the agents of the pods with credentials, several at the same time. One that does not answer has no series.
+// seriesOf asks the agents of the pods with credentials. An agent that does not answer has no series.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
 		if hasCredentials(&pods[i]) && runs(&pods[i]) {
 			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 			defer cancel()
-			all[i], _ = scrape(limited, c, &pods[i]) // what it says is shown in addition
+			all[i], _ = scrape(limited, c, &pods[i]) // the report works without
 		}
 	})
 	return all
@@ -93,40 +95,43 @@ func scrape(ctx context.Context, c *cluster, pod *corev1.Pod) (series, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the agent answers %s", response.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxSeriesBytes))
-	return parseSeries(string(text)), err
+	return parseSeries(io.LimitReader(response.Body, maxSeriesBytes))
 }
 
-// parseSeries reads the text format of Prometheus, as far as agents use it.
-func parseSeries(text string) series {
-	read := series{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		space := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || space < 0 {
-			continue
-		}
-		if value, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			read[line[:space]] = value
+// parseSeries reads the text format of Prometheus.
+func parseSeries(text io.Reader) (series, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	read, err := parser.TextToMetricFamilies(text)
+	if err != nil {
+		return nil, err
+	}
+	return read, nil
+}
+
+// value is the value of the series with these label values.
+func (s series) value(name string, labels ...string) (value float64, found bool) {
+	for _, metric := range s[name].GetMetric() {
+		if slices.EqualFunc(metric.GetLabel(), labels, func(l *dto.LabelPair, want string) bool { return l.GetValue() == want }) {
+			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue() + metric.GetUntyped().GetValue(), true
 		}
 	}
-	return read
+	return 0, false
 }
 
-// labelsOf are the values of the only label of a series, sorted.
-func (s series) labelsOf(name, label string) []string {
+// labels returns all label values of the series with a name, sorted.
+func (s series) labels(name string) []string {
 	var values []string
-	for _, key := range slices.Sorted(maps.Keys(s)) {
-		rest, found := strings.CutPrefix(key, name+"{"+label+`="`)
-		if value, ends := strings.CutSuffix(rest, `"}`); found && ends {
-			values = append(values, value)
+	for _, metric := range s[name].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			values = append(values, label.GetValue())
 		}
 	}
+	slices.Sort(values)
 	return values
 }
 
 func (s series) time(name string) *time.Time {
-	seconds, found := s[name]
+	seconds, found := s.value(name)
 	if !found {
 		return nil
 	}
@@ -134,15 +139,15 @@ func (s series) time(name string) *time.Time {
 	return &at
 }
 
-// credentials is what the series say about certificate and users, nil if they say nothing.
+// credentials returns nil for series of an agent without credentials.
 func (s series) credentials() *credentialsReport {
-	success, found := s["memcached_agent_reload_success"]
+	success, found := s.value("memcached_agent_reload_success")
 	if !found {
 		return nil
 	}
 	report := &credentialsReport{
 		Reload:     reloadFailed,
-		Serial:     strings.Join(s.labelsOf("memcached_agent_certificate_info", "serial"), ","),
+		Serial:     strings.Join(s.labels("memcached_agent_certificate_info"), ","),
 		Expiry:     s.time("memcached_agent_certificate_expiry_timestamp_seconds"),
 		LastReload: s.time("memcached_agent_last_reload_timestamp_seconds"),
 	}
@@ -150,45 +155,45 @@ func (s series) credentials() *credentialsReport {
 		report.Reload = reloadSucceeded
 	}
 	const restart = "memcached_agent_restart_required"
-	for _, reason := range s.labelsOf(restart, "reason") {
-		if s[restart+`{reason="`+reason+`"}`] == 1 {
+	for _, reason := range s.labels(restart) {
+		if required, _ := s.value(restart, reason); required == 1 {
 			report.RestartRequired = append(report.RestartRequired, reason)
 		}
 	}
 	return report
 }
 
-// statistics are those that memcached would report itself, under its names.
+// statistics returns the series under the names that memcached's own statistics have.
 func (s series) statistics() map[string]string {
-	statistics := map[string]string{"version": strings.Join(s.labelsOf("memcached_version", "version"), ",")}
-	for name, from := range map[string]string{
-		"uptime": "memcached_uptime_seconds", "curr_items": "memcached_current_items", "bytes": "memcached_current_bytes",
-		"limit_maxbytes": "memcached_limit_bytes", "evictions": "memcached_items_evicted_total",
-		"get_hits":         `memcached_commands_total{command="get",status="hit"}`,
-		"get_misses":       `memcached_commands_total{command="get",status="miss"}`,
-		"curr_connections": "memcached_current_connections",
+	statistics := map[string]string{"version": strings.Join(s.labels("memcached_version"), ",")}
+	for name, from := range map[string][]string{
+		"uptime": {"memcached_uptime_seconds"}, "curr_items": {"memcached_current_items"}, "bytes": {"memcached_current_bytes"},
+		"limit_maxbytes": {"memcached_limit_bytes"}, "evictions": {"memcached_items_evicted_total"},
+		"get_hits": {"memcached_commands_total", "get", "hit"}, "get_misses": {"memcached_commands_total", "get", "miss"},
+		"curr_connections": {"memcached_current_connections"},
 	} {
-		statistics[name] = strconv.FormatInt(int64(s[from]), 10)
+		value, _ := s.value(from[0], from[1:]...)
+		statistics[name] = strconv.FormatInt(int64(value), 10)
 	}
 	return statistics
 }
 
-// addSeries adds to a node what its agent says. If memcached demands a login, which the plugin does not have, that is all there is.
+// addSeries adds what the agent of a node says. The plugin knows no users, so for a memcached that demands a login it knows nothing else.
 func (n *nodeReport) addSeries(from series, failure error) {
 	n.Credentials = from.credentials()
-	if errors.Is(failure, errAuthentication) && from["memcached_up"] == 1 {
+	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
 		measured := figuresOf(from.statistics())
 		n.Figures, n.Problem = &measured, ""
 	}
 }
 
-// Expiries that the table shows in color are those for which there are alerts.
+// Expiries are colored when there is an alert for them, too.
 const (
 	soon     = 21 * 24 * time.Hour
 	verySoon = 3 * 24 * time.Hour
 )
 
-// credentialRows are the certificates and users of the nodes as a table, nil if there is nothing to say.
+// credentialRows is a table of the certificates and users of the nodes, nil if no node has any.
 func (r *cacheReport) credentialRows(now time.Time) [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "CERTIFICATE", "EXPIRES", "RELOAD", "RESTART-REQUIRED"})}
 	known := false

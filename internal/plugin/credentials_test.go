@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,12 +95,14 @@ func TestExpiries(t *testing.T) {
 // What is no agent is no reason to fail.
 func TestSeriesThatMakeNoSense(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "one\n", "memcached_agent_reload_success many\n", "\x00\xff 1\n"} {
-		if report := parseSeries(text).credentials(); report != nil {
+		read, _ := parseSeries(strings.NewReader(text))
+		if report := read.credentials(); report != nil {
 			t.Errorf("%q: %+v", text, report)
 		}
 	}
-	report := parseSeries("memcached_agent_reload_success 1\n").credentials()
-	if report == nil || report.Reload != reloadSucceeded || report.Expiry != nil || report.Serial != "" {
+	read, err := parseSeries(strings.NewReader("memcached_agent_reload_success 1\n"))
+	report := read.credentials()
+	if err != nil || report == nil || report.Reload != reloadSucceeded || report.Expiry != nil || report.Serial != "" {
 		t.Errorf("got %+v", report)
 	}
 }

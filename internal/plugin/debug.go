@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// debugCommand collects what somebody needs who helps.
+// debugCommand collects what is needed to find a problem.
 type debugCommand struct {
 	*session
 
@@ -25,7 +25,9 @@ const debugLong = `Write what is known of a cache into a .tar.gz file, for a bug
 and the objects that the operator writes for it, pods, events, logs of memcached and of the operator,
 and the statistics of each node.
 
-The file never contains keys or values of the cache, nor Secrets, nor the environment of containers.
+The file never contains keys or values of the cache, nor Secrets, nor the environment of containers, nor
+the values of annotations and the command lines of containers that others have added to the objects.
+The Memcached itself is in it as its author wrote it, but for its annotations.
 A log of memcached with requests of clients is left out. What could not be collected is named in
 problems.txt.`
 
@@ -77,7 +79,7 @@ func (o *debugCommand) run(command *cobra.Command, args []string) error {
 	return context.Cause(command.Context())
 }
 
-// writeNewFile writes a file that only its owner can read, and never over another one.
+// writeNewFile creates a file that only its owner can read. It fails if the file exists.
 func writeNewFile(name string, write func(io.Writer) error) (err error) {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names it
 	if err != nil {
@@ -91,5 +93,4 @@ func writeNewFile(name string, write func(io.Writer) error) (err error) {
 	return write(file)
 }
 
-// timestamp is a time in a file of the bundle.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

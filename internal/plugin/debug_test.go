@@ -40,7 +40,11 @@ func TestDebug(t *testing.T) {
 	w.logs["operator-1/manager"] = "2026-01-02T03:04:05Z INFO Starting\n"
 	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: password}}
-		pod.Annotations = map[string]string{lastApplied: password}
+		pod.Annotations = map[string]string{lastApplied: password, "example.com/token": password, "cache.example.com/note": "ours"}
+		pod.Spec.Containers[0].Args = []string{"-m", "64"}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
+			Name: "injected", Image: "injected", Command: []string{"run", password}, Args: []string{"--password=" + password},
+		})
 		pod.Status.ContainerStatuses[0].RestartCount = 1
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "injected"})
 	})
@@ -65,6 +69,11 @@ func TestDebug(t *testing.T) {
 		t.Fatal(got)
 	}
 	files := contentOf(t, file)
+	for _, want := range []string{"cache.example.com/note: ours", "example.com/token: (removed)", "    - -m\n    - \"64\"\n", "    - (removed)\n"} {
+		if !strings.Contains(files["pages/pods.yaml"], want) {
+			t.Errorf("pods.yaml does not contain %q:\n%s", want, files["pages/pods.yaml"])
+		}
+	}
 	for name, content := range files {
 		for _, private := range []string{key, value, password} {
 			if strings.Contains(content, private) {

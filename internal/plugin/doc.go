@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is kubectl memcached: what is inside a cache, and what its operator has to do by hand.
+// Package plugin is kubectl memcached, which shows what is inside a cache, and changes what users change by hand.
 //
-// Each command is a file. It reads Memcacheds and pods with the permissions of the user, reaches memcached through the API server
-// as kubectl port-forward does, and needs neither the operator nor an agent. What is computed from what was read is in pure
-// functions: figures.go, table.go, cost.go, members.go, redact.go.
+// Each command has a file. Commands read Memcacheds and pods with the permissions of the user, reach memcached through the API server
+// as kubectl port-forward does, and need neither the operator nor an agent. Computations are pure functions: figures.go, table.go,
+// cost.go, members.go, redact.go.
 package plugin

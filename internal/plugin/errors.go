@@ -13,10 +13,10 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// unknown is the error for a Memcached that does not exist. It lists those that do.
+// unknown is the error for a Memcached that does not exist. It lists the others.
 func (c *cluster) unknown(ctx context.Context, name string) error {
 	const elsewhere = "--namespace selects another one, and kubectl memcached status --all-namespaces lists them all"
 	others, err := c.memcacheds(ctx, false)
@@ -33,7 +33,7 @@ func (c *cluster) unknown(ctx context.Context, name string) error {
 	return fmt.Errorf("the namespace %s has no Memcached %s, but %s: %s", c.namespace, name, strings.Join(names, ", "), elsewhere)
 }
 
-// explain says what to do about an error, if that is known.
+// explain adds the remedy to an error, if it is known.
 func explain(err error) string {
 	switch {
 	case apimeta.IsNoMatchError(err):
@@ -46,12 +46,12 @@ func explain(err error) string {
 	}
 }
 
-// errAuthentication means that memcached answers, but only to its users.
+// errAuthentication means that memcached demands a login.
 var errAuthentication = errors.New("memcached requires authentication, which the plugin does not have")
 
 // unreachable says in a few words why a node has not answered.
 func unreachable(err error) string {
-	var refusal *protocol.RefusalError
+	var refusal *memcache.RefusalError
 	text := err.Error()
 	switch {
 	case errors.Is(err, errAuthentication):
@@ -71,14 +71,10 @@ func unreachable(err error) string {
 	}
 }
 
-// refused turns the reply to an unauthenticated command into errAuthentication.
+// refused replaces the refusal of an unauthenticated command by errAuthentication, which people understand.
 func refused(err error) error {
-	var refusal *protocol.RefusalError
-	if errors.As(err, &refusal) && refusal.Reply == unauthenticated {
+	if errors.Is(err, memcache.ErrUnauthenticated) {
 		return errAuthentication
 	}
 	return err
 }
-
-// unauthenticated is the reply of a memcached with -Y to every command before a login.
-const unauthenticated = "CLIENT_ERROR unauthenticated"

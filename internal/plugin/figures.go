@@ -12,11 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// figures are what a node says about itself, or the sum of several nodes. Those that are unknown are nil.
+// figures are statistics of a node, or of several nodes together. Unknown ones are nil.
 type figures struct {
-	// Version is that of memcached. For several nodes, all of theirs.
+	// Version is the version of memcached. Several nodes may have several.
 	Version string `json:"version,omitempty"`
-	// UptimeSeconds is how long it has run, which is how old its oldest items can be. For several nodes, the shortest.
+	// UptimeSeconds limits the age of the items. For several nodes it is the shortest.
 	UptimeSeconds    int64 `json:"uptimeSeconds"`
 	Items            int64 `json:"items"`
 	MemoryBytes      int64 `json:"memoryBytes"`
@@ -27,12 +27,12 @@ type figures struct {
 	Evictions int64 `json:"evictions"`
 	// HitRatio is the share of hits since memcached started, from 0 to 1. It is unknown before the first get.
 	HitRatio *float64 `json:"hitRatio,omitempty"`
-	// EvictionsPerSecond is that of the interval, or since memcached started if there is none.
+	// EvictionsPerSecond is the rate in the interval of the command or, without one, since memcached started.
 	EvictionsPerSecond *float64 `json:"evictionsPerSecond,omitempty"`
 	Connections        int64    `json:"connections"`
 }
 
-// figuresOf are the figures in the output of stats. A number that is not there is 0.
+// figuresOf reads the output of stats. A missing number is 0.
 func figuresOf(stats map[string]string) figures {
 	number := func(name string) int64 {
 		value, err := strconv.ParseInt(stats[name], 10, 64)
@@ -66,8 +66,8 @@ func ratio(hits, misses int64) *float64 {
 	return ptr.To(float64(hits) / float64(hits+misses))
 }
 
-// withRates are figures with the rates of an interval that began with others. If memcached restarted in it, or somebody reset the
-// counters, the rates stay those since the start.
+// withRates adds the rates of an interval to the figures at its end. If memcached restarted meanwhile, or somebody reset the counters,
+// the rates since the start stay.
 func withRates(f, before figures, interval time.Duration) figures {
 	if interval > 0 && f.UptimeSeconds >= before.UptimeSeconds && f.Evictions >= before.Evictions {
 		f.EvictionsPerSecond = ptr.To(float64(f.Evictions-before.Evictions) / interval.Seconds())
@@ -75,7 +75,7 @@ func withRates(f, before figures, interval time.Duration) figures {
 	return f
 }
 
-// total sums the figures of nodes, nil if none has any.
+// total sums the figures of nodes. It returns nil if no node has any.
 func total(nodes []nodeReport) *figures {
 	var sum *figures
 	var versions []string

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // flushCommand empties nodes.
@@ -84,15 +84,15 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 	return errors.Join(silent, nodesFailed(answering, failures))
 }
 
-func flush(ctx context.Context, conn *protocol.Conn) error {
+func flush(ctx context.Context, conn *memcache.Conn) error {
 	reply, err := conn.Command(ctx, "flush_all")
 	if err == nil && reply != "OK" {
-		err = &protocol.RefusalError{Reply: reply}
+		err = &memcache.RefusalError{Reply: reply}
 	}
 	return err
 }
 
-// count counts the items of the nodes that answer, and says why the others do not.
+// count counts the items of the nodes that answer. silent says why the others do not.
 func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod) (answering []corev1.Pod, items int64, silent error) {
 	counts, failures := o.countItems(ctx, c, pods)
 	for i := range pods {
@@ -108,7 +108,7 @@ func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod)
 func (s *session) countItems(ctx context.Context, c *cluster, pods []corev1.Pod) ([]int64, []error) {
 	counts := make([]int64, len(pods))
 	failures := s.askEach(ctx, c, pods, func(i int) question {
-		return func(ctx context.Context, conn *protocol.Conn) error {
+		return func(ctx context.Context, conn *memcache.Conn) error {
 			stats, err := conn.Stats(ctx)
 			counts[i] = figuresOf(stats).Items
 			return err

@@ -49,7 +49,7 @@ func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 	}
 }
 
-// newDialer opens tunnels over WebSockets, or over SPDY if the API server or a proxy does not support that: as kubectl.
+// newDialer opens tunnels as kubectl does: over WebSockets, or over SPDY if the API server or a proxy does not support them.
 func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -68,7 +68,7 @@ func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) 
 // tunnel carries the connections to one pod.
 type tunnel struct{ httpstream.Connection }
 
-// openTunnel gives up with the context. What it has begun ends by itself.
+// openTunnel returns when the context ends, and closes a connection that is established later.
 func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	type result struct {
 		connection httpstream.Connection
@@ -90,7 +90,7 @@ func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	}
 }
 
-// connect opens the two streams of a connection. The kubelet sends what goes wrong over the first, and data over the second.
+// connect opens the two streams of a connection. The kubelet sends errors over the first, and data over the second.
 func (t tunnel) connect(port int) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -109,13 +109,13 @@ func (t tunnel) connect(port int) (net.Conn, error) {
 	return newForwarded(t, data, failure), nil
 }
 
-// forwarded is a connection to a port of a pod: one end of a pipe, which has deadlines as streams do not. The other end is copied
-// to and from the stream of the data. It is not safe for concurrent use.
+// forwarded is a connection to a port of a pod. Streams have no deadlines, so it is one end of a pipe, whose other end is copied to and
+// from the stream of the data. It is not safe for concurrent use.
 type forwarded struct {
 	net.Conn
 
 	tunnel io.Closer
-	// failed gets what the kubelet reports, nil for nothing.
+	// failed gets the error that the kubelet reports, or nil.
 	failed chan error
 	reason error
 }
@@ -138,22 +138,22 @@ func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
 	return f
 }
 
-// reasonWait is how long the reason of an end may come after the end.
+// reasonWait is how long after its end a connection may still get the reason.
 const reasonWait = time.Second
 
-// Read reads data. If the kubelet could not connect to the port, it says why.
+// Read returns the reason if the kubelet could not connect to the port.
 func (f *forwarded) Read(buffer []byte) (int, error) {
 	count, err := f.Conn.Read(buffer)
 	return count, f.because(err)
 }
 
-// Write writes data, and says the same.
+// Write returns the same errors as Read.
 func (f *forwarded) Write(data []byte) (int, error) {
 	count, err := f.Conn.Write(data)
 	return count, f.because(err)
 }
 
-// SetDeadline sets a deadline. A connection that has ended needs none: Read and Write say why it has.
+// SetDeadline succeeds for a connection that has ended: Read and Write say why it has.
 func (f *forwarded) SetDeadline(at time.Time) error {
 	if err := f.Conn.SetDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
 		return err
@@ -161,7 +161,7 @@ func (f *forwarded) SetDeadline(at time.Time) error {
 	return nil
 }
 
-// because replaces the end of the connection by the reason for it, if there is one.
+// because replaces an end of the connection by its reason, if there is one.
 func (f *forwarded) because(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 		return err

@@ -20,7 +20,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // kubelet forwards ports of pods to a memcached, as the API server and a kubelet do, over SPDY only.
@@ -102,8 +102,8 @@ func TestForwarding(t *testing.T) {
 			if test.kubelet.hangs {
 				s.nodeTimeout = 50 * time.Millisecond
 			}
-			var first, second *protocol.Value
-			err = s.ask(t.Context(), &cluster{dial: forwarding(config, clientset)}, pod, func(ctx context.Context, conn *protocol.Conn) (err error) {
+			var first, second *memcache.Value
+			err = s.ask(t.Context(), &cluster{dial: forwarding(config, clientset)}, pod, func(ctx context.Context, conn *memcache.Conn) (err error) {
 				long := strings.Repeat("long ", 100_000)
 				if _, err := conn.Command(ctx, "set key 0 0 500000\r\n"+long); err != nil {
 					return err

@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // keyCommand reads, writes or deletes one key on the node that holds it.
@@ -92,7 +92,7 @@ func (o *keyCommand) complete(command *cobra.Command) *cobra.Command {
 	return command
 }
 
-// longestKey is what memcached accepts.
+// longestKey is the length of the longest key that memcached accepts.
 const longestKey = 250
 
 func validateKey(command *cobra.Command, key string) error {
@@ -104,7 +104,7 @@ func validateKey(command *cobra.Command, key string) error {
 }
 
 // keyFunc does something with a key on its node.
-type keyFunc func(ctx context.Context, conn *protocol.Conn, node string, args []string) error
+type keyFunc func(ctx context.Context, conn *memcache.Conn, node string, args []string) error
 
 func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
@@ -126,7 +126,7 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
-		err = o.ask(command.Context(), c, pod, func(ctx context.Context, conn *protocol.Conn) error {
+		err = o.ask(command.Context(), c, pod, func(ctx context.Context, conn *memcache.Conn) error {
 			return do(ctx, conn, node, args[1:])
 		})
 		var miss *missError
@@ -137,7 +137,7 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// readValue replaces the value - by the standard input, before a node waits for it.
+// readValue replaces the value "-" by the standard input. It reads it before it connects, so that no node waits.
 func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, error) {
 	if len(args) < 3 || args[2] != "-" {
 		return args, nil
@@ -149,7 +149,7 @@ func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, er
 	return []string{args[0], args[1], value}, err
 }
 
-// find returns the pod that holds a key, and its name for people.
+// find returns the pod that holds a key, and the name to show for it.
 func (o *keyCommand) find(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, key string) (*corev1.Pod, string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -173,7 +173,7 @@ type missError struct{ node string }
 
 func (e *missError) Error() string { return e.node + " does not have the key" }
 
-func (o *keyCommand) get(ctx context.Context, conn *protocol.Conn, node string, args []string) error {
+func (o *keyCommand) get(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
 	value, err := conn.Value(ctx, args[0])
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func (o *keyCommand) get(ctx context.Context, conn *protocol.Conn, node string, 
 	return err
 }
 
-// printableLines is text for a terminal.
+// printableLines makes each line of a text printable.
 func printableLines(value string) string {
 	lines := strings.Split(value, "\n")
 	for i := range lines {
@@ -199,9 +199,9 @@ func printableLines(value string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (o *keyCommand) set(ctx context.Context, conn *protocol.Conn, node string, args []string) error {
+func (o *keyCommand) set(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
 	// A memcached that requires authentication would take the value for a login.
-	if reply, err := conn.Command(ctx, "version"); err != nil || reply == unauthenticated {
+	if demanded, err := conn.DemandsLogin(ctx); err != nil || demanded {
 		return cmp.Or(err, errAuthentication)
 	}
 	value := args[1]
@@ -209,23 +209,23 @@ func (o *keyCommand) set(ctx context.Context, conn *protocol.Conn, node string, 
 	return o.change(ctx, conn, command, "STORED", "stored on "+node)
 }
 
-func (o *keyCommand) del(ctx context.Context, conn *protocol.Conn, node string, args []string) error {
+func (o *keyCommand) del(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
 	err := o.change(ctx, conn, "delete "+args[0], "DELETED", "deleted from "+node)
-	var refusal *protocol.RefusalError
+	var refusal *memcache.RefusalError
 	if errors.As(err, &refusal) && refusal.Reply == "NOT_FOUND" {
 		return &missError{node}
 	}
 	return err
 }
 
-// change sends a command whose reply must be one word, and says what it has done.
-func (o *keyCommand) change(ctx context.Context, conn *protocol.Conn, command, want, done string) error {
+// change sends a command. If the reply is the wanted one, it prints what was done.
+func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, want, done string) error {
 	reply, err := conn.Command(ctx, command)
 	switch {
 	case err != nil:
 		return err
 	case reply != want:
-		return &protocol.RefusalError{Reply: reply}
+		return &memcache.RefusalError{Reply: reply}
 	}
 	fmt.Fprintln(o.Out, done)
 	return nil

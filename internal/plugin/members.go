@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/ring"
 )
 
 // member is a node as clients know it.
@@ -26,10 +26,10 @@ type member struct {
 	pod string
 }
 
-// server is its host:port.
+// server is the host:port of the node.
 func (m member) server() string { return net.JoinHostPort(m.host, strconv.Itoa(m.port)) }
 
-// ringName is its name on the ring of libmemcached.
+// ringName is the name of the node on the ring of libmemcached.
 func (m member) ringName() string {
 	if m.port == memcached.Port {
 		return m.host
@@ -43,9 +43,9 @@ const (
 	byAddress = "address"
 )
 
-// membersOf are the nodes that clients use, in natural order. Those that know the nodes by name have a list that does not change
-// while a node is away. Those that know them by address follow the DNS, which has the ready ones. By default they are known by
-// name if they have stable names, and with the port that the operator announces.
+// membersOf returns the nodes that clients use, in natural order. Clients that know the nodes by name also keep those that are not
+// ready. Clients that know them by address follow the DNS, which has the ready ones. The default is by name if the names are stable,
+// and the port that the operator announces.
 func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
 	members, err := announced(mc, pods, v.by)
 	if err != nil || v.port == 0 {
@@ -61,7 +61,7 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 	return members, nil
 }
 
-// announced are the nodes with the port that the operator announces, in natural order.
+// announced returns the nodes with the port that the operator announces, in natural order.
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
 	if by == byName && !named {
@@ -105,7 +105,7 @@ func ownerOf(members []member, hash, key string) member {
 	for i, m := range members {
 		names[i] = m.ringName()
 	}
-	owner := map[string]func([]string) ring.Owner{"ketama": ring.Ketama, "modula": ring.Modula, "jump": ring.Jump}[hash](names)
+	owner := map[string]func([]string) memcache.Owner{"ketama": memcache.Ketama, "modula": memcache.Modula, "jump": memcache.Jump}[hash](names)
 	return members[owner(key)]
 }
 
@@ -160,7 +160,7 @@ func (v *view) validate(command *cobra.Command) error {
 	return nil
 }
 
-// listOf are the names of pods.
+// listOf joins the names of pods.
 func listOf(pods []corev1.Pod) string {
 	names := make([]string, len(pods))
 	for i := range pods {

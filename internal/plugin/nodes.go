@@ -20,7 +20,7 @@ const (
 	stateTerminating = "Terminating"
 )
 
-// stateOf is the state of a node in a word: that of its pod, or the reason why its memcached does not run.
+// stateOf is one word: the state of a pod, or the reason why its memcached does not run.
 func stateOf(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -49,13 +49,13 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// inUse are the pods that neither leave nor have ended.
+// inUse returns the pods that are neither terminating nor ended.
 func inUse(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil || ended(&pod) })
 }
 
-// withoutReplaced leaves out the pods that have ended, but for the last ones that nothing has come in the place of: so many as there
-// are fewer other pods than nodes.
+// withoutReplaced removes pods that have ended and been replaced. If fewer than size other pods exist, it keeps as many of the ended
+// ones as are missing, the latest first.
 func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	var past []*corev1.Pod
 	for i := range pods {
@@ -75,7 +75,7 @@ func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	return kept
 }
 
-// serves reports whether clients that follow the DNS use a node.
+// serves reports whether the DNS has a node.
 func serves(pod *corev1.Pod) bool { return stateOf(pod) == stateReady && pod.Status.PodIP != "" }
 
 // runs reports whether the memcached of a pod runs, so that it can be asked.
@@ -101,7 +101,7 @@ func opens(pod *corev1.Pod, port int) bool {
 	return false
 }
 
-// clientPortOf is the port on which clients reach the memcached of a pod: that for TLS if there is no other.
+// clientPortOf is the port for clients: the one for TLS only if the pod has no other.
 func clientPortOf(pod *corev1.Pod) int {
 	if opens(pod, memcached.TLSPort) && !opens(pod, memcached.Port) {
 		return memcached.TLSPort
@@ -109,7 +109,7 @@ func clientPortOf(pod *corev1.Pod) int {
 	return portOf(pod)
 }
 
-// portOf is the port on which the memcached of a pod answers without TLS, at least within the pod.
+// portOf is the port on which the memcached of a pod answers without TLS, if only to clients in the pod.
 func portOf(pod *corev1.Pod) int {
 	for i := range pod.Spec.Containers {
 		for _, port := range pod.Spec.Containers[i].Ports {
@@ -121,7 +121,7 @@ func portOf(pod *corev1.Pod) int {
 	return memcached.Port
 }
 
-// naturally compares names as people do: cache-9 comes before cache-10.
+// naturally compares names so that cache-9 comes before cache-10.
 func naturally(a, b string) int {
 	for a != "" && b != "" {
 		numberA, restA := leadingNumber(a)

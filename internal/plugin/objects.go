@@ -10,6 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -19,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// kindToCollect are objects that belong to a Memcached. There are no Secrets among them.
+// kindToCollect is a Kind of the objects of a Memcached. Secret is none of them.
 type kindToCollect struct {
 	file   string
 	list   client.ObjectList
@@ -41,19 +42,19 @@ func kindsToCollect(mc *cachev1alpha1.Memcached) []kindToCollect {
 	}
 }
 
-// podSpecOf is the specification of the pods of an object, nil if it has none.
-func podSpecOf(object client.Object) *corev1.PodSpec {
+// podOf are the metadata and the spec of a pod, or of those that a workload makes, nil for anything else.
+func podOf(object client.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	switch object := object.(type) {
 	case *corev1.Pod:
-		return &object.Spec
+		return &object.ObjectMeta, &object.Spec
 	case *appsv1.Deployment:
-		return &object.Spec.Template.Spec
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	case *appsv1.ReplicaSet:
-		return &object.Spec.Template.Spec
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	case *appsv1.StatefulSet:
-		return &object.Spec.Template.Spec
+		return &object.Spec.Template.ObjectMeta, &object.Spec.Template.Spec
 	}
-	return nil
+	return nil, nil
 }
 
 // manifestOf is an object as YAML, without what redact removes.

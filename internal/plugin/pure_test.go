@@ -6,6 +6,7 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -15,11 +16,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -148,6 +151,48 @@ func TestRedactLog(t *testing.T) {
 		}
 		if got.String() != want {
 			t.Errorf("%q: got %q, want %q", log, got.String(), want)
+		}
+	}
+}
+
+// What others add to the children may hold their Secrets.
+func TestRedactTemplates(t *testing.T) {
+	template := func() (template corev1.PodTemplateSpec) {
+		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}
+		template.Spec.InitContainers = []corev1.Container{{Name: "memcached-agent", Args: []string{"--tls"}}, {Name: "wait", Args: []string{"secret"}}}
+		template.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Command: []string{"secret"}}},
+		}
+		return template
+	}
+	for _, object := range []client.Object{
+		&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: template()}}, &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Template: template()}},
+		&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Template: template()}},
+	} {
+		object.SetAnnotations(map[string]string{"example.com/token": "secret", "deployment.kubernetes.io/revision": "3"})
+		redact(object)
+		text, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "secret") {
+			t.Errorf("%s", text)
+		}
+		for _, kept := range []string{`"cache.example.com/x":"1"`, `"kubectl.kubernetes.io/restartedAt":"now"`, `revision":"3"`, `["--tls"]`} {
+			if !strings.Contains(string(text), kept) {
+				t.Errorf("%s is missing: %s", kept, text)
+			}
+		}
+	}
+}
+
+// A value that a client has stored must not change what a terminal shows of another one.
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain, ä, 日本": "plain, ä, 日本", "\x1b[31m\u009b": "?[31m?", "a\u202eb\u2066c\u200fd\u061ce": "a?b?c?d?e", "a\u2028b\u2029c": "a?b?c",
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 const removed = "(removed)"
@@ -18,27 +20,50 @@ const removed = "(removed)"
 // lastApplied repeats a manifest, with everything that is removed here.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// redact removes from an object what a stranger need not see: the environment of containers that others put into the pods, and
-// who owns which field.
+// redact removes from an object what a stranger need not see: the environment of containers, the command lines of those that others put
+// into the pods, the annotations of others, and who owns which field.
 func redact(object client.Object) {
 	object.SetManagedFields(nil)
-	if annotations := object.GetAnnotations(); annotations[lastApplied] != "" {
-		annotations = maps.Clone(annotations)
-		delete(annotations, lastApplied)
-		object.SetAnnotations(annotations)
-	}
-	template := podSpecOf(object)
-	if template == nil {
+	object.SetAnnotations(redactAnnotations(object.GetAnnotations()))
+	meta, spec := podOf(object)
+	if spec == nil {
 		return
 	}
-	for _, containers := range [][]corev1.Container{template.InitContainers, template.Containers} {
+	meta.Annotations = redactAnnotations(meta.Annotations)
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			redactEnv(containers[i].Env)
+			c := &containers[i]
+			redactEnv(c.Env)
+			if !ours(c.Name) {
+				c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
+			}
 		}
 	}
-	for i := range template.EphemeralContainers {
-		redactEnv(template.EphemeralContainers[i].Env)
+	for i := range spec.EphemeralContainers {
+		c := &spec.EphemeralContainers[i]
+		redactEnv(c.Env)
+		c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
 	}
+}
+
+// redactAnnotations keeps the names of all, and the values of those that the operator and Kubernetes write.
+func redactAnnotations(annotations map[string]string) map[string]string {
+	kept := maps.Clone(annotations)
+	delete(kept, lastApplied)
+	for key := range kept {
+		domain, _, _ := strings.Cut(key, "/")
+		if domain != cachev1alpha1.GroupVersion.Group && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") {
+			kept[key] = removed
+		}
+	}
+	return kept
+}
+
+func redactWords(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	return []string{removed}
 }
 
 func redactEnv(env []corev1.EnvVar) {

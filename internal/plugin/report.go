@@ -15,19 +15,19 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// nodeReport is what is known of a node.
+// nodeReport is the report on a node.
 type nodeReport struct {
 	Name string `json:"name"`
 	// State is Ready, NotReady, Terminating, or why memcached does not run.
 	State   string `json:"state"`
 	Address string `json:"address,omitempty"`
-	// ClusterNode is the machine.
+	// ClusterNode is the name of the Kubernetes node.
 	ClusterNode string `json:"clusterNode,omitempty"`
 	// Figures are nil if the node has not answered.
 	Figures *figures `json:"figures,omitempty"`
-	// Credentials are nil without TLS and users, and if the agent has not answered.
+	// Credentials are nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
-	// Problem says why it has not.
+	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -41,7 +41,7 @@ func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport 
 	return node
 }
 
-// cacheReport is what is known of a cache.
+// cacheReport is the report on a cache.
 type cacheReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -49,7 +49,7 @@ type cacheReport struct {
 	Status  string `json:"status"`
 	Message string `json:"message,omitempty"`
 	Size    int32  `json:"size"`
-	// ReadyNodes are as many nodes as are ready.
+	// ReadyNodes is the number of ready nodes.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
 	Nodes      []nodeReport               `json:"nodes"`
@@ -57,7 +57,7 @@ type cacheReport struct {
 	Total *figures `json:"total,omitempty"`
 }
 
-// statusUnknown is the status of a Memcached that the operator has not seen.
+// statusUnknown is the status of a Memcached without conditions: the operator has not seen it.
 const statusUnknown = "Unknown"
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
@@ -81,7 +81,7 @@ func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	return report
 }
 
-// headline is the cache in a line.
+// headline describes the cache in a line.
 func (r *cacheReport) headline() string {
 	line := fmt.Sprintf("%s/%s: %d of %d nodes ready, %s, %s", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
 	if r.Message != "" {
@@ -90,7 +90,7 @@ func (r *cacheReport) headline() string {
 	return line
 }
 
-// figureHeader are the columns of figures.
+// figureHeader has the names of the columns of figures.
 var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "HIT-RATIO", "EVICTIONS/S", "CONNECTIONS"}
 
 func (f *figures) cells() []cell {
@@ -108,7 +108,7 @@ func (f *figures) cells() []cell {
 	}
 }
 
-// rows are the nodes of a cache and their total as a table. The last column is there only if it has something to say.
+// rows is a table of the nodes of a cache and their total. It has the last column only if a cell of it has text.
 func (r *cacheReport) rows() [][]cell {
 	rows := [][]cell{append([]cell{text("NODE"), text("STATE")}, texts(figureHeader)...)}
 	for i := range r.Nodes {
@@ -119,7 +119,7 @@ func (r *cacheReport) rows() [][]cell {
 	return withoutEmptyColumn(append(rows, append([]cell{text("TOTAL"), text("")}, r.Total.cells()...)), "PROBLEM")
 }
 
-// listRows are caches as a table.
+// listRows is a table of caches.
 func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	header := append([]cell{text("NAME"), text("READY"), text("STATUS")}, texts(figureHeader)...)
 	if namespaces {
@@ -140,7 +140,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	return withoutEmptyColumn(rows, "PROBLEM")
 }
 
-// problem says how many nodes have not answered, and why if it is the same for all of them.
+// problem says how many nodes have not answered, and why if they have the same problem.
 func (r *cacheReport) problem() string {
 	silent, problem := 0, ""
 	for i := range r.Nodes {

@@ -92,7 +92,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// items says how many items the nodes hold. Some may not answer, such as those with users.
+// items says how many items the nodes hold. Nodes with users do not answer.
 func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 	return countOfItems(sum, errors.Join(failures...) == nil), nil
 }
 
-// restart sets the time. The nodes are replaced if it differs from the former one, which has whole seconds.
+// restart sets spec.restartedAt to a time that differs from the previous one, in whole seconds.
 func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	before := mc.DeepCopy()
 	now := o.clock.Now().UTC().Truncate(time.Second)
@@ -117,7 +117,7 @@ func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alp
 	return c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached"))
 }
 
-// follow waits until the operator reports that the change is done. It says whenever something has changed.
+// follow waits until the operator reports that the change is done, and prints each step.
 func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	changed, shown := mc.Generation, ""
 	var still standstill
@@ -144,7 +144,7 @@ func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alph
 	}
 }
 
-// reportedReady is the condition Ready once it is about a generation, nil before.
+// reportedReady returns the condition Ready, or nil while the operator has not seen this generation.
 func reportedReady(mc *cachev1alpha1.Memcached, generation int64) *metav1.Condition {
 	ready := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < generation {
@@ -153,7 +153,7 @@ func reportedReady(mc *cachev1alpha1.Memcached, generation int64) *metav1.Condit
 	return ready
 }
 
-// restartProgress is how far a change has come: in a line, and whether it is done.
+// restartProgress describes the progress of a change in a line, and says whether the change is done.
 func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool) {
 	ready := reportedReady(mc, generation)
 	switch {
@@ -165,20 +165,20 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	line = fmt.Sprintf("%d of %d nodes are replaced, %d are ready: %s",
 		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
 	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionStalled) {
-		line += ": " + ready.Message // the user may know better than to wait
+		line += ": " + ready.Message // the user may decide not to wait
 	}
 	return line, false
 }
 
-// standstill is since when a Stalled change has not moved, and where it stands.
+// standstill remembers since when a Stalled change has made no progress, and how far it was.
 type standstill struct {
 	since          time.Time
 	updated, ready int32
 }
 
-// givesUp returns why a change cannot go on, empty while it may. A Memcached is also Stalled while it is Degraded, which may be by a
-// node that this change replaces, or pass by itself. So only a change that exceeds its deadline is given up, as the workload reports
-// it, or for the same time as it does not move while the Memcached is Degraded.
+// givesUp returns why a change cannot continue, or nothing while it may. A Memcached that is Stalled because it exceeded its deadline
+// is given up at once. One that is Stalled because it is Degraded may recover, for example when this change replaces the broken node:
+// it is given up if it makes no progress for as long as the deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
 	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {

@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// topics are what stats can be asked for. The others of memcached show keys, client addresses or costly sums.
+// topics are those that the user may choose. Other topics of memcached show keys or addresses of clients, or are slow.
 var topics = []string{"settings", "items", "slabs"}
 
 // statsCommand shows what memcached itself reports.
@@ -42,14 +42,14 @@ func newStatsCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "stats NAME [settings|items|slabs]",
 		Short:   "Show the counters of memcached, or its settings, items or slabs",
-		Long:    "Show what memcached itself reports, in its own words: memcached's doc/protocol.txt describes each statistic.",
+		Long:    "Show what memcached itself reports, in its own words: memcached's doc/memcache.txt describes each statistic.",
 		Example: statsExamples,
 		Args: func(command *cobra.Command, args []string) error {
 			if err := between(1, "NAME", "TOPIC")(command, args); err != nil {
 				return err
 			}
 			if len(args) > 1 && !slices.Contains(topics, args[1]) {
-				return misuse(command, "%q is no topic: settings, items or slabs", args[1])
+				return misuse(command, "unknown topic %q: use settings, items or slabs", args[1])
 			}
 			return nil
 		},
@@ -75,7 +75,7 @@ func (o *statsCommand) run(command *cobra.Command, args []string) error {
 	}
 	statistics := make([]map[string]string, len(pods))
 	failures := o.askEach(command.Context(), c, pods, func(i int) question {
-		return func(ctx context.Context, conn *protocol.Conn) (err error) {
+		return func(ctx context.Context, conn *memcache.Conn) (err error) {
 			statistics[i], err = conn.Stats(ctx, args[1:]...)
 			return err
 		}
@@ -104,7 +104,7 @@ func (o *statsCommand) show(pods []corev1.Pod, statistics []map[string]string) e
 	return nil
 }
 
-// statRows are statistics as a table, with a column for each node.
+// statRows is a table of statistics, with a column for each node.
 func statRows(nodes []string, byNode map[string]map[string]string) [][]cell {
 	names := map[string]bool{}
 	for _, statistics := range byNode {
@@ -133,7 +133,7 @@ func (s *session) bindNode(command *cobra.Command, node *string) {
 	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // it exists
 }
 
-// podsOf reads the pods of a Memcached that are in use, or one that is named. There is at least one.
+// podsOf reads the pods of a Memcached that are in use, or the one with a name. It returns at least one.
 func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 const formatTable = "table"
@@ -34,7 +35,8 @@ const statusLong = `Show what is inside the caches of a namespace, or the nodes 
 
 Each node is asked twice, so EVICTIONS/S is the rate of the interval in between. With --interval=0 it is
 asked once, and the rate is the average since its memcached started. HIT-RATIO always counts from that
-start. A node that does not answer has a row that says why.
+start. A node that does not answer has a row that says why. The exit code is 1 if a cache is to have nodes
+and none of them answers with its figures, except with --watch.
 
 For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
 serves, whether it has read what the Secrets hold, and why it must be restarted. If memcached demands a
@@ -88,10 +90,24 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := o.show(reports, len(args) > 0); err != nil || !o.watch {
+		if err := o.show(reports, len(args) > 0); err != nil {
 			return err
 		}
+		if !o.watch {
+			return silent(reports)
+		}
 	}
+}
+
+// silent names the caches that are to have nodes, and none that answers.
+func silent(reports []cacheReport) error {
+	var names []error
+	for i := range reports {
+		if r := &reports[i]; r.Size > 0 && r.Total == nil {
+			names = append(names, fmt.Errorf("%s/%s: no node answers with its figures", r.Namespace, r.Name))
+		}
+	}
+	return errors.Join(names...)
 }
 
 func (o *statusCommand) validate(command *cobra.Command, args []string) error {
@@ -147,7 +163,7 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	var scrapes sync.WaitGroup
 	scrapes.Go(func() { agents = o.seriesOf(ctx, c, pods) })
 	failures := session.askEach(ctx, c, pods, func(i int) question {
-		return func(ctx context.Context, conn *protocol.Conn) error {
+		return func(ctx context.Context, conn *memcache.Conn) error {
 			stats, err := conn.Stats(ctx)
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -62,10 +63,10 @@ func writeTable(out io.Writer, colored bool, rows [][]cell) {
 	}
 }
 
-// printable replaces what a terminal would obey.
+// printable replaces what a terminal would obey, and what changes the order of the text around it.
 func printable(value string) string {
 	return strings.Map(func(character rune) rune {
-		if character < ' ' || character >= 0x7f && character < 0xa0 {
+		if unicode.In(character, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return '?'
 		}
 		return character

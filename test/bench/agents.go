@@ -75,12 +75,12 @@ type agentSample struct {
 func (b *bench) addAgent(clients int, s agentSample) {
 	connections := fmt.Sprintf(", connections: %d", clients)
 	b.report.hold(agents, "peak memory of an agent"+connections, "MiB", s.peak, threshold{mostAgentMemory, false})
-	b.report.add(agents, "CPU of a scrape"+connections, "ms", milliseconds(s.scraping)/float64(len(s.scraped)))
+	b.report.addDetail(agents, "CPU of a scrape"+connections, "ms", milliseconds(s.scraping)/float64(len(s.scraped)))
 	minute := milliseconds(s.resting) * float64(time.Minute) / float64(s.rested)
 	b.report.hold(agents, "CPU of a minute at rest"+connections, "ms", minute,
 		threshold{mostAgentCPU * milliseconds(time.Minute), false})
-	b.report.add(agents, "a scrape"+connections+", p50", "ms", milliseconds(percentile(s.scraped, 50)))
-	b.report.hold(agents, "a scrape"+connections+", p99", "ms", milliseconds(percentile(s.scraped, 99)),
+	b.report.addDetail(agents, "a scrape"+connections+", p50", "ms", milliseconds(percentile(s.scraped, 50)))
+	b.report.hold(agents, "99th percentile of a scrape"+connections, "ms", milliseconds(percentile(s.scraped, 99)),
 		threshold{milliseconds(slowestScrape), false})
 	b.report.holdCount(agents, "scrapes without statistics"+connections, "scrapes", s.failed, 0)
 }

@@ -28,20 +28,20 @@ func TestAgentLimits(t *testing.T) {
 		want   map[string]verdict
 	}{
 		"at the limits": {sample(1, 0, 300*time.Millisecond, 15), map[string]verdict{
-			"peak memory of an agent, connections: 100 15":   holds,
-			"CPU of a scrape, connections: 100 1":            informative,
-			"CPU of a minute at rest, connections: 100 600":  holds,
-			"a scrape, connections: 100, p50 2":              informative,
-			"a scrape, connections: 100, p99 2":              holds,
-			"scrapes without statistics, connections: 100 0": holds,
+			"peak memory of an agent, connections: 100 15":    holds,
+			"CPU of a scrape, connections: 100 1":             informative,
+			"CPU of a minute at rest, connections: 100 600":   holds,
+			"a scrape, connections: 100, p50 2":               informative,
+			"99th percentile of a scrape, connections: 100 2": holds,
+			"scrapes without statistics, connections: 100 0":  holds,
 		}},
 		"beyond them": {sample(2, 1, 301*time.Millisecond, 15.1), map[string]verdict{
-			"peak memory of an agent, connections: 100 15.1": missed,
-			"CPU of a scrape, connections: 100 1":            informative,
-			"CPU of a minute at rest, connections: 100 602":  missed,
-			"a scrape, connections: 100, p50 2":              informative,
-			"a scrape, connections: 100, p99 51":             missed,
-			"scrapes without statistics, connections: 100 1": missed,
+			"peak memory of an agent, connections: 100 15.1":   missed,
+			"CPU of a scrape, connections: 100 1":              informative,
+			"CPU of a minute at rest, connections: 100 602":    missed,
+			"a scrape, connections: 100, p50 2":                informative,
+			"99th percentile of a scrape, connections: 100 51": missed,
+			"scrapes without statistics, connections: 100 1":   missed,
 		}},
 	} {
 		b := &bench{}

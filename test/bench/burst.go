@@ -69,6 +69,6 @@ func (b *bench) addEndToEnd(n int) {
 func (b *bench) addMedians(n int, began time.Time, ready, available *counter) {
 	name := fmt.Sprintf("%d resources until half of them are ", n)
 	half := func(c *counter) float64 { return percentile(elapsed(began, c.firstMatches()), 50).Seconds() }
-	b.report.add(endToEnd, name+"Ready", "s", half(ready))
-	b.report.add(endToEnd, name+"available, by their Deployments", "s", half(available))
+	b.report.addDetail(endToEnd, name+"Ready", "s", half(ready))
+	b.report.addDetail(endToEnd, name+"available, by their Deployments", "s", half(available))
 }

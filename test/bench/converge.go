@@ -54,7 +54,7 @@ func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 		total += writes
 		needed, most = needed+writes-progress[name], max(most, writes-progress[name])
 	}
-	b.report.add(converge, "writes per "+resource+", mean", "writes", float64(total)/float64(n))
+	b.report.addDetail(converge, "writes per "+resource+", mean", "writes", float64(total)/float64(n))
 	name := "writes per " + resource + " beside progress after five seconds, "
 	b.report.hold(converge, name+"mean", "writes", float64(needed)/float64(n), threshold{float64(k) + meanStatuses, true})
 	b.report.holdCount(converge, name+"most", "writes", most, k+mostStatuses)

@@ -18,6 +18,6 @@ func (b *bench) few(ctx context.Context, t *testbed, n int) {
 	t.waitUntilQuiet(ctx, 0, o.user)
 	some := must(usageOf(o.Pid()))
 	b.report.add(footprint, "memory without a resource", "MiB", none.resident)
-	b.report.add(footprint, "memory without a resource, of which the program itself", "MiB", none.program)
+	b.report.addDetail(footprint, "memory without a resource, of which the program itself", "MiB", none.program)
 	b.report.add(footprint, fmt.Sprintf("memory with %d resources and their %d pods (aim 60)", n, n*size), "MiB", some.resident)
 }

@@ -33,7 +33,7 @@ func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 		return errors.Join(t.k8s.Create(ctx, pod), t.k8s.Create(ctx, foreignDeployment(i)))
 	}))
 	with := t.residentAfterStart(ctx)
-	b.report.add(footprint, "memory of an idle operator with little garbage (GOGC=10)", "MiB", without)
+	b.report.addDetail(footprint, "memory of an idle operator with little garbage (GOGC=10)", "MiB", without)
 	b.report.hold(footprint, fmt.Sprintf("memory added by %d pods and %d Deployments of others", n, n), "MiB", with-without,
 		threshold{foreignGrowth, false})
 }

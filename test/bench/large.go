@@ -63,7 +63,7 @@ func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
 		u := must(usageOf(o.Pid()))
 		name := fmt.Sprintf("memory after a restart with %d resources and their %d pods", n, n*size)
 		b.report.hold(footprint, name, "MiB", u.resident, threshold{mostResident, false})
-		b.report.add(footprint, "peak "+name, "MiB", u.peak)
+		b.report.addDetail(footprint, "peak "+name, "MiB", u.peak)
 		b.report.add(footprint, fmt.Sprintf("CPU of a restart with %d resources", n), "s", u.cpu.Seconds())
 	}
 	return o

@@ -87,24 +87,24 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	}
 	b.report.add(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
 	b.report.holdCount(manyNodes, "child writes: "+c.name, "writes", children, c.children)
-	b.report.add(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
+	b.report.addDetail(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
 	b.report.holdCount(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
 		statuses-int(took/progressStatusInterval), c.statuses)
-	b.report.add(manyNodes, "sent in status writes: "+c.name, "KiB", float64(written)/1024)
-	b.report.add(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
+	b.report.addDetail(manyNodes, "sent in status writes: "+c.name, "KiB", float64(written)/1024)
+	b.report.addDetail(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
 
 // addObservation reports the difference between two observations.
 func (b *bench) addObservation(c change, now, before observation) {
 	const toMilliseconds = 1000
 	reconciles := now.reconciles.since(before.reconciles)
-	b.report.add(manyNodes, "watches of pods that the API server closed, whoever's: "+c.name, "watches", now.closed-before.closed)
-	b.report.add(manyNodes, "reconciliations: "+c.name, "reconciliations", float64(reconciles.count))
-	b.report.add(manyNodes, "a reconciliation, mean: "+c.name, "ms", reconciles.mean()*toMilliseconds)
-	b.report.add(manyNodes, "a reconciliation, upper bound of 99 %: "+c.name, "ms", reconciles.percentile(99)*toMilliseconds)
+	b.report.addDetail(manyNodes, "watches of pods that the API server closed, whoever's: "+c.name, "watches", now.closed-before.closed)
+	b.report.addDetail(manyNodes, "reconciliations: "+c.name, "reconciliations", float64(reconciles.count))
+	b.report.addDetail(manyNodes, "a reconciliation, mean: "+c.name, "ms", reconciles.mean()*toMilliseconds)
+	b.report.addDetail(manyNodes, "a reconciliation, upper bound of 99 %: "+c.name, "ms", reconciles.percentile(99)*toMilliseconds)
 	b.report.add(manyNodes, "CPU: "+c.name, "s", (now.usage.cpu - before.usage.cpu).Seconds())
-	b.report.add(manyNodes, "memory before: "+c.name, "MiB", before.usage.resident)
-	b.report.add(manyNodes, "memory after: "+c.name, "MiB", now.usage.resident)
+	b.report.addDetail(manyNodes, "memory before: "+c.name, "MiB", before.usage.resident)
+	b.report.addDetail(manyNodes, "memory after: "+c.name, "MiB", now.usage.resident)
 	b.report.add(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -107,22 +108,91 @@ func (r *report) write(out io.Writer) error {
 	return nil
 }
 
-// markdown returns the conditions and the tables.
+// markdown returns the conditions and the results for the documentation.
 func (r *report) markdown() string {
 	c := r.Conditions
 	var text strings.Builder
 	fmt.Fprintf(&text, "Measured on %s in %s with %d CPUs and %s of memory (%s), Kubernetes %s, operator at commit %s; "+
 		"rounds: %d.\n", c.Time.Format(time.DateOnly), c.Duration, c.CPUs, c.Memory, c.Platform, c.Kubernetes, c.Operator, c.Rounds)
-	for _, rows := range [][][]string{r.rows(), r.phaseRows()} {
-		text.WriteString("\n")
-		for i, row := range rows {
+	text.WriteString("\n| metric | what | value | at most |\n|---|---|---|---|\n")
+	for _, m := range allMetrics {
+		for _, row := range r.published(m) {
 			fmt.Fprintf(&text, "| %s |\n", strings.Join(row, " | "))
-			if i == 0 {
-				text.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-			}
 		}
 	}
 	return text.String()
+}
+
+// published are the rows of a metric for the documentation: without details, with the number of counts that are 0 as they must
+// be, and with one row for the cases of a quantity that have the same limit.
+func (r *report) published(m metric) [][]string {
+	var rows [][]string
+	zeros := 0
+	var cases []*result
+	for _, one := range r.Results {
+		switch {
+		case one.Metric != m || one.Detail:
+		case one.AtMost != nil && *one.AtMost == 0 && one.Value == 0:
+			zeros++
+		default:
+			cases = append(cases, one)
+		}
+	}
+	if zeros > 0 {
+		rows = append(rows, []string{string(m), fmt.Sprintf("counts that must be 0, and are: %d", zeros), "0", "0"})
+	}
+	for len(cases) > 0 {
+		first := cases[0]
+		var same []*result
+		for _, one := range cases {
+			if one.group() == first.group() {
+				same = append(same, one)
+			}
+		}
+		cases = slices.DeleteFunc(cases, func(one *result) bool { return one.group() == first.group() })
+		rows = append(rows, publishedRow(same))
+	}
+	return rows
+}
+
+func publishedRow(same []*result) []string {
+	one := same[0]
+	what, value := one.Name, number(one.Value)
+	if len(same) > 1 {
+		what, _ = one.splitName()
+		var values []string
+		for _, each := range same {
+			_, name := each.splitName()
+			values = append(values, name+": "+number(each.Value))
+		}
+		value = strings.Join(values, "; ")
+	}
+	return []string{string(one.Metric), what, value + " " + one.Unit, one.group().limit}
+}
+
+// group is what the cases in a row have in common.
+type group struct{ what, unit, limit string }
+
+func (r *result) group() group {
+	what, _ := r.splitName()
+	limit := ""
+	if r.AtMost != nil {
+		limit = number(*r.AtMost)
+	}
+	if r.verdict() == missed {
+		limit += ": missed"
+	}
+	return group{what, r.Unit, limit}
+}
+
+// splitName returns the quantity and the case: what follows the last colon or, without one, the last comma.
+func (r *result) splitName() (quantity, name string) {
+	for _, separator := range []string{": ", ", "} {
+		if i := strings.LastIndex(r.Name, separator); i >= 0 {
+			return r.Name[:i], r.Name[i+len(separator):]
+		}
+	}
+	return r.Name, ""
 }
 
 // updateFile replaces the text between the markers of a file.

@@ -27,10 +27,17 @@ func example() report {
 		r.hold(throughput, "ratio", "times", ratio, threshold{1.25, false})
 	}
 	r.hold(converge, "writes, mean", "writes", 4.25, threshold{5.2, true})
+	r.holdCount(converge, "rejected writes", "writes", 0, 0)
+	r.holdCount(converge, "no-ops", "writes", 0, 0)
 	for _, gets := range []float64{0, 1, 0} {
 		r.hold(restart, "GETs", "GETs", gets, threshold{0, true})
 	}
 	r.add(footprint, "memory", "MiB", 123.4)
+	for _, what := range []string{"image changed", "size changed, with monitoring"} {
+		r.holdCount(operations, "child writes: "+what, "writes", 1, 1)
+	}
+	r.holdCount(operations, "child writes: deleted", "writes", 2, 1)
+	r.addDetail(footprint, "memory before", "MiB", 100)
 	r.Phases = append(r.Phases, phase{
 		Metric: converge, Name: "from creation to Ready", NoOps: 1,
 		Counts: counts{accepted: 8, rejected: 2, get: 3, list: 4, watch: 5, leases: 6, events: 7, others: 9},
@@ -66,10 +73,10 @@ func TestMissed(t *testing.T) {
 		}
 		return names
 	}
-	if diff := cmp.Diff([]string{"ratio", "GETs"}, names(r.missed(false))); diff != "" {
+	if diff := cmp.Diff([]string{"ratio", "GETs", "child writes: deleted"}, names(r.missed(false))); diff != "" {
 		t.Errorf("missed results (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"GETs"}, names(r.missed(true))); diff != "" {
+	if diff := cmp.Diff([]string{"GETs", "child writes: deleted"}, names(r.missed(true))); diff != "" {
 		t.Errorf("missed counts (-want +got):\n%s", diff)
 	}
 }

@@ -117,11 +117,11 @@ func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 
 // addReactions reports percentiles of the reactions. Every change must have one.
 func (b *bench) addReactions(name string, reactions []time.Duration, unanswered int) {
-	b.report.add(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
+	b.report.addDetail(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
 	if name != "a new size, during a restart" {
 		b.report.add(reaction, name+", p99", "ms", milliseconds(percentile(reactions, 99)))
 	}
-	b.report.add(reaction, name+", slowest", "ms", milliseconds(percentile(reactions, 100)))
+	b.report.addDetail(reaction, name+", slowest", "ms", milliseconds(percentile(reactions, 100)))
 	b.report.holdCount(reaction, name+", without a reaction", "changes", unanswered, 0)
 }
 

@@ -51,6 +51,8 @@ type result struct {
 	AtMost *float64 `json:"atMost,omitempty"`
 	// Exact means that the value is a count, which does not depend on the speed of the machine.
 	Exact bool `json:"exact,omitempty"`
+	// Detail means that the documentation does not have the value.
+	Detail bool `json:"detail,omitempty"`
 }
 
 func (r *result) verdict() verdict {
@@ -111,6 +113,11 @@ func (r *report) add(m metric, name, unit string, value float64) *result {
 	one.Samples = append(one.Samples, value)
 	one.Value = median(one.Samples)
 	return one
+}
+
+// addDetail records a sample of an informative value that explains others.
+func (r *report) addDetail(m metric, name, unit string, value float64) {
+	r.add(m, name, unit, value).Detail = true
 }
 
 // hold records a sample of a value that has a threshold.

@@ -125,8 +125,8 @@ func (b *bench) addAccess(way string, s accessSample) {
 	each := func(cpu time.Duration, n int) float64 { return float64(cpu.Microseconds()) / float64(n) }
 	way = ", " + way
 	b.report.add(security, "requests per second"+way, "requests", float64(requests)/s.served.Took.Seconds())
-	b.report.add(security, "a request"+way+", p50", "ms", milliseconds(percentile(s.served.Latencies, 50)))
-	b.report.add(security, "a request"+way+", p99", "ms", milliseconds(percentile(s.served.Latencies, 99)))
+	b.report.addDetail(security, "a request"+way+", p50", "ms", milliseconds(percentile(s.served.Latencies, 50)))
+	b.report.add(security, "99th percentile of a request"+way, "ms", milliseconds(percentile(s.served.Latencies, 99)))
 	b.report.add(security, "CPU of memcached for a request"+way, "µs", each(s.serving, requests))
 	b.report.holdCount(security, "requests that fail or find nothing"+way, "requests", s.served.Failed, 0)
 	b.report.add(security, "new connections per second"+way, "connections", float64(s.opened)/s.opening.Seconds())

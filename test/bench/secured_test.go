@@ -32,7 +32,7 @@ func TestAccess(t *testing.T) {
 		if diff := cmp.Diff(map[string]verdict{
 			"requests per second, TLS 50":                                     informative,
 			"a request, TLS, p50 0.25":                                        informative,
-			"a request, TLS, p99 3":                                           informative,
+			"99th percentile of a request, TLS 3":                             informative,
 			"CPU of memcached for a request, TLS 100":                         informative,
 			fmt.Sprintf("requests that fail or find nothing, TLS %d", failed): want,
 			"new connections per second, TLS 100":                             informative,

@@ -33,7 +33,7 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	if csv.Name != "memcached-operator.v"+version || csv.Spec.Version.String() != version {
 		t.Errorf("the bundle is %s of version %s, the Makefile prepares %s", csv.Name, csv.Spec.Version, version)
 	}
-	if !strings.Contains(repository.Read(t, "catalog", "template.yaml"), "-bundle:v"+version+"\n") {
+	if !strings.Contains(repository.Read(t, "catalog", "template.yaml"), "-bundle:v"+version) {
 		t.Errorf("catalog/template.yaml does not have version %s", version)
 	}
 }
@@ -170,11 +170,4 @@ func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	if policy := definitions[0].Annotations["helm.sh/resource-policy"]; policy != "keep" {
 		t.Errorf("the annotation helm.sh/resource-policy is %q, want keep", policy)
 	}
-}
-
-// previousBundle returns the folder of the bundle from which make test-olm upgrades.
-func previousBundle(t *testing.T) string {
-	t.Helper()
-	version := regexp.MustCompile(`(?m)^[^#\s]+`).FindString(repository.Read(t, "test", "olm", "previous"))
-	return "test/olm/bundles/" + version
 }

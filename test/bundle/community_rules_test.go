@@ -173,22 +173,18 @@ func links(of []operatorsv1alpha1.AppLink) string {
 	return strings.Join(all, ", ")
 }
 
-// openShiftOf is the first OpenShift version with a minor version of Kubernetes: OpenShift 4.17 has Kubernetes 1.30, and each
-// later one has the next.
-func openShiftOf(kubernetes uint64) uint64 { return kubernetes - 30 + 17 }
-
 func runsOnItsOpenShiftVersions(_ operator, bundle submission) []string {
 	const annotation = "com.redhat.openshift.versions"
-	match := regexp.MustCompile(`^=?v4\.(\d+)(-v4\.\d+)?$`).FindStringSubmatch(bundle.annotations[annotation])
+	match := regexp.MustCompile(`^=?(v\d+\.\d+)(-v\d+\.\d+)?$`).FindStringSubmatch(bundle.annotations[annotation])
 	if match == nil {
 		return []string{fmt.Sprintf("%s: minKubeVersion is set, but the annotation %s is %q", bundle.folder, annotation, bundle.annotations[annotation])}
 	}
-	var minor uint64
-	if _, err := fmt.Sscanf(bundle.csv.Spec.MinKubeVersion, "1.%d.", &minor); err != nil {
-		return []string{bundle.folder + ": minKubeVersion: " + err.Error()}
+	_, kubernetes, err := openShift()
+	if err != nil {
+		return []string{err.Error()}
 	}
-	if match[1] != strconv.FormatUint(openShiftOf(minor), 10) {
-		return []string{fmt.Sprintf("%s: OpenShift 4.%s does not begin with Kubernetes 1.%d", bundle.folder, match[1], minor)}
+	if oldest := bundle.csv.Spec.MinKubeVersion; kubernetes[match[1]]+".0" != oldest {
+		return []string{fmt.Sprintf("%s: OpenShift %s has Kubernetes %q, and minKubeVersion is %s", bundle.folder, match[1], kubernetes[match[1]], oldest)}
 	}
 	return nil
 }

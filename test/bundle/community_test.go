@@ -23,15 +23,12 @@ const (
 	forOpenShift  = "community-operators-prod/operators/memcached-operator"
 )
 
-// openShift names the catalogs as hack/bundle/bundle.mk does.
-var openShift = "OPENSHIFT_CATALOGS=v4.17,v4.18,v4.19,v4.20,v4.21,v4.22"
-
 // community runs hack/bundle/community.sh with the committed bundle, except for the variables given, and returns its output.
 func community(t *testing.T, folder string, variables ...string) (output string, code int) {
 	t.Helper()
 	command := exec.Command(repository.Path("hack", "bundle", "community.sh"))
 	command.Env = append(os.Environ(), "VERSION="+repository.Variable(t, "VERSION"), "BUNDLE_DIR=bundle", "COMMUNITY_DIR="+folder,
-		"COMMUNITY_REVIEWERS=alice,bob", openShift)
+		"COMMUNITY_REVIEWERS=alice,bob", "OPENSHIFT_CATALOGS="+strings.Join(catalogs(t), ","))
 	command.Env = append(command.Env, variables...)
 	text, err := command.CombinedOutput()
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
@@ -47,21 +44,27 @@ func community(t *testing.T, folder string, variables ...string) (output string,
 func submitted(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	next := filepath.Join(folder, "next")
-	if err := os.CopyFS(next, os.DirFS(repository.Path("bundle"))); err != nil {
-		t.Fatal(err)
-	}
-	version := repository.Variable(t, "VERSION")
 	const raised = "99.0.0"
-	replaceIn(t, filepath.Join(next, "manifests", "memcached-operator.clusterserviceversion.yaml"), map[string]string{
-		"\n  name: memcached-operator.v" + version: "\n  name: memcached-operator.v" + raised,
-		"\n  version: " + version:                  "\n  version: " + raised,
-	})
+	next := bundleOf(t, filepath.Join(folder, "next"), raised)
 	for _, variables := range [][]string{nil, {"VERSION=" + raised, "BUNDLE_DIR=" + next}} {
 		if output, code := community(t, folder, variables...); code != 0 {
 			t.Fatal(output)
 		}
 	}
+	return folder
+}
+
+// bundleOf copies the committed bundle into a folder, as one of another version.
+func bundleOf(t *testing.T, folder, version string) string {
+	t.Helper()
+	if err := os.CopyFS(folder, os.DirFS(repository.Path("bundle"))); err != nil {
+		t.Fatal(err)
+	}
+	current := repository.Variable(t, "VERSION")
+	replaceIn(t, filepath.Join(folder, "manifests", "memcached-operator.clusterserviceversion.yaml"), map[string]string{
+		"\n  name: memcached-operator.v" + current: "\n  name: memcached-operator.v" + version,
+		"\n  version: " + current:                  "\n  version: " + version,
+	})
 	return folder
 }
 
@@ -227,9 +230,9 @@ func TestCommunityKeepsWhatTheCatalogsOwn(t *testing.T) {
 // A pre-release is for the candidate channel only.
 func TestCommunityReleasesCandidatesAsSuch(t *testing.T) {
 	folder := t.TempDir()
-	previous := repository.Path(previousBundle(t))
-	version := filepath.Base(previous)
-	if output, code := community(t, folder, "VERSION="+version, "BUNDLE_DIR="+previous); code != 0 {
+	const version = "99.0.0-rc.1"
+	candidate := bundleOf(t, filepath.Join(t.TempDir(), "bundle"), version)
+	if output, code := community(t, folder, "VERSION="+version, "BUNDLE_DIR="+candidate); code != 0 {
 		t.Fatal(output)
 	}
 	config := repository.ReadFile(t, filepath.Join(folder, forOpenShift, version, "release-config.yaml"))

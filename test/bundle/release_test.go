@@ -20,8 +20,10 @@ var releasable = map[string]string{
 	"Dockerfile":   "FROM scratch\n",
 	"bundle/manifests/memcached-operator.clusterserviceversion.yaml": "    containerImage: quay.io/team/memcached-operator" + digest +
 		"\n  version: 1.2.3\n  - image: docker.io/library/memcached" + digest + "\n",
-	"catalog/template.yaml":            "candidate:\n  bundles:\n  - image: quay.io/team/memcached-operator-bundle:v1.2.3\n",
-	"config/crd/bases/memcacheds.yaml": "spec:\n  group: cache.team.io\n",
+	"bundle/tests/scorecard/config.yaml":                                   "    image: quay.io/operator-framework/scorecard-test:v1\n    image: quay.io/team/scorecard" + digest + "\n",
+	"catalog/memcached-operator/catalog.yaml":                              "image: quay.io/team/memcached-operator-bundle" + digest + "\n",
+	"catalog/template.yaml":                                                "candidate:\n  bundles:\n  - image: quay.io/team/memcached-operator-bundle:v1.2.3" + digest + "\n",
+	"config/crd/bases/memcacheds.yaml":                                     "spec:\n  group: cache.team.io\n",
 	"config/manifests/bases/memcached-operator.clusterserviceversion.yaml": "    createdAt: \"2026-11-23T00:00:00Z\"\n",
 }
 
@@ -29,11 +31,12 @@ var releasable = map[string]string{
 func checkout(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	script := repository.Read(t, "hack", "release", "check.sh")
 	for name, content := range releasable {
 		put(t, filepath.Join(folder, name), content)
 	}
-	put(t, filepath.Join(folder, "hack", "release", "check.sh"), script)
+	for _, script := range []string{"check.sh", "sources.sh"} {
+		put(t, filepath.Join(folder, "hack", "release", script), repository.Read(t, "hack", "release", script))
+	}
 	git(t, folder, "init", "--quiet")
 	commit(t, folder)
 	return folder
@@ -71,7 +74,7 @@ func checkRelease(t *testing.T, folder string, variables ...string) (output stri
 	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=quay.io/team/memcached-operator:v1.2.3",
 		"BUNDLE_IMG=quay.io/team/memcached-operator-bundle:v1.2.3", "CATALOG_IMG=quay.io/team/memcached-operator-catalog:v1.2.3",
 		"SCORECARD_IMG=quay.io/team/memcached-operator-scorecard:v1.2.3", "BUILD_IMAGE=golang"+digest, "BASE_IMAGE=static"+digest,
-		"OPM_IMG=opm"+digest)
+		"OPM_IMG=opm"+digest, "OPERATOR_DIGEST=", "SOURCES=")
 	command.Env = append(command.Env, variables...)
 	text, err := command.CombinedOutput()
 	return string(text), err != nil
@@ -129,15 +132,28 @@ func TestReleaseIsRefused(t *testing.T) {
 		},
 		"another tag": {variables: []string{"IMG=quay.io/team/memcached-operator:latest"}, want: "its tag must be v1.2.3"},
 		"a placeholder for the registry": {
-			variables: []string{"BUNDLE_IMG=example.com/memcached-operator-bundle:v1.2.3"}, want: "BUNDLE_IMG is the placeholder",
+			variables: []string{"BUNDLE_IMG=example.com/" + "memcached-operator-bundle:v1.2.3"}, want: "BUNDLE_IMG is the placeholder",
 		},
 		"a placeholder for the API group": {
-			mutate: replace("config/crd/bases/memcacheds.yaml", "cache.team.io", "cache.example.com"),
-			want:   "choose a domain that is yours",
+			mutate: replace("config/crd/bases/memcacheds.yaml", "cache.team.io", "cache."+"example.com"),
+			want:   "and cannot change after the first release: run hack/rename.sh.",
 		},
 		"a placeholder in a link": {
-			mutate: replace(csv, "  version:", "  url: https://github.com/example/memcached-operator\n  version:"),
+			mutate: replace(csv, "  version:", "  url: https://github.com/"+"example/memcached-operator\n  version:"),
 			want:   "with the placeholder example: " + csv,
+		},
+		"a placeholder in a file that nothing generates": {
+			mutate: replace("CHANGELOG.md", "Something.", "Something, see https://github.com/"+"example/memcached-operator."),
+			want:   "with the placeholder example: CHANGELOG.md.",
+		},
+		"an image of other sources": {
+			variables: []string{"OPERATOR_DIGEST=sha256:1", "SOURCES=2"}, want: "The image was pushed before its sources changed",
+		},
+		"a tag in the scorecard": {
+			mutate: replace("bundle/tests/scorecard/config.yaml", "scorecard"+digest, "scorecard:v1"), want: "run make record-images, then make bundle.",
+		},
+		"a tag in the catalog": {
+			mutate: replace("catalog/memcached-operator/catalog.yaml", digest, ":v1.2.3"), want: "run make record-bundle, then make catalog.",
 		},
 		"a base image with a tag": {variables: []string{"BASE_IMAGE=static:nonroot"}, want: "set what make base-images prints."},
 		"no base image":           {variables: []string{"BUILD_IMAGE="}, want: "BUILD_IMAGE is '', without a digest"},
@@ -145,7 +161,7 @@ func TestReleaseIsRefused(t *testing.T) {
 			variables: []string{"OPM_IMG=opm:v1"}, want: "OPM_IMG is 'opm:v1', without a digest",
 		},
 		"a tag in the bundle": {
-			mutate: replace(csv, "memcached"+digest, "memcached:1.6.45"), want: "run make bundle USE_IMAGE_DIGESTS=true.",
+			mutate: replace(csv, "memcached"+digest, "memcached:1.6.45"), want: "run make record-images, then make bundle.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +185,8 @@ func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 	for name, test := range map[string]struct{ digest, want string }{
 		"found": {digest[1:], "BUILD_IMAGE=docker.io/library/golang" + digest + "\nBASE_IMAGE=gcr.io/distroless/static" + digest +
 			"\nOPM_IMG=quay.io/opm" + digest + "\n"},
-		"not found": {"", "The digest of docker.io/library/golang:1.26 cannot be looked up: set BUILD_IMAGE to the image with its digest " +
-			"yourself, as name@sha256:...\n"},
+		"not found": {"", "The digest of docker.io/library/golang:" + repository.GoVersion(t) + " cannot be looked up: set BUILD_IMAGE to the " +
+			"image with its digest yourself, as name@sha256:...\n"},
 	} {
 		command := exec.Command(repository.Path("hack", "release", "base-images.sh"))
 		command.Env = append(os.Environ(), "CONTAINER_TOOL="+tool, "OPM_IMG=quay.io/opm:v1", "DIGEST="+test.digest)

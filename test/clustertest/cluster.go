@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -76,9 +75,8 @@ func Read(path string) string {
 	return string(Must(os.ReadFile(filepath.Join(root, path))))
 }
 
-// Turn labels a long story about what seldom changes. With each change, .ci/run tests one of three turns of these stories, by the
-// label filter "turn: isSubsetOf NUMBER". The make targets test all.
-func Turn(number int) Labels { return Label("turn:" + strconv.Itoa(number)) }
+// Core labels the stories that .ci/run tests with every change, by the label filter "core". The make targets test all.
+var Core = Label("core")
 
 // In returns the same cluster with another working directory for commands.
 func (c *Cluster) In(dir string) *Cluster {

@@ -49,7 +49,6 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		s.fillContainer(ctx, o)
 		o.untilAllFired(ctx)
 		fleet, cache := dashboard(monitoring.FleetDashboard, ".*", ""), dashboard(monitoring.CacheDashboard, s.namespace, s.sessions.Name)
-		o.save(ctx, map[string]monitoring.Dashboard{"fleet": fleet, "cache": cache})
 
 		By("stopping the operator")
 		o.causes["MemcachedOperatorDown"] = cause{what: "the operator has no pods"}

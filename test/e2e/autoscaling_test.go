@@ -35,7 +35,7 @@ import (
 )
 
 // The user follows docs/operations/autoscaling.md.
-var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), clustertest.Turn(2), func() {
+var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() {
 	It("has more nodes under load and fewer afterwards, and the operator follows", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		a := newAutoscaled(ctx, k8s.NewNamespace(ctx))
 		corrections, began := a.corrections(ctx), time.Now()

@@ -24,7 +24,7 @@ const (
 	afterEnd = 10 * time.Second
 )
 
-var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), clustertest.Turn(2), Ordered, func() {
+var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), Ordered, func() {
 	var (
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
@@ -101,7 +101,7 @@ func within(moment time.Time) func(period) bool {
 	return func(p period) bool { return p.contains(moment) }
 }
 
-var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), clustertest.Turn(1), func() {
+var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
 	const away = 30 * time.Second
 	untilReadyz := func(ctx SpecContext) {
 		GinkgoHelper()

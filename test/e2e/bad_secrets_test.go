@@ -29,7 +29,7 @@ const (
 )
 
 // Each kind of bad content has a cache of its own, so that the kubelet delivers all of them at once.
-var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), clustertest.Turn(1), func() {
+var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		caches := newSpoiledCaches(ctx)
 		By("spoiling the Secrets, which the agents notice and memcached does not")

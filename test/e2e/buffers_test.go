@@ -25,7 +25,7 @@ import (
 const refusal = "SERVER_ERROR out of memory writing get response"
 
 // A get line of 400 KiB used to take 240 MiB. No request of a client may end a node.
-var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), clustertest.Turn(2), func() {
+var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), func() {
 	It("refuses, and neither restarts nor fails those who ask for less", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		address := k8s.Servers(ctx, mc)[0].Address

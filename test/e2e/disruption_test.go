@@ -31,7 +31,7 @@ import (
 
 // All caches live on one node of the cluster. The pods that kubectl drain evicts cannot start anywhere until kubectl uncordon, as
 // if the cluster were full.
-var _ = Describe("A drain of a cluster node", clustertest.Turn(3), func() {
+var _ = Describe("A drain of a cluster node", func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
 		usual, single := s.add(ctx, "usual", 3), s.add(ctx, "single", 1)

@@ -96,23 +96,6 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, policy)).To(Succeed()) },
 			cachev1alpha1.ReasonAdmissionDenied, policy.Name, "denied request: ask the platform team for more than three nodes")
 	})
-
-	It("a Service of somebody else that has the name already", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		i := begin(newIncident(ctx))
-		theirs := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "cache"},
-			Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "theirs"}, Ports: []corev1.ServicePort{{Port: 80}}},
-		}
-		Expect(k8s.Create(ctx, theirs)).To(Succeed())
-
-		i.happens(ctx, func() { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes) },
-			cachev1alpha1.ReasonConflict, "Service cache exists already and belongs to nobody: delete or rename one of the two")
-		before := theirs.ResourceVersion
-		Expect(k8s.Reread(ctx, theirs)).To(Succeed())
-		Expect(theirs.ResourceVersion).To(Equal(before), "it must be untouched")
-		i.endsWith(ctx, func() { Expect(k8s.Delete(ctx, theirs)).To(Succeed()) })
-		Expect(childrenOf(ctx, i.cache)).To(HaveLen(3))
-	})
 })
 
 // edit returns a change of the spec of the cache.

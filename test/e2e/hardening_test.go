@@ -7,10 +7,8 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -115,32 +113,6 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 		_, err := k8s.TryKubectl(ctx, "run", "intruder", "--namespace", pod.Namespace, "--image", image, "--privileged")
 		Expect(err).To(MatchError(And(ContainSubstring(`violates PodSecurity "restricted`), ContainSubstring("privileged"))))
 	})
-
-	DescribeTable("is never started with a spec that cannot work: kubectl says which field is wrong and what to do",
-		func(ctx SpecContext, spec string, says ...string) {
-			manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
-			Expect(os.WriteFile(manifest, []byte(fmt.Sprintf(
-				"{apiVersion: cache.example.com/v1alpha1, kind: Memcached, metadata: {name: invalid}, spec: %s}", spec)), 0o600)).To(Succeed())
-			_, err := k8s.TryKubectl(ctx, "apply", "--namespace", pod.Namespace, "--filename", manifest)
-			Expect(err).To(HaveOccurred())
-			for _, part := range says {
-				Expect(err).To(MatchError(ContainSubstring(part)))
-			}
-		},
-		Entry(nil, SpecTimeout(time.Minute), "{}", "spec.size: Required value"),
-		Entry(nil, SpecTimeout(time.Minute), "{size: -1}", "spec.size", "should be greater than or equal to 0"),
-		Entry(nil, SpecTimeout(time.Minute), "{size: 1, replicas: 3}", `unknown field "spec.replicas"`),
-		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {memory: 32Mi}}",
-			"spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"),
-		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {maxItemSize: 64Mi}}",
-			"spec.config.maxItemSize is 64Mi, more than half of spec.config.memory (64Mi)", "lower maxItemSize or raise memory"),
-		Entry(nil, SpecTimeout(time.Minute), "{size: 1, config: {memory: 1Gi}, resources: {limits: {memory: 1Gi}}}",
-			"spec.resources.limits.memory is 1Gi", "needs at least 1205Mi", "raise it, or lower spec.config.memory"),
-		Entry(nil, SpecTimeout(time.Minute), "{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}",
-			"spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"),
-		Entry("memcached -vv, which logs keys", SpecTimeout(time.Minute), "{size: 1, config: {verbosity: 2}}",
-			"spec.config.verbosity", "should be less than or equal to 1"),
-	)
 })
 
 var _ = Describe("The spec opens or closes a node further", func() {

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-var _ = Describe("A user of Helm", Label(onLocalCluster), clustertest.Turn(1), func() {
+var _ = Describe("A user of Helm", Label(onLocalCluster), func() {
 	It("takes over the installation, upgrades it, removes it and installs it again, while a cache serves",
 		SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 			helm := newHelmUser()

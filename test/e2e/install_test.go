@@ -30,7 +30,7 @@ import (
 )
 
 // The suite has run make deploy. The next steps of the README follow, in order.
-var _ = Describe("A user who has installed the operator", Ordered, func() {
+var _ = Describe("A user who has installed the operator", clustertest.Core, Ordered, func() {
 	var (
 		namespace string
 		mc        *cachev1alpha1.Memcached
@@ -59,14 +59,6 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 		header, row = columns(k8s.Kubectl(ctx, "get", "memc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
 		Expect(header[5:]).To(Equal([]string{"UPDATED", "IMAGE", "ITEM-MEMORY", "GENERATION", "OBSERVED"}))
 		Expect(row[5:]).To(Equal([]string{"3", mc.Status.Image, "64Mi", "1", "1"}))
-	})
-
-	It("reads what each field means with kubectl explain", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		Expect(k8s.Kubectl(ctx, "explain", "memc.spec")).To(
-			MatchRegexp(`size\s+<integer> -required-\s+size is the number of memcached nodes`))
-		Expect(k8s.Kubectl(ctx, "explain", "memc.spec.config.memory")).To(
-			ContainSubstring("memory is the memory for items on each node"))
-		Expect(k8s.Kubectl(ctx, "explain", "memc.status.nodes")).To(ContainSubstring("nodes are the names of the pods, sorted"))
 	})
 
 	It("finds the nodes in DNS", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -122,7 +114,7 @@ var _ = Describe("A user who has installed the operator", Ordered, func() {
 	})
 })
 
-var _ = Describe("The samples", clustertest.Turn(1), func() {
+var _ = Describe("The samples", func() {
 	It("are Ready on a small cluster as well", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--kustomize", "config/samples")
@@ -152,7 +144,7 @@ var _ = Describe("The operator itself", func() {
 	})
 
 	It("logs the version of the checkout that it was built from", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
-		_, version, _ := strings.Cut(clustertest.Read("Makefile"), "\nVERSION ?= ")
+		_, version, _ := strings.Cut(clustertest.Read("hack/release/published.mk"), "\nVERSION ?= ")
 		version, _, _ = strings.Cut(version, "\n")
 		Expect(k8s.Kubectl(ctx, "logs", "--namespace", operatorNamespace, "deployment/"+operatorDeployment)).
 			To(ContainSubstring(`"version":"v%s"`, version))

@@ -27,15 +27,12 @@ import (
 	childprocess "github.com/example/memcached-operator/test/process"
 )
 
-// lostNodeTurn is the turn of the story that alone uses a permission.
-var lostNodeTurn = clustertest.Turn(1)
-
 // unreachableSeconds is how long the pods of the story tolerate that their cluster node does not report.
 const unreachableSeconds = 1
 
 // The cluster nodes of the story are simulated, but nothing else is: kube-controller-manager finds out that one of them does not
 // report, and evicts its pods, and the operator deletes the pod with its own permissions and under its admission policy.
-var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), lostNodeTurn, func() {
+var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), func() {
 	It("costs a StatefulSet's pod its place, but not its name", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		kubelets := map[string]*childprocess.Process{}

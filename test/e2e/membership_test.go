@@ -39,7 +39,7 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 	var m *membership
 	BeforeEach(func() { m = newMembership() })
 
-	It("never sees too many or too few, and finds all of them serving", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+	It("never sees too many or too few, and finds all of them serving", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
 		m.see(ctx, "a rolling change of 3", 2, 3, func() { roll(ctx, m.mc) })
 		m.see(ctx, "a pod of 3 is deleted", 2, 3, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, m.mc)[0])).To(Succeed()) })
@@ -63,7 +63,7 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 		m.see(ctx, "1 node moves to a StatefulSet", 1, 2, func() { k8s.Change(ctx, m.mc, func() { move(m.mc) }) })
 	})
 
-	It("sees at most one more than size while the nodes move to the other workload", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+	It("sees at most one more than size while the nodes move to the other workload", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2)
 		m.see(ctx, "2 nodes move to a StatefulSet", 2, 3, func() { k8s.Change(ctx, m.mc, func() { move(m.mc) }) })
 		rolled := m.see(ctx, "a rolling change of 2, StatefulSet", 1, 2, func() { roll(ctx, m.mc) })

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-var _ = Describe("A team installs the operator for its namespace only", clustertest.Turn(2), func() {
+var _ = Describe("A team installs the operator for its namespace only", func() {
 	It("has all of it there, and no other namespace is read or written", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		began := time.Now()
 		scaleOperator(ctx, 0) // it serves all namespaces

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -65,10 +64,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	}
 	suite, _ := GinkgoConfiguration()
 	filters := slices.Concat(suite.FocusStrings, suite.SkipStrings, suite.FocusFiles, suite.SkipFiles)
-	// Of the stories that take turns, one alone uses a permission.
-	complete := suite.LabelFilter == "" ||
-		strings.HasPrefix(suite.LabelFilter, "turn:") && lostNodeTurn.MatchesLabelFilter(suite.LabelFilter)
-	if specFailed || len(filters) > 0 || !complete {
+	if specFailed || len(filters) > 0 || suite.LabelFilter != "" {
 		return
 	}
 	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)

@@ -102,14 +102,14 @@ func (p *pluginStory) placesKeys(ctx context.Context) {
 	}
 }
 
-// lists prints the names that clients put on their ring.
+// lists prints the names that clients put on their ring, with the port.
 func (p *pluginStory) lists(ctx context.Context) {
 	GinkgoHelper()
 	var names []string
 	for _, server := range p.servers {
-		names = append(names, server.Name)
+		names = append(names, server.Name+":11211")
 	}
-	Expect(strings.Split(strings.TrimSpace(p.run(ctx, "servers", p.mc.Name, "--output=libmemcached")), ",")).To(ConsistOf(names))
+	Expect(strings.Fields(p.run(ctx, "servers", p.mc.Name))).To(ConsistOf(names))
 }
 
 // showsItems fills the cache and compares the figures with those of the nodes.

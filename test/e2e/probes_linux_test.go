@@ -24,7 +24,7 @@ import (
 )
 
 // Three nodes get a fault at the same time: the restart of one proves that the probes had the time to restart the others.
-var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster), clustertest.Turn(3), func() {
+var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster), func() {
 	It("is restarted if nobody can connect to it, but not if it is slow or hangs", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		deaf, slow := newFaultyNode(ctx, namespace, "deaf"), newFaultyNode(ctx, namespace, "slow")

@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -40,8 +39,6 @@ const (
 	prometheusCommand = "../../bin/prometheus"
 	// serviceAccount is where a pod finds the token of its account. In the cluster's namespaces, nothing else has the folder.
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// drawings is where make dashboard-pictures looks for the data.
-	drawings = "../../bin/dashboards"
 )
 
 // observed is a Prometheus, configured as docs/operations/monitoring.md says, and what it must see.
@@ -237,14 +234,4 @@ func dashboard(file, namespace, memcached string) monitoring.Dashboard {
 	GinkgoHelper()
 	variables := strings.NewReplacer("$__rate_interval", rateInterval, "$namespace", namespace, "$memcached", memcached)
 	return clustertest.Must(monitoring.ParseDashboard(variables.Replace(monitoring.Faster(clustertest.Read(file), faster))))
-}
-
-// save writes what dashboards show now, for make dashboard-pictures.
-func (o *observed) save(ctx context.Context, dashboards map[string]monitoring.Dashboard) {
-	GinkgoHelper()
-	Expect(os.MkdirAll(drawings, 0o755)).To(Succeed())
-	for name, dashboard := range dashboards {
-		drawing := clustertest.Must(o.Draw(ctx, dashboard, o.began, time.Now()))
-		writeFile(filepath.Join(drawings, name+".json"), string(clustertest.Must(json.Marshal(drawing))))
-	}
 }

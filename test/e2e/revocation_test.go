@@ -25,7 +25,7 @@ import (
 const revocationTime = kubeletSync + 2*time.Minute + 3*time.Minute
 
 var _ = Describe("A cache that must forget", Label(onLocalCluster), func() {
-	It("restarts memcached in its pods, one after the other, from the last one", clustertest.Turn(3), SpecTimeout(15*time.Minute),
+	It("restarts memcached in its pods, one after the other, from the last one", SpecTimeout(15*time.Minute),
 		func(ctx SpecContext) {
 			restart := func(mc *cachev1alpha1.Memcached) {
 				mc.Spec.TLS.Revocation, mc.Spec.Auth.Revocation = cachev1alpha1.RevocationRestart, cachev1alpha1.RevocationRestart

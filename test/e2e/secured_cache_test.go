@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/traffic"
@@ -217,7 +217,7 @@ func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffi
 	if err != nil {
 		return nil, err
 	}
-	node := protocol.NewConn(conn, address)
+	node := memcache.NewConn(conn, address)
 	reply, err := node.Command(limited, "mn")
 	if err == nil && reply != "MN" {
 		err = fmt.Errorf("the reply is %q", reply)

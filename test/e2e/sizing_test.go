@@ -53,9 +53,9 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 		},
 		// In a small node, memory that is not for items weighs most: a page for each slab class, the reserve for the kernel, and
 		// the buffers, of which the filler uses few since it reads its answers.
-		Entry("memory 64Mi", SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
+		Entry("memory 64Mi", clustertest.Core, SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
-		Entry("memory 1Gi", clustertest.Turn(1), SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
+		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
 		Entry("maxConnections 4096, threads 8", SpecTimeout(3*time.Minute),
 			cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{MaxConnections: 4096, Threads: 8}}, 2.1),
 		// 1 MiB less is refused.

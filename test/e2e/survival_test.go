@@ -37,7 +37,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) { f = newFilledCaches(ctx) }, NodeTimeout(2*time.Minute))
 	AfterAll(func() { clustertest.AddTable("What survives", f.rows) })
 
-	It("survives what happens to the operator", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+	It("survives what happens to the operator", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
 		f.keepAll(ctx, "the operator is restarted", func() {
 			replaceOperator(ctx)
@@ -62,7 +62,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 		})
 	})
 
-	It("survives make undeploy, and make deploy adopts it", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+	It("survives make undeploy, and make deploy adopts it", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
 		listed := func(words string) types.GomegaMatcher { // there may be Memcacheds of other specs
 			var lines []types.GomegaMatcher

@@ -25,7 +25,7 @@ import (
 const usedKeys = 100
 
 // The commands are those of docs/operations/tls.md, and the clients follow docs/clients.md.
-var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocalCluster), clustertest.Turn(2), func() {
+var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocalCluster), func() {
 	It("does so in three steps, and every client is served throughout", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		m := newMove(ctx)
 		plain := m.client(ctx, "without TLS", m.blocks["python"], m.blocks["pymemcache"])

@@ -19,7 +19,7 @@ import (
 )
 
 // OpenSSL has buffers for each connection.
-var _ = Describe("The memory limit of a node with TLS", Label(onLocalCluster), clustertest.Turn(3), func() {
+var _ = Describe("The memory limit of a node with TLS", Label(onLocalCluster), func() {
 	It("is enough for 4,096 connections with certificates and logins, and all that they may give the node", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		const connections = 4096
 		s := newSecured(ctx, k8s.NewNamespace(ctx), 1, mutualTLS, withUsers, func(mc *cachev1alpha1.Memcached) {

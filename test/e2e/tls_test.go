@@ -25,7 +25,7 @@ import (
 
 // The clients connect to the pods, as applications in the cluster do.
 var _ = Describe("A cache with TLS, certificates of clients and users", Label(onLocalCluster), func() {
-	It("serves only who may, takes what is added without a restart, and says when it needs one", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
+	It("serves only who may, takes what is added without a restart, and says when it needs one", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		r := newRotation(ctx)
 		r.refusesOthers(ctx)
 		r.servesLibraries(ctx)

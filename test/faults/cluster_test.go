@@ -70,7 +70,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 
 // Reconcile takes the next steps for the objects of one Memcached.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	for _, step := range []func(context.Context, client.ObjectKey) error{c.collectGarbage, c.runWorkloads} {
+	for _, step := range []func(context.Context, client.ObjectKey) error{c.orphan, c.collectGarbage, c.runWorkloads} {
 		err := step(ctx, request.NamespacedName)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
@@ -94,13 +94,18 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	if err != nil {
 		return err
 	}
-	if !ownedByMemcached(deployment) {
+	if !ofOperator(deployment) {
 		deployment = &appsv1.Deployment{}
 	}
-	if !ownedByMemcached(set) {
+	if !ofOperator(set) {
 		set = &appsv1.StatefulSet{}
 	}
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
+}
+
+// ofOperator reports whether the operator has written a workload: it runs without an owner as well.
+func ofOperator(w client.Object) bool {
+	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
 
 func ownedByMemcached(object client.Object) bool {
@@ -144,23 +149,29 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
 		memcached.InstanceLabel: name.Name, memcached.ManagedByLabel: memcached.ManagedBy,
 	})
-	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return len(pod.OwnerReferences) == 0 }), err
+	return pods.Items, err
 }
 
 // adopted returns the pods of a workload, after it has removed those of an earlier workload of the same Kind: the pods of the
-// current one may have their names. Kind is the Kind of the pods' owner.
+// current one may have their names. Kind is the Kind of the pods' owner. A workload adopts pods that were orphaned.
 func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
-	var own, orphans []corev1.Pod
+	var own, garbage []corev1.Pod
 	for _, pod := range pods {
-		switch owner := pod.OwnerReferences[0]; {
-		case owner.Kind != kind:
-		case owner.UID == w.GetUID():
+		former := pod.Annotations[orphanedAnnotation]
+		switch {
+		case former == kind && w.GetUID() != "":
+			if err := c.adopt(ctx, w, &pod); err != nil {
+				return nil, err
+			}
+			own = append(own, pod)
+		case former != "" || len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].Kind != kind:
+		case pod.OwnerReferences[0].UID == w.GetUID():
 			own = append(own, pod)
 		default:
-			orphans = append(orphans, pod)
+			garbage = append(garbage, pod)
 		}
 	}
-	return own, c.remove(ctx, orphans)
+	return own, c.remove(ctx, garbage)
 }
 
 // remove deletes these pods, but no others with their names.

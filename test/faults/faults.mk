@@ -6,12 +6,14 @@
 # How many scenarios run at the same time. They spend most of their time waiting.
 FAULTS_PARALLEL ?= 12
 
-# The part of the plans that test-faults runs, such as 1/3. The default is all of them.
-FAULT_SHARE ?=
+# The scenarios whose plans test-faults runs, such as FAULT_SCENARIOS="create|scale-.*". By default it runs all of them, and the
+# other tests of test/faults.
+FAULT_SCENARIOS ?=
 
 .PHONY: test-faults
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
-	@$(with-envtest) env FAULT_SHARE="$(FAULT_SHARE)" go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) $(TEST_FLAGS) ./test/faults
+	@$(with-envtest) go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) \
+		$(if $(FAULT_SCENARIOS),-run "TestSweep/^($(FAULT_SCENARIOS))\$$") $(TEST_FLAGS) ./test/faults
 
 .PHONY: test-mutations
 test-mutations: ## Remove each defense that a pattern of test/faults names, and check that its test fails. Takes 15 minutes.

@@ -67,6 +67,7 @@ type journal struct {
 	mutex   sync.Mutex
 	changed chan struct{}      // closed and replaced at each change
 	entries map[string][]entry // by namespace
+	total   int                // the changes in all namespaces, also those that were forgotten
 }
 
 func newJournal() *journal {
@@ -124,6 +125,7 @@ func (j *journal) add(e entry) {
 	defer j.mutex.Unlock()
 	namespace := e.object.GetNamespace()
 	j.entries[namespace] = append(j.entries[namespace], e)
+	j.total++
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -159,6 +161,27 @@ func (j *journal) await(ctx context.Context, namespace string, check func(object
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
+		case <-changed:
+		}
+	}
+}
+
+// awaitChanges waits for so many more changes, in any namespace. It returns false if the context ends before.
+func (j *journal) awaitChanges(ctx context.Context, count int) bool {
+	first := -1
+	for {
+		j.mutex.Lock()
+		total, changed := j.total, j.changed
+		j.mutex.Unlock()
+		if first < 0 {
+			first = total
+		}
+		if total-first >= count {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
 		case <-changed:
 		}
 	}

@@ -155,6 +155,9 @@ func state(now objects) map[string]string {
 			for i := range object.Status.Conditions {
 				object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 			}
+			if last := object.Status.LastApplied; last != nil {
+				last.AppliedHash = "the same"
+			}
 		case *corev1.Service:
 			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // it depends on the foreign Service
 		}

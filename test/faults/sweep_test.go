@@ -44,21 +44,20 @@ func reference(t *testing.T, s scenario) *outcome {
 	return first
 }
 
-// TestSweep runs every scenario with every fault, or with the share of the faults that FAULT_SHARE names, or only the plan that
-// FAULT_PLAN names.
+// TestSweep runs every scenario with every fault, or only the plan that FAULT_PLAN names.
 func TestSweep(t *testing.T) {
-	only, part := os.Getenv("FAULT_PLAN"), partOf(t, os.Getenv("FAULT_SHARE"))
+	only := os.Getenv("FAULT_PLAN")
 	var counts planCounts
-	for position, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios) {
+	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			want := reference(t, s)
-			for i, f := range s.faultsOf(want) {
+			for _, f := range s.faultsOf(want) {
 				plan := s.name + "/" + f.String()
-				if only != "" && only != plan || only == "" && !part.has(position+i) {
+				if only != "" && only != plan {
 					continue
 				}
 				t.Run(f.String(), func(t *testing.T) {
@@ -73,7 +72,7 @@ func TestSweep(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { counts.verify(t, only, part) }) // after all plans
+	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
 // runUntilInjected runs a scenario until its fault was injected. The operator may skip a write of the status when two causes

@@ -113,9 +113,9 @@ func TestDeployAndUndeploy(t *testing.T) {
 		deletes   string // everything, everything but these kinds, or nothing
 	}{
 		"deploy refuses the placeholder": {
-			arguments: []string{"deploy"}, fails: true,
+			arguments: []string{"deploy", "IMG=example.com/" + "memcached-operator:v" + repository.Variable(t, "VERSION")}, fails: true,
 			says: []string{
-				"IMG is the placeholder example.com/memcached-operator:v" + repository.Variable(t, "VERSION") + ", which no cluster can pull",
+				"IMG is the placeholder example.com/" + "memcached-operator:v" + repository.Variable(t, "VERSION") + ", which no cluster can pull",
 				"docker-push deploy IMG=",
 			},
 		},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,21 +107,66 @@ func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := func(job string) string { return parsed.Jobs[job].Steps[len(parsed.Jobs[job].Steps)-1].Run }
-	if last("check") != "make check" || last("all") != ".ci/run" {
-		t.Errorf("the jobs run %q and %q", last("check"), last("all"))
+	if last("check") != "make check" || last("clusters") != ".ci/run" {
+		t.Errorf("the jobs run %q and %q", last("check"), last("clusters"))
 	}
 	if info, err := os.Stat(repository.Path(".ci", "run")); err != nil || info.Mode()&0o111 == 0 {
 		t.Errorf(".ci/run is not a command: %v", err)
 	}
-	for _, part := range []string{"make test RACE=1", "nice make lint", "make verify"} {
-		if !strings.Contains(repository.Read(t, ".ci", "run"), "\nstep "+part+"\n") {
+	for _, part := range []string{"test make test", "lint make lint", "verify make verify"} {
+		if !strings.Contains(repository.Read(t, ".ci", "run"), "\ncheck "+part+"\n") {
 			t.Errorf(".ci/run lacks %s, a part of make check", part)
 		}
 	}
 	if !regexp.MustCompile(`(?m)^check: test lint verify ##`).MatchString(repository.Read(t, "Makefile")) {
 		t.Error("make check does not run the tests, the linters and the check of generated files")
 	}
-	if image := parsed.Jobs["all"].Container.Image; !strings.Contains(repository.Read(t, "Dockerfile"), image) {
+	if image := parsed.Jobs["clusters"].Container.Image; !strings.Contains(repository.Read(t, "Dockerfile"), image) {
 		t.Errorf("the job runs in %s, which the Dockerfile does not build with", image)
+	}
+}
+
+// .ci/run selects scenarios by name, and a name that no scenario has would select nothing.
+func TestTheScenariosOfEveryChangeExist(t *testing.T) {
+	selection := regexp.MustCompile(`FAULT_SCENARIOS="([^"]+)"`).FindStringSubmatch(repository.Read(t, ".ci", "run"))
+	if selection == nil {
+		t.Fatal(".ci/run selects no scenarios")
+	}
+	files, err := filepath.Glob(repository.Path("test", "faults", "*scenarios_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, file := range files {
+		sources.WriteString(repository.ReadFile(t, file))
+	}
+	for name := range strings.SplitSeq(selection[1], "|") {
+		if !strings.Contains(sources.String(), `{name: "`+name+`"`) && !strings.Contains(sources.String(), `deletion = "`+name+`"`) {
+			t.Errorf(".ci/run selects the scenario %s, which does not exist", name)
+		}
+	}
+}
+
+// What make check-all runs runs every night, and so do the suites that it leaves out because they take hours.
+func TestEverySuiteRunsNightly(t *testing.T) {
+	nightly := repository.Read(t, ".github", "workflows", "nightly.yaml")
+	var suites []string
+	for _, line := range regexp.MustCompile(`(?m)^(?:check|beside) ([\w-]+) `).FindAllStringSubmatch(repository.Read(t, "hack", "check-all.sh"), -1) {
+		if line[1] != "packages" {
+			suites = append(suites, line[1])
+		}
+	}
+	listed := regexp.MustCompile(`suite: \[(.*)\]`).FindStringSubmatch(nightly)
+	if listed == nil {
+		t.Fatal("the nightly workflow has no suites")
+	}
+	nights := strings.Split(listed[1], ", ")
+	slices.Sort(suites)
+	slices.Sort(nights)
+	if !slices.Equal(suites, nights) {
+		t.Errorf("every night runs %q, make check-all runs %q", nights, suites)
+	}
+	if !strings.Contains(nightly, "target: [bench, test-endurance, test-mutations]") {
+		t.Error("the nightly workflow lacks a suite that takes hours")
 	}
 }

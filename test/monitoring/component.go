@@ -47,27 +47,10 @@ type Dashboard struct {
 type Panel struct {
 	Title   string
 	Targets []Query
-
-	// JSON is all of it.
-	JSON json.RawMessage `json:"-"`
 }
 
 // Query is a query of a panel.
-type Query struct {
-	Expr, LegendFormat string
-	// Instant says that the panel shows one moment, not a period.
-	Instant bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Panel) UnmarshalJSON(content []byte) error {
-	type plain Panel // without this method
-	if err := json.Unmarshal(content, (*plain)(p)); err != nil {
-		return err
-	}
-	p.JSON = append(json.RawMessage(nil), content...)
-	return nil
-}
+type Query struct{ Expr string }
 
 // ParseDashboard parses the JSON of a dashboard, in which the variables of Grafana have been replaced.
 func ParseDashboard(content string) (Dashboard, error) {

@@ -40,8 +40,13 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 			t.Errorf("%s names no image: fix this test", path)
 		}
 		for _, match := range found {
-			if !slices.Contains(images, match[1]) {
-				t.Errorf("%s names %s: add it to %s", path, match[1], imageList)
+			// The list names tags: they have the digests that the bundle and the catalog name.
+			name, _, _ := strings.Cut(repository.ByTag(t, match[1]), "@")
+			if path == "catalog/template.yaml" && !strings.HasSuffix(name, ":v"+repository.Variable(t, "VERSION")) {
+				continue // OLM unpacks the bundle of the version that it installs
+			}
+			if !slices.Contains(images, name) {
+				t.Errorf("%s names %s: add it to %s", path, name, imageList)
 			}
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/clustertest"
 )
 
 // The namespaces of a story. The operator is in its own.
@@ -58,9 +57,9 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 		uninstall(ctx, namespaces[own], version)
 	},
 	Entry("AllNamespaces", SpecTimeout(3*time.Minute), nil, []int{own, first, second}),
-	Entry("OwnNamespace", clustertest.Turn(1), SpecTimeout(3*time.Minute), []int{own}, []int{own}),
-	Entry("SingleNamespace", clustertest.Turn(2), SpecTimeout(3*time.Minute), []int{first}, []int{first}),
-	Entry("MultiNamespace", clustertest.Turn(3), SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
+	Entry("OwnNamespace", SpecTimeout(3*time.Minute), []int{own}, []int{own}),
+	Entry("SingleNamespace", SpecTimeout(3*time.Minute), []int{first}, []int{first}),
+	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
 // mustBeUntouched fails if the operator has reconciled a Memcached, or has the permissions to.

@@ -100,7 +100,7 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 		By("running it")
 		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirror+"/mirror/memcached-operator-bundle:v"+version,
 			"--namespace", namespace, "--timeout", "3m", "--index-image", mirrored(opmImage),
-			"--decompression-image", mirrored("registry.access.redhat.com/ubi9/ubi:9.7"))
+			"--decompression-image", mirrored("registry.access.redhat.com/ubi9/ubi:9.8"))
 		untilInstalled(ctx, namespace, version)
 		mc := k8s.NewMemcached(ctx, namespace, 1)
 		k8s.MustServe(ctx, mc, 100)
@@ -111,7 +111,7 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 })
 
 var _ = Describe("The bundle", func() {
-	It("passes every test of the scorecard, which has nothing to suggest", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+	It("passes every test of the scorecard, which has nothing to suggest", clustertest.Core, SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		output, failure := k8s.Try(ctx, "operator-sdk", "scorecard", "bundle", "--namespace", namespace, "--wait-time", "5m",
 			"--pod-security", "restricted", "--output", "json", "--untar-image", "quay.io/operator-framework/scorecard-untar:local")

@@ -34,7 +34,7 @@ const (
 // tagged returns an image with another tag.
 func tagged(image, tag string) string { return image[:strings.LastIndexByte(image, ':')+1] + tag }
 
-var _ = Describe("An administrator subscribes to the operator", Ordered, func() {
+var _ = Describe("An administrator subscribes to the operator", clustertest.Core, Ordered, func() {
 	var (
 		previous, operators, caches string
 		mc                          *cachev1alpha1.Memcached
@@ -168,7 +168,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		Consistently(ctx, installed).WithArguments(operators).WithTimeout(5 * time.Second).Should(Equal(pending))
 		Expect(k8s.Kubectl(ctx, "get", "--namespace", operators, "clusterserviceversion/"+versionName(nextVersion),
 			"--output=jsonpath={.status.reason}: {.status.message}")).To(And(
-			HavePrefix(string(operatorsv1alpha1.CSVReasonOperatorConditionNotUpgradeable)), ContainSubstring(mc.Namespace+"/"+mc.Name)))
+			HavePrefix(string(operatorsv1alpha1.CSVReasonOperatorConditionNotUpgradeable)), ContainSubstring("Nodes are being replaced")))
 
 		By("letting the new node be enough")
 		k8s.Change(ctx, mc, func() { mc.Spec.UpdateStrategy.MinReadySeconds = 0 })

@@ -45,6 +45,9 @@ func escalations(minor testenv.Minor) []escalation {
 	return append(all, otherEscalations()...)
 }
 
+// unserved is a version of our API that the API server does not serve: the garbage collector keeps what it owns.
+const unserved = "cache.example.com/v9"
+
 // ownershipEscalations concern objects that are not children of a Memcached, or would not be.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
@@ -66,6 +69,15 @@ func ownershipEscalations() []escalation {
 		})},
 		{"create a Deployment of another API's Memcached", "children", none, createDeployment(func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].APIVersion = "cache.example.org/v1"
+		})},
+		{"create a Deployment whose owner nobody can look up", "children", none, createDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].APIVersion = unserved
+		})},
+		{"give a Deployment an owner that nobody can look up", "children", none, updateDeployment(func(d *appsv1.Deployment) {
+			d.OwnerReferences[0].APIVersion = unserved
+		})},
+		{"create a ConfigMap whose owner nobody can look up", "children", none, createConfigMap(func(c *corev1.ConfigMap) {
+			c.OwnerReferences[0].APIVersion = unserved
 		})},
 		{"create a Deployment of another name", "children", none, createDeployment(func(d *appsv1.Deployment) { d.Name = "website2" })},
 		{"create a Deployment without the label", "children", labels, createDeployment(func(d *appsv1.Deployment) {
@@ -265,6 +277,7 @@ func otherEscalations() []escalation {
 		{"report what another component did", "writes", reports, create(event("kubelet", "Memcached", "cache.example.com/v1alpha1"))},
 		{"report about what is not a Memcached", "writes", reports, create(event("memcached-operator", "Pod", "v1"))},
 		{"report about another's Memcached", "writes", reports, create(event("memcached-operator", "Memcached", "example.org/v1"))},
+		{"report about a version that does not exist", "writes", reports, create(event("memcached-operator", "Memcached", unserved))},
 		{"report in the old way about another object", "writes", "involvedObject: the operator reports events of this kind", create(&corev1.Event{
 			ObjectMeta:     metav1.ObjectMeta{Namespace: operatorNamespace, Name: "forged"},
 			InvolvedObject: corev1.ObjectReference{Kind: "Secret", Namespace: operatorNamespace, Name: "credentials"},

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -132,4 +133,35 @@ func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv
 		all = append(all, policy)
 	}
 	return all
+}
+
+// An owner of another version of our API is never found, so that what it owns is never collected.
+func TestPoliciesAllowExactlyTheServedVersions(t *testing.T) {
+	g := NewWithT(t)
+	objects := render(t, overlay{base: "default"})
+	var served []string
+	for _, object := range objects {
+		if object.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		var crd apiextensionsv1.CustomResourceDefinition
+		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd)).To(Succeed())
+		for _, version := range crd.Spec.Versions {
+			if version.Served {
+				served = append(served, "'"+crd.Spec.Group+"/"+version.Name+"'")
+			}
+		}
+	}
+	g.Expect(served).NotTo(BeEmpty())
+	list := "in [" + strings.Join(served, ", ") + "]"
+	for policy, times := range map[string]int{"children": 2, "writes": 1} {
+		for _, object := range objects {
+			if object.GetKind() != "ValidatingAdmissionPolicy" || !strings.HasSuffix(object.GetName(), "-"+policy) {
+				continue
+			}
+			text, err := object.MarshalJSON()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(strings.Count(string(text), list)).To(Equal(times), "%s does not say %s", policy, list)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users", Revocation: cachev1alpha1.RevocationRestart},
 		}
 		options := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}
-		workload, err := desired.Workload(mc, memcached.Observed{}, options)
+		workload, _, err := desired.Workload(mc, memcached.Observed{}, options)
 		if err != nil {
 			panic(err)
 		}
@@ -108,6 +108,9 @@ func secretEscalations() []podEscalation {
 		{"memory without a limit", "pods", volumes, withCredentials(func(p *corev1.PodSpec) { volumeOf(p, "credentials").EmptyDir.SizeLimit = nil })},
 		{"much memory", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
 			volumeOf(p, "credentials").EmptyDir.SizeLimit = ptr.To(resource.MustParse("1Gi"))
+		})},
+		{"memory with a limit of nothing, which is none", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
+			volumeOf(p, "credentials").EmptyDir.SizeLimit = ptr.To(resource.MustParse("0"))
 		})},
 		{"credentials on the disk of the cluster node", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
 			volumeOf(p, "credentials").EmptyDir.Medium = corev1.StorageMediumDefault

@@ -60,10 +60,15 @@ var suspicious = map[string][]string{
 		"spec.auth is set without spec.tls: users' names and passwords cross the network unencrypted with each connection; " +
 			"set spec.tls.secretName",
 	},
-	"{size: 1, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Enabled}}": {
+	"{size: 1, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Enabled}, networkPolicy: {enabled: true}}": {
 		"spec.auth is set while spec.tls.plaintext is Enabled: users' names and passwords cross the network unencrypted with each " +
 			"connection to port 11211; once all clients use port 11212, set spec.tls.plaintext to Disabled",
 	},
+	// Anyone on the network ends the node.
+	"{size: 1, tls: {secretName: certificate}}":                                                             {exhausted},
+	"{size: 1, tls: {secretName: certificate, clientAuth: Require}, auth: {secretName: users}}":             {exhausted},
+	"{size: 1, tls: {secretName: certificate}, networkPolicy: {}}":                                          {exhausted},
+	"{size: 1, tls: {secretName: certificate}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}": {exhausted},
 	// All of it is said.
 	"{size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 2}}": {
 		blocked("2", "all 2 nodes"), stopped("2", "2"),
@@ -93,11 +98,15 @@ var normal = []string{
 	"{size: 3, updateStrategy: {maxUnavailable: 99%}}",
 	"{size: 3, updateStrategy: {maxSurge: 2, maxUnavailable: 0}}",
 	"{size: 3, updateStrategy: {minReadySeconds: 60}}",
-	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate}}",
-	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Disabled}}",
-	"{size: 3, tls: {secretName: certificate, plaintext: Enabled}}",
+	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate}, networkPolicy: {enabled: true}}",
+	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Disabled}, networkPolicy: {from: [{podSelector: {}}]}}",
+	"{size: 3, tls: {secretName: certificate, plaintext: Enabled}, networkPolicy: {metricsFrom: [{podSelector: {}}]}}",
+	"{size: 0, tls: {secretName: certificate}}",
 	"{size: 1000, podDisruptionBudget: {minAvailable: 99%}, updateStrategy: {maxUnavailable: 999}}",
 }
+
+const exhausted = "spec.tls is set without a NetworkPolicy: clients without a certificate or a password can take the memory of a node, " +
+	"which is then killed, and all of its connections; set spec.networkPolicy.from, unless another NetworkPolicy limits who connects"
 
 func blocked(value, nodes string) string {
 	return "spec.podDisruptionBudget.minAvailable is " + value + ", which is " + nodes +

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -45,12 +46,48 @@ func ReadFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// Variable returns the default of a variable in the Makefile.
+// Variable returns the default of a variable in the Makefile, or in the file that says what is published.
 func Variable(t *testing.T, name string) string {
 	t.Helper()
-	match := regexp.MustCompile(`(?m)^` + name + ` \?= (.*)$`).FindStringSubmatch(Read(t, "Makefile"))
+	text := Read(t, "hack", "release", "published.mk") + Read(t, "Makefile")
+	match := regexp.MustCompile(`(?m)^` + name + ` \?=(?: (.*))?$`).FindStringSubmatch(text)
 	if match == nil {
 		t.Fatalf("the Makefile does not define %s", name)
+	}
+	return match[1]
+}
+
+// ByTag returns a text with the images of the project, and memcached's, named by their tags in place of the digests that were
+// recorded when they were pushed: config and the documentation name tags.
+func ByTag(t *testing.T, text string) string {
+	t.Helper()
+	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")
+	manager := Read(t, "config", "manager", "manager.yaml")
+	memcached := regexp.MustCompile(`RELATED_IMAGE_MEMCACHED\n\s+value: (\S+)`).FindStringSubmatch(manager)
+	if memcached == nil {
+		t.Fatal("config/manager/manager.yaml names no image of memcached")
+	}
+	name := memcached[1][:strings.LastIndex(memcached[1], ":")]
+	for _, image := range []struct{ name, digest, tagged string }{
+		{prefix, "OPERATOR_DIGEST", prefix + ":v" + version},
+		{prefix + "-scorecard", "SCORECARD_DIGEST", prefix + "-scorecard:v" + version},
+		{prefix + "-bundle:v" + version, "BUNDLE_DIGEST", prefix + "-bundle:v" + version},
+		{prefix + "-bundle", "BUNDLE_DIGEST", prefix + "-bundle:v" + version},
+		{name, "MEMCACHED_DIGEST", memcached[1]},
+	} {
+		if digest := Variable(t, image.digest); digest != "" {
+			text = strings.ReplaceAll(text, image.name+"@"+digest, image.tagged)
+		}
+	}
+	return text
+}
+
+// GoVersion returns the version of Go that everything is built with: the one in go.mod.
+func GoVersion(t *testing.T) string {
+	t.Helper()
+	match := regexp.MustCompile(`(?m)^go (\d+\.\d+\.\d+)$`).FindStringSubmatch(Read(t, "go.mod"))
+	if match == nil {
+		t.Fatal("go.mod does not name a complete version of Go")
 	}
 	return match[1]
 }

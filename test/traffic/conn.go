@@ -7,13 +7,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/example/memcached-operator/internal/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-const crlf = protocol.CRLF
+const crlf = memcache.CRLF
 
-// Conn is a connection to a memcached in the text protocol. It is not safe for concurrent use. The first error closes it.
-type Conn = protocol.Conn
+// Conn is a connection to a memcached in the text memcache. It is not safe for concurrent use. The first error closes it.
+type Conn = memcache.Conn
 
 // Connect returns a connection to the memcached at an address. If there are too many, memcached accepts it and refuses its
 // first command: ERROR Too many open connections.
@@ -22,5 +22,5 @@ func Connect(ctx context.Context, dial DialFunc, address string) (*Conn, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
 	}
-	return protocol.NewConn(conn, address), nil
+	return memcache.NewConn(conn, address), nil
 }

@@ -73,7 +73,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	for reply, want := range map[string]string{
-		"VALUE a b c\r\n":          `gets of 1 keys: the reply is "VALUE a b c"`,
+		"VALUE a b c\r\n":          `gets of 1 keys: unexpected reply: "VALUE a b c"`,
 		"VALUE a 0 5 1\r\nhell":    "gets of 1 keys: EOF",
 		"VALUE a 0 1 1\r\nh\r\nEN": "gets of 1 keys: EOF",
 	} {
@@ -119,7 +119,7 @@ func TestStats(t *testing.T) {
 		{
 			[]string{"cachedump", "1", "1"},
 			nil,
-			server.address + `: stats cachedump 1 1: the reply is "CLIENT_ERROR stats cachedump 1 1 not allowed"`,
+			server.address + `: stats cachedump 1 1: unexpected reply: "CLIENT_ERROR stats cachedump 1 1 not allowed"`,
 		},
 	} {
 		got, err := connect(t, server.address).Stats(t.Context(), test.topic...)

@@ -10,9 +10,9 @@ import (
 	"net"
 	"slices"
 
-	"github.com/bradfitz/gomemcache/memcache"
+	gomemcache "github.com/bradfitz/gomemcache/memcache"
 
-	"github.com/example/memcached-operator/internal/ring"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // Server is a node as an application knows it.
@@ -24,14 +24,14 @@ type Server struct {
 	Address string
 }
 
-// Ring maps each key to the server that owns it, as ring.Ketama does. The order of the servers does not matter. A ring is
+// Ring maps each key to the server that owns it, as memcache.Ketama does. The order of the servers does not matter. A ring is
 // immutable: other members form another ring.
 type Ring struct {
 	servers []Server // by name
-	owner   ring.Owner
+	owner   memcache.Owner
 }
 
-var _ memcache.ServerSelector = &Ring{}
+var _ gomemcache.ServerSelector = &Ring{}
 
 // NewRing returns the ring of at least one server. Names must be unique.
 func NewRing(servers ...Server) (*Ring, error) {
@@ -50,7 +50,7 @@ func NewRing(servers ...Server) (*Ring, error) {
 			return nil, fmt.Errorf("two servers are named %s", server.Name)
 		}
 	}
-	return &Ring{servers: servers, owner: ring.Ketama(names)}, nil
+	return &Ring{servers: servers, owner: memcache.Ketama(names)}, nil
 }
 
 // Owner returns the server that owns a key.

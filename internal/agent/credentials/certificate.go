@@ -30,7 +30,7 @@ const ofTLSSecret = " in the Secret of spec.tls.secretName"
 // minRSABits is what OpenSSL accepts at its default security level, at which memcached runs.
 const minRSABits = 2048
 
-// certificateFiles returns the files that memcached reads of a Secret, without a look at their content.
+// certificateFiles returns the files of a Secret that memcached reads. It does not check their content.
 func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byte, error) {
 	if len(secret[certificateKey]) == 0 && len(secret[privateKeyKey]) == 0 {
 		return nil, invalidCertificate("the Secret of spec.tls.secretName does not exist, or has neither tls.crt nor tls.key: create it " +
@@ -57,7 +57,7 @@ func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byt
 	return files, nil
 }
 
-// parsePair returns the certificate of the server after it has checked that the key fits.
+// parsePair returns the certificate of the server. It fails unless the key belongs to it.
 func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	certificates, err := parseCertificates(certificateKey, chain)
 	if err != nil {
@@ -82,7 +82,7 @@ func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	return certificates[0], nil
 }
 
-// parseCertificates returns the certificates in PEM, at least one.
+// parseCertificates returns at least one certificate, or an error.
 func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	blocks, err := parseBlocks(key, text)
 	if err != nil {
@@ -96,7 +96,7 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, invalidCertificate(fmt.Sprintf("certificate %d in %s is damaged: store it anew", i+1, key))
+			return nil, invalidCertificate(fmt.Sprintf("certificate %d in %s cannot be parsed: replace it by a valid PEM certificate", i+1, key))
 		}
 		certificates = append(certificates, certificate)
 	}
@@ -124,7 +124,7 @@ func checkStrength(number int, certificate *x509.Certificate) error {
 	return nil
 }
 
-// selfSigned reports whether OpenSSL does not look at a signature, because who trusts the certificate trusts it as it is.
+// selfSigned reports whether a certificate signs itself. OpenSSL does not check such a signature.
 func selfSigned(certificate *x509.Certificate) bool {
 	return bytes.Equal(certificate.RawSubject, certificate.RawIssuer) &&
 		(len(certificate.AuthorityKeyId) == 0 || bytes.Equal(certificate.AuthorityKeyId, certificate.SubjectKeyId))
@@ -149,10 +149,10 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 	return nil, invalidCertificate("tls.key holds no private key: it must have a PEM block PRIVATE KEY, RSA PRIVATE KEY or EC PRIVATE KEY")
 }
 
-// errUnknownKey is never shown: parsePrivateKey has words for it.
+// errUnknownKey never reaches users: parsePrivateKey replaces it.
 var errUnknownKey = errors.New("unknown kind of key")
 
-// decodePrivateKey decodes a key as OpenSSL does: of the kind and the format of its label, or of that kind as PKCS #8.
+// decodePrivateKey decodes a key as OpenSSL does: in the format that the label of its block names, or as PKCS #8.
 func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Headers) > 0 {
 		return nil, errUnknownKey // has a passphrase
@@ -182,7 +182,7 @@ func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	return nil, errUnknownKey
 }
 
-// fits fails unless PKCS #8 may have the label of a block, which is the usual one or that of the kind of the key.
+// fits fails unless the label of a block allows a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
 func fits(block *pem.Block, ofKind string) error {
 	if block.Type != "PRIVATE KEY" && block.Type != ofKind {
 		return errUnknownKey
@@ -190,7 +190,7 @@ func fits(block *pem.Block, ofKind string) error {
 	return nil
 }
 
-// checkValidity refuses a certificate that clients would refuse because of the time.
+// checkValidity refuses an expired certificate, and one that is not valid yet: clients would refuse them.
 func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(certificate.NotAfter):

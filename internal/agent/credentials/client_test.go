@@ -6,26 +6,18 @@
 package credentials
 
 import (
-	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"net"
 	"testing"
 	"time"
 
-	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// client is a connection as clients have it.
-type client struct {
-	net.Conn
-
-	replies *bufio.Reader
-}
-
 // connect connects to TLS, as a client with a certificate or without one.
-func (p *pod) connect(certificate *issued) (*client, *x509.Certificate, error) {
+func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, error) {
 	p.t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if certificate != nil {
@@ -40,31 +32,27 @@ func (p *pod) connect(certificate *issued) (*client, *x509.Certificate, error) {
 		return nil, nil, err
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
-	c := &client{conn, stats.NewReader(conn)}
-	_, err = c.ask("version") // with TLS 1.3, a refusal comes after the handshake
+	c := memcache.NewConn(conn, "memcached")
+	_, err = ask(p.t, c, "version") // with TLS 1.3, a refusal comes after the handshake
 	return c, conn.(*tls.Conn).ConnectionState().PeerCertificates[0], err
 }
 
 // login connects to plaintext, and logs in.
-func (p *pod) login(name, password string) (*client, error) {
+func (p *pod) login(name, password string) (*memcache.Conn, error) {
 	p.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.plaintext)
 	if err != nil {
 		return nil, err
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
-	c := &client{conn, stats.NewReader(conn)}
-	return c, LogIn(conn, c.replies, []User{{name, password}})
+	c := memcache.NewConn(conn, "memcached")
+	return c, LogIn(p.t.Context(), c, []User{{name, password}})
 }
 
-func (c *client) ask(command string) (string, error) {
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return "", err
-	}
-	if _, err := io.WriteString(c, command+"\r\n"); err != nil {
-		return "", err
-	}
-	return stats.ReadLine(c.replies)
+func ask(t *testing.T, c *memcache.Conn, command string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return c.Command(ctx, command)
 }
 
 func (p *pod) mustServe(certificate, as *issued) {
@@ -98,9 +86,9 @@ func (p *pod) mustOffer(certificate *issued) {
 }
 
 // mustLive fails unless a connection still works as before.
-func mustLive(t *testing.T, c *client) {
+func mustLive(t *testing.T, c *memcache.Conn) {
 	t.Helper()
-	if reply, err := c.ask("mn"); err != nil || reply != "MN" {
+	if reply, err := ask(t, c, "mn"); err != nil || reply != "MN" {
 		t.Errorf("a connection from before: %q, %v", reply, err)
 	}
 }

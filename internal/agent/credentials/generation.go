@@ -12,15 +12,15 @@ import (
 	"slices"
 )
 
-// Config is what the flags say about the credentials of a node.
+// Config has the flags about credentials.
 type Config struct {
-	// TLSSecret is the folder with the Secret of the certificate. It is empty without TLS.
+	// TLSSecret is the folder of the Secret with the certificate, empty without TLS.
 	TLSSecret string
 	// TLS is the address on which memcached serves TLS.
 	TLS string
-	// ClientCA is true if memcached admits clients with certificates of the CAs in the Secret only.
+	// ClientCA is true if clients need a certificate of a CA in the Secret.
 	ClientCA bool
-	// UsersSecret is the folder with the Secret of the users. It is empty without users.
+	// UsersSecret is the folder of the Secret with the users, empty without users.
 	UsersSecret string
 	// RestartForAuthorities and RestartForUsers are true if the agent restarts memcached when a CA, or a user, was removed.
 	RestartForAuthorities, RestartForUsers bool
@@ -36,7 +36,7 @@ type Config struct {
 	Processes string
 }
 
-// Enabled reports whether there are credentials at all.
+// Enabled reports whether memcached has TLS or users.
 func (c Config) Enabled() bool { return c.TLSSecret != "" || c.UsersSecret != "" }
 
 // Restarts reports whether the agent restarts memcached at all.
@@ -54,10 +54,11 @@ func (c Config) restarts() map[string]int {
 	return counts
 }
 
-// maxBytes is how large the files of a generation may be together. Two generations fit into the volume of 1 MiB.
+// maxBytes limits the files of a generation, so that two generations fit into the volume of 1 MiB.
 const maxBytes = 384 << 10
 
-// generation is what memcached reads at one time. Its parts are valid, and fit each other.
+// generation is one version of all files that memcached reads. They are valid and match each other. (It is unrelated to
+// metadata.generation.)
 type generation struct {
 	files map[string][]byte
 	// certificate is nil without TLS.
@@ -71,13 +72,13 @@ func (g *generation) equal(other *generation) bool {
 	return other != nil && maps.EqualFunc(g.files, other.files, bytes.Equal)
 }
 
-// key is the same on all nodes with the same content. Who does not know all of that cannot know the key.
+// key is the same on all nodes with the same content. It cannot be guessed without knowing all of the content.
 func (g *generation) key() string { return fingerprintOf([secretCount]map[string][]byte{g.files}) }
 
-// kind is that of the key of the certificate.
+// kind is the algorithm of the certificate's key.
 func (g *generation) kind() string { return g.certificate.PublicKeyAlgorithm.String() }
 
-// logins are the fingerprints of the users with their passwords.
+// logins returns a fingerprint for each user with its password.
 func (g *generation) logins() []string {
 	var logins []string
 	for _, user := range g.users {
@@ -86,7 +87,7 @@ func (g *generation) logins() []string {
 	return logins
 }
 
-// without returns the users that another generation does not have, or has with another password.
+// without returns the users that another generation lacks, or has with another password.
 func (g *generation) without(other *generation) []User {
 	return slices.DeleteFunc(slices.Clone(g.users), func(user User) bool { return slices.Contains(other.users, user) })
 }
@@ -96,7 +97,7 @@ func fingerprint(of []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// generationOf makes a generation of what the Secrets hold. The error is an *InvalidError.
+// generationOf makes a generation from the Secrets. The error is an *InvalidError.
 func generationOf(c Config, tlsSecret, usersSecret map[string][]byte) (*generation, error) {
 	pair, err := certificateGeneration(c, tlsSecret)
 	if err != nil {
@@ -132,7 +133,7 @@ func usersGeneration(c Config, secret map[string][]byte) (*generation, error) {
 	return g, err
 }
 
-// with has the certificate of one generation, and the users of another.
+// with returns a generation with the certificate of this one and the users of another.
 func (g *generation) with(users *generation) *generation {
 	both := &generation{files: maps.Clone(g.files), certificate: g.certificate, authorities: g.authorities, users: users.users}
 	delete(both.files, usersFile)
@@ -142,7 +143,7 @@ func (g *generation) with(users *generation) *generation {
 	return both
 }
 
-// parseGeneration makes a generation of its files. The error is an *InvalidError.
+// parseGeneration parses the files of a generation. The error is an *InvalidError.
 func parseGeneration(c Config, files map[string][]byte) (*generation, error) {
 	users := map[string][]byte{}
 	for _, user := range decodeUsers(files[usersFile]) {

@@ -9,10 +9,10 @@ const (
 	ReasonInvalidCredentials = "InvalidCredentials"
 )
 
-// InvalidError says why the content of a Secret cannot be used. Its message names keys of the Secret, and never what they hold.
+// InvalidError says why the content of a Secret cannot be used. Its message names keys of the Secret, and never their values.
 type InvalidError struct{ Reason, Message string }
 
-// Error implements error. This is also the form of the termination message.
+// Error returns the text of the termination message.
 func (e *InvalidError) Error() string { return e.Reason + ": " + e.Message }
 
 func invalidCertificate(message string) error {

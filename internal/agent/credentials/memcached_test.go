@@ -170,7 +170,7 @@ func TestMemcachedForgetsWhatWasRemoved(t *testing.T) {
 	if _, _, err := p.connect(ofFresh); err != nil {
 		t.Errorf("a client of the new CA: %v", err)
 	}
-	if reply, err := eve.ask("mn"); err == nil {
+	if reply, err := ask(t, eve, "mn"); err == nil {
 		t.Errorf("a connection from before is answered: %s", reply)
 	}
 
@@ -182,7 +182,7 @@ func TestMemcachedForgetsWhatWasRemoved(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 	p.mustForget()
-	if reply, err := eve.ask("mn"); err == nil {
+	if reply, err := ask(t, eve, "mn"); err == nil {
 		t.Errorf("the connection of a removed user is answered: %s", reply)
 	}
 	if counts := p.agent.Status().Restarts; counts[ReasonCARemoved] != 1 || counts[ReasonUserRemoved] != 1 {
@@ -198,7 +198,7 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	p := newPod(t, first.tlsSecret(t), oldUsers)
 	before, _, err := p.connect(nil)
 	if err == nil {
-		err = LogIn(before, before.replies, []User{{"bob", "1"}})
+		err = LogIn(t.Context(), before, []User{{"bob", "1"}})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // serving listens until the test ends, and returns the address.
@@ -91,7 +91,7 @@ func TestLogins(t *testing.T) {
 	if at, err := n.refreshed(t.Context(), []User{{"bob", "former"}, {"bob", "a b"}}); at != 70 || err != nil {
 		t.Errorf("refreshed: %d, %v", at, err)
 	}
-	if _, err := n.refreshed(t.Context(), []User{{"bob", "former"}}); !errors.Is(err, stats.ErrUnauthenticated) {
+	if _, err := n.refreshed(t.Context(), []User{{"bob", "former"}}); !errors.Is(err, memcache.ErrUnauthenticated) {
 		t.Errorf("refreshed with a former password: %v", err)
 	}
 }
@@ -117,10 +117,10 @@ func TestMemcachedAtItsConnectionLimitAnswers(t *testing.T) {
 	if err := n.answers(t.Context()); err != nil {
 		t.Errorf("answers: %v", err)
 	}
-	if _, err := n.accepts(t.Context(), User{"bob", "1"}); !errors.Is(err, stats.ErrConnectionLimit) {
+	if _, err := n.accepts(t.Context(), User{"bob", "1"}); !errors.Is(err, memcache.ErrConnectionLimit) {
 		t.Errorf("accepts: %v", err)
 	}
-	if _, err := n.certificate(t.Context()); !errors.Is(err, stats.ErrConnectionLimit) {
+	if _, err := n.certificate(t.Context()); !errors.Is(err, memcache.ErrConnectionLimit) {
 		t.Errorf("certificate: %v", err)
 	}
 }

@@ -11,26 +11,26 @@ import (
 // blockBegin is what each PEM block begins with.
 var blockBegin = []byte("-----BEGIN ")
 
-// parseBlocks returns the PEM blocks of a text. It refuses what Go's parser skips: OpenSSL fails there, and memcached would refuse every
-// client.
+// parseBlocks returns the PEM blocks of a text. It refuses errors that Go's parser skips, because OpenSSL does not: memcached would
+// refuse every client.
 func parseBlocks(key string, text []byte) ([]*pem.Block, error) {
-	damaged := invalidCertificate("a PEM block in " + key + " is damaged, has a blank line in it, or does not begin on a line of its own: " +
-		"store it anew")
+	invalid := invalidCertificate("a PEM block in " + key + " is invalid, contains a blank line, or does not begin on a line of its own: " +
+		"replace it by a valid PEM file")
 	var blocks []*pem.Block
 	left := text
 	for block, rest := pem.Decode(left); block != nil; block, rest = pem.Decode(left) {
 		if len(block.Headers) == 0 && hasBlankLine(left[:len(left)-len(rest)]) {
-			return nil, damaged
+			return nil, invalid
 		}
 		blocks, left = append(blocks, block), rest
 	}
 	if len(blocks) != bytes.Count(text, blockBegin) {
-		return nil, damaged
+		return nil, invalid
 	}
 	return blocks, nil
 }
 
-// hasBlankLine reports whether the only block of a text has a blank line: OpenSSL takes what is before it for headers.
+// hasBlankLine reports whether the block in a text contains a blank line. OpenSSL reads the lines before it as headers.
 func hasBlankLine(text []byte) bool {
 	_, block, _ := bytes.Cut(text, blockBegin)
 	for line := range bytes.Lines(bytes.TrimSpace(block)) {

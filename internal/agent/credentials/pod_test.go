@@ -153,7 +153,7 @@ func (p *pod) kill() {
 
 func (p *pod) runAgent() {
 	p.agent = New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
-	p.agent.node, p.agent.now = "cache-0", p.now
+	p.agent.node, p.agent.domain, p.agent.now = "cache-0", ".cache.shop.svc", p.now
 	p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	// The test need not wait for the kubelet, and nobody else for the processor.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {

@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Process identifies a running memcached, even after its process ID was used again. The zero value stands for none.
+// Process identifies a running memcached, even if its process ID is reused later. The zero value means none.
 type Process struct {
 	ID int `json:"id"`
-	// Started is when it started, in ticks since the machine did.
+	// Started is the time of its start, in ticks since the machine booted.
 	Started uint64 `json:"started"`
 }
 
@@ -44,7 +44,7 @@ type procfs struct {
 	// folder is /proc, and files what it holds.
 	folder string
 	files  fs.FS
-	// name is the name of memcached's program.
+	// name is the program's name.
 	name string
 }
 
@@ -62,7 +62,7 @@ func (p procfs) find() (Process, error) {
 		}
 		process, err := p.read(id)
 		if err != nil || process == (Process{}) {
-			continue // it has ended, or is something else
+			continue // it has ended, or is another program
 		}
 		if oldest == (Process{}) || process.Started < oldest.Started {
 			oldest = process
@@ -118,7 +118,7 @@ func (p procfs) explain(process Process, message string) error {
 	return overwrite(file, message)
 }
 
-// overwrite replaces the content of a file that exists. What a link leads to stays as it is.
+// overwrite replaces the content of an existing file. It follows no link.
 func overwrite(name, content string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) //nolint:gosec // of the container runtime
 	if err != nil {
@@ -137,7 +137,7 @@ func (p procfs) hangUp(process Process) error { return p.signal(process, syscall
 func (p procfs) terminate(process Process) error { return p.signal(process, syscall.SIGTERM) }
 
 func (p procfs) signal(process Process, signal syscall.Signal) error {
-	// From here on the ID cannot come to mean another process.
+	// The handle stays bound to this process, even if the ID is reused.
 	handle, err := os.FindProcess(process.ID)
 	if err != nil {
 		return err

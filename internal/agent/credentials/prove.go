@@ -11,22 +11,22 @@ import (
 	"net"
 	"time"
 
-	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 const (
-	// actPeriod is how long memcached takes to act on a signal, at most. Before, logins would only be refused.
+	// actPeriod is the longest time that memcached takes to act on a signal. Earlier logins would be refused.
 	actPeriod = 1100 * time.Millisecond
-	// proofs is how often a proof is tried then, and proofPeriod how long is waited between.
+	// proofs limits the attempts to verify it after that, and proofPeriod is the time between them.
 	proofs      = 20
 	proofPeriod = 200 * time.Millisecond
 	// maxRetryPeriod limits the time between two signals.
 	maxRetryPeriod = time.Minute
-	// unsignaled stands for the time of a refresh if none was asked for.
+	// unsignaled stands for the time of a refresh when memcached got no signal.
 	unsignaled = math.MinInt64
 )
 
-// load has the memcached that runs read the current generation, and proves that it has.
+// load makes the running memcached read the current generation, and verifies that it has.
 func (r *Reloader) load(ctx context.Context) error {
 	switch {
 	case r.running == (Process{}), r.current == nil:
@@ -39,10 +39,10 @@ func (r *Reloader) load(ctx context.Context) error {
 	return nil
 }
 
-// verify checks a memcached that has read the current generation when it started.
+// verify checks a memcached that has read the current generation at its start.
 func (r *Reloader) verify(ctx context.Context) error {
 	if err := r.server.answers(ctx); err != nil {
-		if isBusy(err) { // else it starts: see readiness
+		if isBusy(err) { // otherwise it still starts, and is not ready
 			r.setUnproven(fmt.Errorf("memcached does not answer: %w", err))
 		}
 		return nil
@@ -57,7 +57,7 @@ func (r *Reloader) verify(ctx context.Context) error {
 	return nil
 }
 
-// reload signals memcached, and waits for the proof.
+// reload signals memcached, and waits until it has read the current generation.
 func (r *Reloader) reload(ctx context.Context) error {
 	err := r.signal(ctx)
 	if ctx.Err() != nil {
@@ -73,13 +73,13 @@ func (r *Reloader) reload(ctx context.Context) error {
 	return r.setPending(false)
 }
 
-// isBusy reports whether memcached runs, and has no room for a question.
+// isBusy reports whether memcached runs but has no connection left, or answers too slowly.
 func isBusy(err error) bool {
 	var late net.Error
-	return errors.Is(err, stats.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()
+	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()
 }
 
-// setUnproven remembers why something is not proven, and logs a reason that is new.
+// setUnproven remembers why the content is not verified, and logs a new reason.
 func (r *Reloader) setUnproven(err error) {
 	if r.unproven == nil || r.unproven.Error() != err.Error() {
 		r.log.Warn("It is not proven that memcached has read its credentials", "reason", err.Error())
@@ -87,7 +87,7 @@ func (r *Reloader) setUnproven(err error) {
 	r.unproven = err
 }
 
-// failed plans the next try.
+// failed plans the next attempt.
 func (r *Reloader) failed(err error) {
 	r.setUnproven(err)
 	r.retryAt = r.now().Add(min(promptPeriod<<min(r.failures, 6), maxRetryPeriod))
@@ -107,7 +107,7 @@ func (r *Reloader) signal(ctx context.Context) error {
 	before := int64(unsignaled)
 	if r.config.TLSSecret != "" {
 		var err error
-		// It may have users of an older generation, as which nobody can ask it any more.
+		// It fails if memcached has only users of an older generation, whose passwords are gone.
 		if before, err = r.server.refreshed(ctx, r.candidates()); err != nil {
 			before = unsignaled
 		}
@@ -124,7 +124,7 @@ func (r *Reloader) signal(ctx context.Context) error {
 	return err
 }
 
-// prove succeeds if memcached has read the current generation, and its certificates not at the time before.
+// prove succeeds if memcached has read the current generation, and its certificates at another time than before.
 func (r *Reloader) prove(ctx context.Context, before int64) error {
 	if r.config.TLSSecret != "" {
 		if err := r.proveCertificate(ctx, before); err != nil {
@@ -151,7 +151,7 @@ func (r *Reloader) prove(ctx context.Context, before int64) error {
 	return nil
 }
 
-// errKinds means that memcached started while there seemed to be none: see checkKind.
+// errKinds means that memcached has read certificates of two algorithms, which checkKind prevents unless memcached started meanwhile.
 var errKinds = errors.New("memcached may serve two certificates whose keys are of different kinds, until it is restarted")
 
 func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
@@ -169,7 +169,7 @@ func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
 	if before == unsignaled {
 		return nil
 	}
-	// The certificate may be the same, and only the CAs be new.
+	// If only the CAs have changed, the certificate shows nothing.
 	refreshed, err := r.server.refreshed(ctx, r.candidates())
 	if err == nil && refreshed == before {
 		return errNotRefreshed

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// refresh reads the Secrets, and makes what they hold the current generation as far as it is valid. The error is an *InvalidError if
-// something is not.
+// refresh reads the Secrets, and makes their valid parts the current generation. The error is an *InvalidError if a part is invalid.
 func (r *Reloader) refresh() error {
 	secrets, err := r.readSecrets()
 	if err != nil {
@@ -38,7 +37,7 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// The Secrets.
+// Indexes of the Secrets.
 const (
 	certificateOf = iota
 	usersOf
@@ -61,7 +60,7 @@ func (r *Reloader) readSecrets() ([secretCount]map[string][]byte, error) {
 	return secrets, nil
 }
 
-// refuse remembers why the Secrets cannot be used, nil if they can, and logs a change of that.
+// refuse remembers and logs why the Secrets cannot be used. nil means that they can.
 func (r *Reloader) refuse(err error) {
 	before := r.invalid
 	r.invalid = err
@@ -73,8 +72,8 @@ func (r *Reloader) refuse(err error) {
 	}
 }
 
-// wanted returns the generation of what the Secrets hold. If one of them cannot be used, its part of the current generation stays, and the
-// error says why.
+// wanted returns the generation to install. If a Secret cannot be used, its part of the current generation stays, and the error says
+// why.
 func (r *Reloader) wanted(secrets [secretCount]map[string][]byte) (*generation, error) {
 	pair, ofPair := certificateGeneration(r.config, secrets[certificateOf])
 	if ofPair == nil {
@@ -94,7 +93,7 @@ func (r *Reloader) wanted(secrets [secretCount]map[string][]byte) (*generation, 
 	return pair.with(users), err
 }
 
-// checkNew refuses a certificate with which memcached must not begin. One that it serves anyway holds back nothing else.
+// checkNew checks a certificate that memcached does not serve yet. One that it serves already must not block new users.
 func (r *Reloader) checkNew(g *generation) error {
 	if g.certificate == nil || r.current != nil && g.certificate.Equal(r.current.certificate) {
 		return nil
@@ -105,8 +104,8 @@ func (r *Reloader) checkNew(g *generation) error {
 	return r.checkKind(g)
 }
 
-// checkKind refuses a certificate beside which memcached would serve an earlier one: OpenSSL keeps one for each kind of key, and which of
-// them a client gets is up to the client.
+// checkKind refuses a certificate whose key has another algorithm than the one before. OpenSSL keeps a certificate for each algorithm,
+// so clients could still choose the earlier one.
 func (r *Reloader) checkKind(g *generation) error {
 	if r.running == (Process{}) {
 		return nil
@@ -142,8 +141,8 @@ func (r *Reloader) install(g *generation) error {
 	return r.swapped()
 }
 
-// swapped looks which memcached runs after a swap. If there is none, the next one reads the current generation. If it is another
-// one than before, it may have read either, and counts as one that has read both.
+// swapped finds the memcached that runs after a swap. If none runs, the next one reads the current generation. If another one than
+// before runs, it may have read either generation, and counts as one that has read both.
 func (r *Reloader) swapped() error {
 	found, err := r.processes.find()
 	if err != nil {
@@ -155,7 +154,7 @@ func (r *Reloader) swapped() error {
 	switch {
 	case found != (Process{}):
 		next.Process = found
-	case next.Process != (Process{}): // it has ended, but what it has read counts until the next one starts
+	case next.Process != (Process{}): // it has ended: what it has read counts until the next one starts
 		next.Pending = false
 	default:
 		next = state{}
@@ -163,7 +162,7 @@ func (r *Reloader) swapped() error {
 	return r.save(next)
 }
 
-// save writes the state. What the lists of a state hold is never changed in place.
+// save writes the state. Its lists are never changed in place.
 func (r *Reloader) save(next state) error {
 	if !next.Pending {
 		next.Previous = ""

@@ -21,33 +21,33 @@ const (
 	promptPeriod = time.Second
 )
 
-// Reloader keeps a memcached at what the Secrets hold. Run has the fields to itself, but for those that the mutex protects.
+// Reloader keeps memcached up to date with the Secrets. Only Run uses the fields, except those that the mutex protects.
 type Reloader struct {
 	config Config
 	log    *slog.Logger
-	// node is the name of the pod.
-	node      string
-	store     *store
-	processes processes
-	server    server
-	neighbors neighbors
-	now       func() time.Time
-	// sleep waits, or until the context ends.
+	// node is the name of the pod, and domain what follows it in the addresses of the cache.
+	node, domain string
+	store        *store
+	processes    processes
+	server       server
+	neighbors    neighbors
+	now          func() time.Time
+	// sleep waits for a period, or until the context ends.
 	sleep func(ctx context.Context, period time.Duration)
 
-	// accepted is the fingerprint of the Secrets of which the current generation was made, and tried that of the last ones that were
-	// read. invalid is why those are refused, and broken why the folder cannot be used.
+	// accepted is the fingerprint of the Secrets in the current generation, and tried that of the Secrets that were read last.
+	// invalid says why the latter are refused, and broken why the folder cannot be used.
 	accepted, tried string
 	invalid, broken error
-	// current is what memcached reads, and name its folder. Until nothing is pending, previous is what it read before.
+	// current is what memcached reads, and name its folder. previous is what it read before, nil unless a reload is pending.
 	current, previous *generation
 	name              string
-	// changed is when the current one became that, as far as this agent knows.
+	// changed is when the current generation was installed, or when this agent started.
 	changed time.Time
 	state   state
-	// running is the memcached that runs, and proven the one of which it is proven that it has read the current generation.
+	// running is the memcached that runs. proven is the one that is verified to have read the current generation.
 	running, proven Process
-	// unproven is why what memcached has read is not proven, failures how often it was tried in vain, and retryAt when it is tried again.
+	// unproven is the error of the last verification, failures counts failed attempts, and retryAt is the time of the next one.
 	unproven   error
 	failures   int
 	retryAt    time.Time
@@ -56,14 +56,15 @@ type Reloader struct {
 	mutex  sync.Mutex
 	status Status
 	logins []User
-	// forgotten is the key of the current generation if memcached, and those of the nodes after this one, have forgotten whatever that does
-	// not have, else empty.
+	// forgotten is the key of the current generation once this memcached, and those of all later nodes in the list, no longer accept
+	// anything that was removed from the Secrets. Until then it is empty.
 	forgotten string
 }
 
 // New returns a Reloader for a memcached that serves plaintext at an address.
 func New(c Config, memcached string, log *slog.Logger) *Reloader {
 	node, _ := os.Hostname() // without a name, it is in no list of nodes, and waits
+	hosts, _ := os.ReadFile("/etc/hosts")
 	return &Reloader{
 		config:    c,
 		log:       log,
@@ -71,6 +72,7 @@ func New(c Config, memcached string, log *slog.Logger) *Reloader {
 		server:    network{plaintext: memcached, tls: c.TLS},
 		neighbors: newAgents(c.AgentPort),
 		node:      node,
+		domain:    domainIn(string(hosts), node),
 		now:       time.Now,
 		status:    Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet", Restarts: c.restarts()},
 		sleep: func(ctx context.Context, period time.Duration) {
@@ -82,9 +84,9 @@ func New(c Config, memcached string, log *slog.Logger) *Reloader {
 	}
 }
 
-// Run works until the context ends. It returns an *InvalidError if memcached cannot start with what the Secrets hold, which it says
-// in the termination message as well; but when it is started again with the same problem, it waits until that is solved, so that
-// the kubelet's back-off does not delay the start.
+// Run works until the context ends. If memcached cannot start with the Secrets, it writes the termination message and returns an
+// *InvalidError, but only once: an agent that is started again with the same problem waits until it is solved, so that the kubelet's
+// back-off does not delay the start of memcached.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -103,7 +105,7 @@ func (r *Reloader) Run(ctx context.Context) error {
 	return nil
 }
 
-// open reads what an agent before this one has left.
+// open reads what a previous agent has left in the folder.
 func (r *Reloader) open() error {
 	var err error
 	if r.store, err = openStore(r.config.Folder); err != nil {
@@ -120,7 +122,7 @@ func (r *Reloader) open() error {
 	return nil
 }
 
-// reopen reads a generation, nil if it is none that memcached could use.
+// reopen reads a generation. It returns nil if memcached could not use it.
 func (r *Reloader) reopen(name string) *generation {
 	if name == "" {
 		return nil
@@ -160,12 +162,12 @@ func (r *Reloader) start(ctx context.Context) error {
 	return nil
 }
 
-// terminate writes the termination message, whose file the kubelet has made, and remembers it.
+// terminate writes and remembers the termination message. The kubelet has created the file.
 func (r *Reloader) terminate(message string) error {
 	return errors.Join(overwrite(r.config.TerminationLog, message), r.store.refuse(message))
 }
 
-// step does what is to do, and returns how long to wait before the next one.
+// step does what is due, and returns how long to wait before the next step.
 func (r *Reloader) step(ctx context.Context) time.Duration {
 	err := r.observe()
 	if err == nil {
@@ -189,7 +191,7 @@ func (r *Reloader) step(ctx context.Context) time.Duration {
 	return pollPeriod
 }
 
-// observe finds the memcached that runs. One that has started since it was last looked for has read the current generation.
+// observe finds the memcached that runs. If it has started since the last step, it has read the current generation.
 func (r *Reloader) observe() error {
 	if r.state.Swapping {
 		return r.swapped()
@@ -208,7 +210,7 @@ func (r *Reloader) observe() error {
 	return r.save(next)
 }
 
-// restartReasons are the values of the label reason, and whether memcached must be restarted because of it.
+// restartReasons has an entry for each value of the label reason: whether memcached must be restarted because of it.
 func (r *Reloader) restartReasons() map[string]bool {
 	lacks := func(remembered, current []string) bool {
 		return slices.ContainsFunc(remembered, func(one string) bool { return !slices.Contains(current, one) })

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // restarting has the agent restart memcached. The node is one of a list of so many.
@@ -128,7 +128,7 @@ func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
 	}{
 		"it serves another certificate": {nil, errNotRefreshed, false},
 		"it refuses connections":        {errRefused, errRefused, false},
-		"it is at its connection limit": {nil, fmt.Errorf("login: %w", stats.ErrConnectionLimit), true},
+		"it is at its connection limit": {nil, fmt.Errorf("login: %w", memcache.ErrConnectionLimit), true},
 		"it answers too late":           {nil, late, true},
 		"it does not answer":            {late, late, true},
 	} {

@@ -16,13 +16,13 @@ import (
 // dataLink is the link that the kubelet swaps when a Secret has changed.
 const dataLink = "..data"
 
-// maxReads is how often a Secret is read that changes meanwhile.
+// maxReads limits the attempts to read a Secret that changes meanwhile.
 const maxReads = 5
 
-var errChanging = errors.New("the Secret changes too fast")
+var errChanging = errors.New("the Secret changed during each of several reads: the agent tries again")
 
-// readSecret returns the values of a Secret by key, all of one version. A Secret that does not exist has none, as the volume is
-// optional.
+// readSecret returns the values of a Secret by key, all of the same version. For a Secret that does not exist it returns none, because
+// the volume is optional.
 func readSecret(folder string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func readSecret(folder string) (map[string][]byte, error) {
 	return nil, errChanging
 }
 
-// dataOf is the folder with the current version, which is the volume itself if no kubelet has made it.
+// dataOf returns the folder with the current version. A folder that no kubelet has made has no versions.
 func dataOf(root *os.Root) (string, error) {
 	version, err := root.Readlink(dataLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +71,7 @@ func readValues(root *os.Root, version string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// readValue reads no more than one byte too many: the agent has little memory, and what is too large is refused.
+// readValue stops one byte after the limit, at which the value is refused: the agent has little memory.
 func readValue(root *os.Root, name string) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {

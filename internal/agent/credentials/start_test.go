@@ -45,7 +45,7 @@ func invalidSecrets(t *testing.T) map[string]struct {
 		"an empty one":    {pair, usersSecret("bob", ""), "InvalidCredentials: the password of the user bob is empty"},
 		"both are wrong":  {with(pair, "tls.crt", "hello"), nine, "InvalidCertificate: tls.crt holds no certificate"},
 		"too many CAs":    {with(pair, "ca.crt", strings.Repeat(string(ca.certificatePEM()), 1+maxBytes/len(ca.certificatePEM()))), users, "InvalidCertificate: tls.crt, tls.key and ca.crt are too large"},
-		"a damaged chain": {with(pair, "tls.crt", string(good.certificatePEM())+"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"), users, "InvalidCertificate: certificate 2 in tls.crt is damaged"},
+		"a damaged chain": {with(pair, "tls.crt", string(good.certificatePEM())+"-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"), users, "InvalidCertificate: certificate 2 in tls.crt cannot be parsed"},
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Reasons why memcached must be restarted, so that what was removed from a Secret has no effect any more.
+// Reasons to restart memcached. Until then, what was removed from a Secret still works.
 const (
 	// ReasonCARemoved is a CA that memcached still trusts.
 	ReasonCARemoved = "ca_removed"
@@ -24,23 +24,23 @@ const (
 
 var errNotRefreshed = errors.New("memcached has not read its certificates since the signal")
 
-// Status is how far the credentials of a memcached are.
+// Status says which credentials memcached uses.
 type Status struct {
-	// Started is true when memcached may start. Until then, Waiting says what for.
+	// Started is true when memcached may start. Until then, Waiting says what is missing.
 	Started bool
 	Waiting string
-	// Served is the certificate that a handshake showed last, nil before the first one, and without TLS.
+	// Served is the certificate in the last handshake, nil before the first handshake and without TLS.
 	Served *Certificate
-	// Attempted is when content of a Secret was last read, or loaded into memcached, and Succeeded whether that worked.
+	// Attempted is the time of the last reload, and Succeeded whether it worked. A reload reads a Secret or loads it into memcached.
 	Attempted time.Time
 	Succeeded bool
-	// RestartRequired has the reasons that are possible, and those that are real.
+	// RestartRequired has an entry for each reason: whether it applies.
 	RestartRequired map[string]bool
-	// Restarts is how often the agent has restarted memcached for each reason for which it does so.
+	// Restarts counts the restarts by the agent, by reason.
 	Restarts map[string]int
 }
 
-// Certificate is one that memcached serves.
+// Certificate describes a certificate that memcached serves.
 type Certificate struct {
 	// Serial is its serial number in hexadecimal digits, as openssl prints it, but in lower case.
 	Serial string
@@ -56,14 +56,14 @@ func (r *Reloader) Status() Status {
 	return status
 }
 
-// Logins returns the users of which memcached accepts at least one, none if it demands no login.
+// Logins returns users of whom memcached accepts at least one. It returns none if memcached demands no login.
 func (r *Reloader) Logins() []User {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.Clone(r.logins)
 }
 
-// candidates are the first user of each generation that memcached may have read.
+// candidates returns the first user of each generation that memcached may have read.
 func (r *Reloader) candidates() []User {
 	var users []User
 	for _, g := range []*generation{r.current, r.previous} {
@@ -74,7 +74,7 @@ func (r *Reloader) candidates() []User {
 	return users
 }
 
-// publish makes the status and the logins visible.
+// publish updates what Status and Logins return.
 func (r *Reloader) publish(started bool) {
 	reasons := r.restartReasons()
 	r.mutex.Lock()

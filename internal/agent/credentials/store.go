@@ -21,34 +21,34 @@ const (
 	generationPrefix = "generation-"
 	stateFile        = "state.json"
 	refusedFile      = "refused"
-	// newSuffix is that of a file until it is complete.
+	// newSuffix ends the name of an incomplete file.
 	newSuffix = ".new"
 )
 
-// Only the user of memcached and the agent, who are the same, may read what is in the folder.
+// memcached and the agent run as the same user, and only that user may read the files.
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
 )
 
-// state is what the agent must know about memcached when it is started again.
+// state is what an agent must know about memcached after a restart of its own.
 type state struct {
-	// Process is the memcached that was seen last.
+	// Process is the memcached that the agent saw last.
 	Process Process `json:"process"`
-	// Swapping is true while a generation is swapped: a memcached that starts meanwhile may have read either of the two.
+	// Swapping is true during a swap: a memcached that starts meanwhile may have read either generation.
 	Swapping bool `json:"swapping,omitempty"`
-	// Pending is true until it is proven that Process has read the current generation.
+	// Pending is true until Process is verified to have read the current generation.
 	Pending bool `json:"pending,omitempty"`
-	// Previous is the generation before the current one, until nothing is pending. Its users may be those that memcached knows.
+	// Previous is the generation before the current one while a reload is pending: memcached may still have its users.
 	Previous string `json:"previous,omitempty"`
 	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
-	// Kinds are those of the keys of all certificates that it has read: it serves the last one of each kind.
+	// Kinds are the algorithms of the keys of all certificates that it has read: it serves the last certificate of each.
 	Kinds []string `json:"kinds,omitempty"`
 }
 
-// remember adds what a generation has.
+// remember adds the content of a generation.
 func (s *state) remember(g *generation) {
 	if g == nil {
 		return
@@ -60,11 +60,11 @@ func (s *state) remember(g *generation) {
 	}
 }
 
-// maxRemembered is how many fingerprints of a kind the state has besides those of the last generation, so that two generations have room
-// in the volume however often a Secret changes.
+// maxRemembered limits the fingerprints of removed CAs and of removed users, so that the volume has room for two generations however
+// often a Secret changes.
 const maxRemembered = 500
 
-// many stands for fingerprints that the state does not have any more. No generation has it, so a restart is required until then.
+// many replaces the fingerprints beyond the limit. No generation contains it, so a restart stays required.
 const many = "many"
 
 // remembered adds the fingerprints of a generation.
@@ -196,16 +196,16 @@ func (s *store) writeState(written state) error {
 	return s.replace(stateFile, text)
 }
 
-// refused returns what was said last about Secrets with which memcached cannot start.
+// refused returns the last termination message.
 func (s *store) refused() string {
 	text, err := s.root.ReadFile(refusedFile)
 	if err != nil {
-		return "" // it is said once more
+		return "" // it is written once more
 	}
 	return string(text)
 }
 
-// refuse remembers it. Nothing to remember removes the file.
+// refuse remembers a termination message. An empty one removes the file.
 func (s *store) refuse(said string) error {
 	if said == "" {
 		return s.root.RemoveAll(refusedFile)
@@ -213,7 +213,7 @@ func (s *store) refuse(said string) error {
 	return s.replace(refusedFile, []byte(said))
 }
 
-// replace writes a file as a whole, or not at all.
+// replace writes a file atomically.
 func (s *store) replace(name string, content []byte) error {
 	if err := s.root.WriteFile(name+newSuffix, content, fileMode); err != nil {
 		return err

@@ -55,7 +55,7 @@ func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed
 // startAgent replaces the agent by a new process.
 func (b *testbed) startAgent() {
 	b.agent = New(b.config, "", slog.New(slog.NewTextHandler(&b.log, nil)))
-	b.agent.processes, b.agent.server, b.agent.node = b.memcached, b.memcached, b.name
+	b.agent.processes, b.agent.server, b.agent.node, b.agent.domain = b.memcached, b.memcached, b.name, ".cache.shop.svc"
 	b.agent.now = func() time.Time { return b.now }
 	b.agent.sleep = func(_ context.Context, period time.Duration) {
 		b.now = b.now.Add(period)

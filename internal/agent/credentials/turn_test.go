@@ -115,13 +115,62 @@ func TestTheSizeChangesWhileANodeWaits(t *testing.T) {
 func TestNodesAfter(t *testing.T) {
 	const list = "cache-0.cache.shop.svc:11212,cache-10.cache.shop.svc:11212,cache-2.cache.shop.svc:11212"
 	for node, want := range map[string]int{"cache-0": 2, "cache-10": 1, "cache-2": 0, "cache-1": -1, "cache": -1, "": -1} {
-		after, err := nodesAfter(node, list)
+		after, err := nodesAfter(node, ".cache.shop.svc", list)
 		if want < 0 && !errors.Is(err, errUnlisted) || want >= 0 && (err != nil || len(after) != want) {
 			t.Errorf("after %q: %v, %v", node, after, err)
 		}
 	}
-	if _, err := nodesAfter("cache-0", ""); !errors.Is(err, errUnlisted) {
+	if _, err := nodesAfter("cache-0", ".cache.shop.svc", ""); !errors.Is(err, errUnlisted) {
 		t.Errorf("in no list: %v", err)
+	}
+	if _, err := nodesAfter("cache-0", "", list); !errors.Is(err, errUnlisted) {
+		t.Errorf("without a domain: %v", err)
+	}
+}
+
+// Who may write the list must not learn a proof by it, from which passwords could be guessed.
+func TestANodeAsksNodesOfItsCacheOnly(t *testing.T) {
+	for _, next := range []string{
+		"example.org:11212", "203.0.113.7:11212", "cache-1.cache.elsewhere.svc:11212", "other-1.other.shop.svc:11212", "cache-1.example.org:11212",
+		"cache-x.cache.shop.svc:11212", "cache-.cache.shop.svc:11212", "cache-1.example.org.cache.shop.svc:11212", "cache-1.cache.shop.svc.example.org:11212",
+		"cache-1.cache.shop.svc", "", "cache-1.cache.shop.svc:11212,example.org:11212",
+	} {
+		if after, err := nodesAfter("cache-0", ".cache.shop.svc", "cache-0.cache.shop.svc:11212,"+next); !errors.Is(err, errForeign) {
+			t.Errorf("%s: %v, %v", next, after, err)
+		}
+	}
+	for _, own := range []string{"cache-0.cache.elsewhere.svc:11212", "cache-0.example.org:11212"} {
+		if after, err := nodesAfter("cache-0", ".cache.shop.svc", own+",cache-1.cache.shop.svc:11212"); !errors.Is(err, errUnlisted) {
+			t.Errorf("%s: %v, %v", own, after, err)
+		}
+	}
+	b, next := revoking(t, 0, 1)
+	if err := os.WriteFile(b.config.Servers, []byte("cache-0.cache.shop.svc:11212,example.org:1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.work(patience)
+	b.mustRestart()
+	if len(next.asked) > 0 {
+		t.Errorf("it asked %v", next.asked)
+	}
+}
+
+// The kubelet writes the name of a pod of a StatefulSet there. Nobody who may write the list can change it.
+func TestDomainOfANode(t *testing.T) {
+	for hosts, want := range map[string]string{
+		"127.0.0.1\tlocalhost\n10.0.0.7\tcache-0.cache.shop.svc.cluster.local\tcache-0\n": ".cache.shop.svc",
+		"fd00::7\tcache-0.cache.shop.svc.example.org\tcache-0":                            ".cache.shop.svc",
+		"10.0.0.7 cache-0.cache.shop.svc. cache-0":                                        ".cache.shop.svc",
+		"10.0.0.7\tcache-0\n":                                 "",
+		"# 10.0.0.7\tcache-0.cache.shop.svc.cluster.local\n":  "",
+		"10.0.0.7\tcache-00.cache.shop.svc.cluster.local\n":   "",
+		"10.0.0.7\tcache-0.cache.shop\n":                      "",
+		"10.0.0.7\tcache-0.cache.shop.example.org\tcache-0\n": "",
+		"": "",
+	} {
+		if got := domainIn(hosts, "cache-0"); got != want {
+			t.Errorf("%q: %q", hosts, got)
+		}
 	}
 }
 

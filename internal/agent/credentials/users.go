@@ -14,13 +14,13 @@ import (
 // usersFile is the file with the users that memcached reads.
 const usersFile = "users"
 
-// What memcached reads of a user file: it ignores further users, and cuts longer lines into two.
+// Limits of memcached: it ignores further users, and splits longer lines.
 const (
 	maxUsers    = 8
 	maxUserLine = 254
 )
 
-// User is one that memcached admits. Neither fmt nor a log shows the password.
+// User is a user of memcached. Neither fmt nor a log shows the password.
 type User struct{ name, password string }
 
 // String implements fmt.Stringer.
@@ -31,7 +31,7 @@ func (u User) GoString() string { return u.name }
 
 func (u User) line() string { return u.name + ":" + u.password }
 
-// parseUsers returns the users of a Secret, by name.
+// parseUsers returns the users of a Secret, sorted by name.
 func parseUsers(secret map[string][]byte) ([]User, error) {
 	switch count := len(secret); {
 	case count == 0:
@@ -55,7 +55,7 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 func (u User) validate() error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
-		return invalidUsers(fmt.Sprintf("the key %+q is no name of a user: use letters, digits, '-', '_' and '.'", u.name))
+		return invalidUsers(fmt.Sprintf("the key %+q is not a valid user name: use letters, digits, '-', '_' and '.'", u.name))
 	case u.password == "":
 		return invalidUsers("the password of the user " + u.name + " is empty: set one, or remove the key")
 	case strings.ContainsAny(u.password, "\r\n"):
@@ -70,7 +70,7 @@ func (u User) validate() error {
 	return nil
 }
 
-// encodeUsers returns the file that memcached reads.
+// encodeUsers returns the user file for memcached.
 func encodeUsers(users []User) []byte {
 	var lines []byte
 	for _, user := range users {
@@ -79,7 +79,7 @@ func encodeUsers(users []User) []byte {
 	return lines
 }
 
-// decodeUsers returns the users in a file that encodeUsers made.
+// decodeUsers reverses encodeUsers.
 func decodeUsers(lines []byte) []User {
 	var users []User
 	for line := range bytes.Lines(lines) {

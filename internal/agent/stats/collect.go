@@ -10,10 +10,12 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends the series of the statistics, except for Up. A statistic that memcached does not have yields no series. A value
-// that is not a number yields none either, and an error when everything else is sent.
+// Collect sends the series of the statistics, except for Up. A missing statistic has no series. Neither has a value that is not a
+// number: Collect returns an error for it, after it has sent everything else.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	if text, found := s.General["version"]; found && printable(text) {
@@ -22,12 +24,6 @@ func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c.add(general, s.General)
 	// memcached counts what cas stored as sets, too.
 	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
-	if _, found := s.General["extstore_limit_maxbytes"]; found {
-		c.add(extstore, s.General)
-	}
-	if _, found := s.General["proxy_backend_total"]; found {
-		c.add(proxy, s.General)
-	}
 	c.add(settings, s.Settings)
 	if s.Settings["lru_crawler"] == "yes" {
 		c.add(crawlerSettings, s.Settings)
@@ -42,13 +38,13 @@ func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	return c.err
 }
 
-// collection sends series and remembers the last value that was not a number.
+// collection sends series. err names the last value that was not a number.
 type collection struct {
 	series chan<- prometheus.Metric
 	err    error
 }
 
-// add sends what the sources find in the values. The labels are those before the labels of a source.
+// add sends a series for each source that has a value. The labels come before those of the source.
 func (c *collection) add(sources []source, values map[string]string, labels ...string) {
 	for _, from := range sources {
 		if value, ok := c.value(values, from.stat); ok {
@@ -57,7 +53,7 @@ func (c *collection) add(sources []source, values map[string]string, labels ...s
 	}
 }
 
-// addDifference sends the first of the statistics without the others, unless one is missing.
+// addDifference subtracts all other statistics from the first one. It sends nothing if one is missing.
 func (c *collection) addDifference(family *Family, values map[string]string, stats []string, labels ...string) {
 	difference, ok := c.value(values, stats[0])
 	for _, stat := range stats[1:] {
@@ -77,12 +73,12 @@ func (c *collection) value(values map[string]string, stat string) (float64, bool
 	}
 	value, err := number(text)
 	if err != nil {
-		c.err = fmt.Errorf("%w: %s is %s", ErrMalformed, stat, strconv.QuoteToASCII(text[:min(len(text), maxQuoted)]))
+		c.err = fmt.Errorf("%w: %s is %s", memcache.ErrMalformed, stat, quoted(text))
 	}
 	return value, err == nil
 }
 
-// number parses a value: a switch counts as 1 or 0.
+// number parses a value. yes is 1 and no is 0.
 func number(text string) (float64, error) {
 	switch text {
 	case "yes":
@@ -97,7 +93,7 @@ func number(text string) (float64, error) {
 	return value, err
 }
 
-// printable reports whether a text is fit for a label.
+// printable reports whether a text can be the value of a label.
 func printable(text string) bool {
 	for _, r := range text {
 		if r <= ' ' || r > '~' {

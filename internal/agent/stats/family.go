@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Family is what the series of one name have in common.
+// Family describes the series with one name.
 type Family struct {
 	Name, Help string
 	Labels     []string
@@ -41,10 +41,10 @@ func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(f.description, kind, value, labels...)
 }
 
-// Description returns what a collector has to announce.
+// Description is what a collector announces.
 func (f *Family) Description() *prometheus.Desc { return f.description }
 
-// source is a statistic of memcached, and the series that shows it.
+// source maps a statistic of memcached to a series.
 type source struct {
 	stat   string
 	family *Family
@@ -54,7 +54,7 @@ type source struct {
 // Families returns all families, each of them once.
 func Families() []*Family {
 	families := []*Family{Up, version, commands, slabCommands}
-	for _, from := range slices.Concat(general, crawlerSettings, settings, extstore, proxy, items, slabs) {
+	for _, from := range slices.Concat(general, crawlerSettings, settings, items, slabs) {
 		families = append(families, from.family)
 	}
 	slices.SortFunc(families, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })

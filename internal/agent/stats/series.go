@@ -3,17 +3,17 @@
 
 package stats
 
-// Up is the family of the one series that is there even if memcached does not answer.
+// Up is the only family with a series while memcached does not answer.
 var Up = gauge("up", "Could the memcached server be reached.")
 
-// Families of which several statistics are series.
+// Families with series for several statistics.
 var (
 	version  = gauge("version", "The version of this memcached server.", "version")
 	commands = counter("commands_total", "Total number of all requests broken down by command (get, set, etc.) and status.",
 		"command", "status")
 )
 
-// general are the sources in stats, and of total_malloced in stats slabs.
+// general are the sources in stats, and total_malloced, which is in stats slabs.
 var general = []source{
 	{"uptime", counter("uptime_seconds", "Number of seconds since the server started."), nil},
 	{"time", gauge("time_seconds", "current UNIX time according to the server."), nil},

@@ -3,7 +3,7 @@
 
 package stats
 
-// Families of which several statistics of a slab class are series.
+// Families with series for several statistics of a slab class.
 var (
 	slabCommands = counter("slab_commands_total",
 		"Total number of all requests broken down by command (get, set, etc.) and status per slab.", "slab", "command", "status")
@@ -16,7 +16,6 @@ var items = []source{
 	{"number_hot", slabGauge("hot_items", "Number of items presently stored in the HOT LRU."), nil},
 	{"number_warm", slabGauge("warm_items", "Number of items presently stored in the WARM LRU."), nil},
 	{"number_cold", slabGauge("cold_items", "Number of items presently stored in the COLD LRU."), nil},
-	{"number_temp", slabGauge("temporary_items", "Number of items presently stored in the TEMPORARY LRU."), nil},
 	{"age", slabGauge("items_age_seconds", "Number of seconds the oldest item has been in the slab class."), nil},
 	{"age_hot", slabGauge("hot_age_seconds", "Age of the oldest item in HOT LRU."), nil},
 	{"age_warm", slabGauge("warm_age_seconds", "Age of the oldest item in HOT LRU."), nil},

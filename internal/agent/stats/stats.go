@@ -4,9 +4,12 @@
 package stats
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // Stats are the statistics of a memcached, under its own names.
@@ -18,42 +21,46 @@ type Stats struct {
 	Items, Slabs map[int]map[string]string
 }
 
-func (s *Stats) storeGeneral(name, value string) error {
-	s.General[name] = value
-	return nil
-}
-
-func (s *Stats) storeSetting(name, value string) error {
-	s.Settings[name] = value
-	return nil
-}
-
-// storeItems stores a line such as items:3:number 12.
-func (s *Stats) storeItems(name, value string) error {
-	class, found := strings.CutPrefix(name, "items:")
-	if !found {
-		return fmt.Errorf("%w: %s in stats items", ErrMalformed, strconv.QuoteToASCII(name[:min(len(name), maxQuoted)]))
+// Read asks a memcached, but not for stats conns: that reply contains the addresses of clients, and grows with their number.
+func Read(ctx context.Context, conn *memcache.Conn) (*Stats, error) {
+	var replies [4]map[string]string
+	for i, topic := range [len(replies)][]string{{}, {"settings"}, {"items"}, {"slabs"}} {
+		var err error
+		if replies[i], err = conn.Stats(ctx, topic...); err != nil {
+			return nil, err
+		}
 	}
-	return storeClass(s.Items, class, value)
-}
-
-// storeSlabs stores a line such as 3:chunk_size 152, or active_slabs 1.
-func (s *Stats) storeSlabs(name, value string) error {
-	if !strings.Contains(name, ":") {
-		return s.storeGeneral(name, value)
+	s := &Stats{General: replies[0], Settings: replies[1], Items: map[int]map[string]string{}, Slabs: map[int]map[string]string{}}
+	for name, value := range replies[2] { // such as items:3:number
+		if err := storeByClass(s.Items, strings.TrimPrefix(name, "items:"), value); err != nil {
+			return nil, err
+		}
 	}
-	return storeClass(s.Slabs, name, value)
+	for name, value := range replies[3] { // such as 3:chunk_size, or active_slabs
+		if !strings.Contains(name, ":") {
+			s.General[name] = value
+		} else if err := storeByClass(s.Slabs, name, value); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
-func storeClass(classes map[int]map[string]string, name, value string) error {
+func storeByClass(classes map[int]map[string]string, name, value string) error {
 	number, stat, _ := strings.Cut(name, ":")
 	class, err := strconv.ParseUint(number, 10, 8)
 	if err != nil {
-		return fmt.Errorf("%w: slab class %s", ErrMalformed, strconv.QuoteToASCII(number[:min(len(number), maxQuoted)]))
+		return fmt.Errorf("%w: slab class %s", memcache.ErrMalformed, quoted(number))
 	}
 	if classes[int(class)] == nil {
 		classes[int(class)] = map[string]string{}
 	}
 	classes[int(class)][stat] = value
 	return nil
+}
+
+// quoted quotes the beginning of a text from memcached.
+func quoted(text string) string {
+	const most = 40
+	return strconv.QuoteToASCII(text[:min(len(text), most)])
 }

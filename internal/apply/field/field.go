@@ -16,6 +16,10 @@ type Rules struct {
 	// Separable are the paths of the fields that the API server may refuse, and without which the rest of the object is written
 	// nevertheless.
 	Separable [][]string
+	// Size is the path of the field that says how many there are to be of something, of a Kind with separable fields.
+	Size []string
+	// Immutable are the paths of the fields that nobody can change. A live object keeps its values.
+	Immutable [][]string
 	// Gated are the paths of the fields that an API server drops while a feature of the cluster is off, and fills while it is on.
 	// So one that is missing is no difference: to write it again would not help.
 	Gated [][]string

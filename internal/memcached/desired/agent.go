@@ -31,7 +31,7 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 	}
 	return []corev1.Container{{
 		Name:            memcached.AgentContainerName,
-		Image:           defaults.Images[memcached.AgentContainerName],
+		Image:           string(defaults.Images[memcached.AgentContainerName]),
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command:         []string{"/agent"},

@@ -19,7 +19,7 @@ const defaultPreStopDelay = 5
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
 	image := mc.Spec.Image
 	if image == "" {
-		image = defaults.Images[memcached.ContainerName]
+		image = string(defaults.Images[memcached.ContainerName])
 	}
 	pullPolicy := mc.Spec.ImagePullPolicy
 	if pullPolicy == "" {

@@ -9,96 +9,117 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podDefaultsAnnotation is the annotation of the workload with podDefaults.
-const podDefaultsAnnotation = "cache.example.com/pod-defaults"
-
 // podDefaults are what the operator decides about the pods where the spec does not, and what a later version of the operator may
-// decide differently. Those that apply are recorded in an annotation of the workload, as JSON: its own fields anybody may change.
-type podDefaults struct {
-	// Images are the default images of the containers, by the name of the container.
-	Images map[string]string `json:"images,omitempty"`
-	// MemoryLimit is the computed memory limit of memcached, a quantity.
-	MemoryLimit string `json:"memoryLimit,omitempty"`
+// decide differently.
+type podDefaults = cachev1alpha1.MemcachedDefaults
+
+// recordedDefault is one of the podDefaults. A new one is a field of MemcachedDefaults and a row of recordedDefaults.
+type recordedDefault struct {
+	// open reports whether the spec leaves the value open.
+	open func(*cachev1alpha1.Memcached) bool
+	// present is the value of this version of the operator.
+	present func(*cachev1alpha1.Memcached, memcached.Options) string
+	get     func(podDefaults) string
+	set     func(*podDefaults, string)
+	// valid reports whether a recorded value, empty for none, can be kept. What cannot was not written by us.
+	valid func(*cachev1alpha1.Memcached, string) bool
+	// newer says in words what a rollout would adopt for the better in the place of a recorded value, empty for nothing. It is nil
+	// if a newer value is no reason to empty a cache.
+	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 
-// presentDefaults are those of this version of the operator.
-func presentDefaults(mc *cachev1alpha1.Memcached, opts memcached.Options) podDefaults {
-	images := map[string]string{}
-	if mc.Spec.Image == "" {
-		images[memcached.ContainerName] = opts.DefaultImage
-	}
-	if wantsAgent(mc) {
-		images[memcached.AgentContainerName] = opts.AgentImage
-	}
-	return podDefaults{
-		Images:      images,
-		MemoryLimit: resource.NewQuantity(sizingOf(mc).limit(), resource.BinarySI).String(),
-	}
+var recordedDefaults = []recordedDefault{
+	recordedImage(recordedDefault{
+		open:    func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" },
+		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
+		newer: func(_ *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
+			if recorded == opts.DefaultImage {
+				return ""
+			}
+			return "the image " + opts.DefaultImage
+		},
+	}, memcached.ContainerName),
+	// Agents have a new image with each version of the operator.
+	recordedImage(recordedDefault{
+		open:    wantsAgent,
+		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
+	}, memcached.AgentContainerName),
+	{
+		open: func(mc *cachev1alpha1.Memcached) bool {
+			_, given := givenMemoryLimit(mc)
+			return !given
+		},
+		present: func(mc *cachev1alpha1.Memcached, _ memcached.Options) string {
+			return resource.NewQuantity(sizingOf(mc).limit(), resource.BinarySI).String()
+		},
+		get: func(d podDefaults) string { return d.MemoryLimit },
+		set: func(d *podDefaults, limit string) { d.MemoryLimit = limit },
+		valid: func(mc *cachev1alpha1.Memcached, recorded string) bool {
+			limit, err := resource.ParseQuantity(recorded)
+			return err == nil && limit.Value() > sizingOf(mc).memory
+		},
+		newer: func(mc *cachev1alpha1.Memcached, recorded string, _ memcached.Options) string {
+			limit, err := resource.ParseQuantity(recorded)
+			s := sizingOf(mc)
+			if err != nil || s.check(limit) == nil {
+				return ""
+			}
+			return fmt.Sprintf("a memory limit of %dMi", s.limit()/mebibyte)
+		},
+	},
 }
 
-// recordedDefaults are those that were recorded on a workload. What cannot be read counts as not recorded.
-func recordedDefaults(workload client.Object) podDefaults {
-	var recorded podDefaults
-	if err := json.Unmarshal([]byte(workload.GetAnnotations()[podDefaultsAnnotation]), &recorded); err != nil {
-		return podDefaults{}
+// recordedImage completes the row of a container's image.
+func recordedImage(row recordedDefault, container string) recordedDefault {
+	row.get = func(d podDefaults) string { return string(d.Images[container]) }
+	row.set = func(d *podDefaults, image string) {
+		if d.Images == nil {
+			d.Images = map[string]cachev1alpha1.DefaultImage{}
+		}
+		d.Images[container] = cachev1alpha1.DefaultImage(image)
 	}
-	return recorded
+	row.valid = func(_ *cachev1alpha1.Memcached, recorded string) bool { return recorded != "" }
+	return row
 }
 
 // decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so that an
 // upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout that the user
-// causes adopts the present defaults; adopted reports that this is one. A recorded limit that cannot even hold the items was not
-// written by us.
+// causes adopts the present defaults; adopted reports that this is one.
 func decideDefaults(
-	mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options, templateHash string,
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options, templateHash string,
 ) (_ podDefaults, adopted bool) {
-	defaults := presentDefaults(mc, opts)
-	if live == nil || live.TemplateHash() != templateHash {
-		return defaults, true
+	recorded, found := observed.LastApplied(mc, templateHash)
+	var defaults podDefaults
+	for _, row := range recordedDefaults {
+		if !row.open(mc) {
+			continue
+		}
+		value := row.present(mc, opts)
+		if kept := row.get(recorded); found && row.valid(mc, kept) {
+			value = kept
+		}
+		row.set(&defaults, value)
 	}
-	recorded := recordedDefaults(live)
-	for container := range defaults.Images {
-		if image := recorded.Images[container]; image != "" {
-			defaults.Images[container] = image
+	return defaults, !found
+}
+
+// staleDefaults says in words which defaults a rollout would replace for the better. Empty if there are none.
+func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
+	var stale []string
+	for _, row := range recordedDefaults {
+		if row.newer == nil || !row.open(mc) {
+			continue
+		}
+		if newer := row.newer(mc, row.get(defaults), opts); newer != "" {
+			stale = append(stale, newer)
 		}
 	}
-	if limit, err := resource.ParseQuantity(recorded.MemoryLimit); err == nil && limit.Value() > sizingOf(mc).memory {
-		defaults.MemoryLimit = recorded.MemoryLimit
-	}
-	return defaults, false
-}
-
-// staleDefaults says in words which recorded defaults a rollout would replace for the better: the image if it is not the present
-// default, and the memory limit if it is less than memcached needs. Empty if there are none. Agents have a new image with each
-// version of the operator, which is no reason to empty a cache.
-func staleDefaults(mc *cachev1alpha1.Memcached, recorded podDefaults, opts memcached.Options) string {
-	var stale []string
-	if image := recorded.Images[memcached.ContainerName]; image != "" && image != opts.DefaultImage {
-		stale = append(stale, "the image "+opts.DefaultImage)
-	}
-	limit, err := resource.ParseQuantity(recorded.MemoryLimit)
-	if s := sizingOf(mc); err == nil && s.check(limit) != nil {
-		stale = append(stale, fmt.Sprintf("a memory limit of %dMi", s.limit()/mebibyte))
-	}
 	return strings.Join(stale, " and ")
-}
-
-// annotations record the template hash, and the defaults where the spec does not decide.
-func (d podDefaults) annotations(mc *cachev1alpha1.Memcached, templateHash string) map[string]string {
-	if _, given := givenMemoryLimit(mc); given {
-		d.MemoryLimit = ""
-	}
-	annotations := map[string]string{memcached.TemplateHashAnnotation: templateHash}
-	if text := encode(d); text != "{}" {
-		annotations[podDefaultsAnnotation] = text
-	}
-	return annotations
 }
 
 // encode returns a value as JSON. Those of this package always have one.

@@ -27,9 +27,10 @@ func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcache
 	if observed.Servers(mc) != nil {
 		objects = append(objects, ConfigMap(mc, observed))
 	}
-	workload, err := Workload(mc, observed, opts)
+	workload, record, err := Workload(mc, observed, opts)
 	objects = append(objects, workload)
-	if former := formerWorkload(mc, observed); former != nil {
+	former := formerWorkload(mc, observed)
+	if former != nil {
 		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
@@ -39,8 +40,9 @@ func For(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcache
 	}
 	return memcached.Desired{
 		Objects:        objects,
-		TemplateHash:   workload.GetAnnotations()[memcached.TemplateHashAnnotation],
-		StaleDefaults:  staleDefaults(mc, recordedDefaults(workload), opts),
+		Former:         former,
+		Record:         record,
+		StaleDefaults:  staleDefaults(mc, record.Defaults, opts),
 		MaxSurge:       surge,
 		MaxUnavailable: unavailable,
 		Changes:        changes,

@@ -70,7 +70,7 @@ func (g *generator) spec() map[string]any {
 		},
 		"paused": g.boolean,
 		"restartedAt": func() any {
-			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "2027-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "2026-01-01", "")
+			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "2027-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "2026-01-01", "")
 		},
 	}, "size", "workload")
 }
@@ -112,7 +112,7 @@ func (g *generator) mebibytes(least, most int) any {
 func (g *generator) resources() any {
 	list := func() any {
 		return g.some(map[string]func() any{
-			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "9999P", "0.0001") },
+			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "999T", "0.0001") },
 			// 165Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
 			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "165Mi") },
 			"ephemeral-storage": func() any { return one[any](g, "1Gi", 0, "5M") },

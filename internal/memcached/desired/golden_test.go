@@ -123,7 +123,7 @@ func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *ap
 // liveWorkload is the workload that an operator with the given options has left in the cluster.
 func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
 	t.Helper()
-	rendered, err := Workload(mc, memcached.Observed{}, opts)
+	rendered, _, err := Workload(mc, memcached.Observed{}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 // deploymentOf is the desired Deployment of a valid spec.
 func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
-	workload, err := Workload(mc, observed, opts)
+	workload, _, err := Workload(mc, observed, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -41,9 +42,9 @@ func TestKeptDefaults(t *testing.T) {
 		"all annotations are gone":     {func(w *memcached.Workload) { w.SetAnnotations(nil) }, adopted},
 		"the hash is gone":             {func(w *memcached.Workload) { delete(w.GetAnnotations(), memcached.TemplateHashAnnotation) }, adopted},
 		"the hash is garbage":          {annotate(memcached.TemplateHashAnnotation, "☃"), adopted},
-		"the defaults are gone":        {func(w *memcached.Workload) { delete(w.GetAnnotations(), podDefaultsAnnotation) }, adopted},
-		"the defaults are empty":       {annotate(podDefaultsAnnotation, ""), adopted},
-		"the defaults are garbage":     {annotate(podDefaultsAnnotation, "{"), adopted},
+		"the defaults are gone":        {func(w *memcached.Workload) { delete(w.GetAnnotations(), memcached.PodDefaultsAnnotation) }, adopted},
+		"the defaults are empty":       {annotate(memcached.PodDefaultsAnnotation, ""), adopted},
+		"the defaults are garbage":     {annotate(memcached.PodDefaultsAnnotation, "{"), adopted},
 		"the image is gone":            {record(t, func(d *podDefaults) { d.Images = nil }), [2]string{memcachedtest.DefaultImage, olderLimit}},
 		"the image is empty":           {record(t, func(d *podDefaults) { d.Images[memcached.ContainerName] = "" }), [2]string{memcachedtest.DefaultImage, olderLimit}},
 		"the limit is gone":            {limit(""), [2]string{olderImage, presentLimit}},
@@ -64,4 +65,91 @@ func TestKeptDefaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDefaultsKeptByTheStatus has workloads that are not as the operator left them, or that are gone, and what the status says.
+func TestDefaultsKeptByTheStatus(t *testing.T) {
+	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
+	lost := func(w *memcached.Workload) { w.SetAnnotations(nil) }
+	for name, c := range map[string]struct {
+		workload func(*memcached.Workload)
+		status   func(*cachev1alpha1.MemcachedStatus)
+		want     [2]string
+	}{
+		"the annotations are gone": {workload: lost, want: kept},
+		"the annotations are of another spec": {workload: func(w *memcached.Workload) {
+			w.GetAnnotations()[memcached.TemplateHashAnnotation] = "0123"
+			w.GetAnnotations()[memcached.PodDefaultsAnnotation] = `{"images":{"memcached":"memcached:1.4"},"memoryLimit":"900Mi"}`
+		}, want: kept},
+		"the defaults are others": {workload: func(w *memcached.Workload) {
+			w.GetAnnotations()[memcached.PodDefaultsAnnotation] = `{"images":{"memcached":"memcached:1.4"},"memoryLimit":"900Mi"}`
+		}, want: kept},
+		"somebody else has the name": {workload: func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, want: kept},
+		"the status was not written yet": {
+			status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.TemplateHash = "0123" }, want: kept,
+		},
+		"the status was lost": {status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied = nil }, want: kept},
+		"the status and the annotations were lost": {
+			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied = nil }, want: adopted,
+		},
+		"the nodes move from another workload": {
+			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.Workload = "Another" }, want: adopted,
+		},
+		"the image is gone": {
+			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.Defaults.Images = nil },
+			want: [2]string{memcachedtest.DefaultImage, olderLimit},
+		},
+		"the limit is garbage": {
+			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.Defaults.MemoryLimit = "much" },
+			want: [2]string{olderImage, presentLimit},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
+				mc := memcachedtest.Cache(3, in)
+				workload := leftByOlder(t, mc, memcachedtest.Options)
+				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
+					Workload: memcached.WorkloadKind(mc), TemplateHash: workload.TemplateHash(), Defaults: recordOf(t, workload),
+				}
+				if c.workload != nil {
+					c.workload(workload)
+				}
+				if c.status != nil {
+					c.status(&mc.Status)
+				}
+				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+					t.Errorf("image and limit (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestRestartKeptByTheStatus has nodes with a restartedAt that the spec no longer has, and a workload of which somebody has taken it.
+func TestRestartKeptByTheStatus(t *testing.T) {
+	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
+		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))
+		before := liveWorkload(t, mc, memcachedtest.Options)
+		decided, err := For(mc, memcached.Observed{}, memcachedtest.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mc.Status.LastApplied, mc.Spec.RestartedAt = &decided.Record, nil
+		undone := liveWorkload(t, mc, memcachedtest.Options)
+		undone.Template.Annotations = nil
+		decided, err = For(mc, memcached.Observed{Children: []client.Object{undone.Object}}, memcachedtest.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range decided.Objects {
+			if template := memcached.PodTemplate(object); template != nil {
+				if diff := cmp.Diff(before.Template.Annotations, template.Annotations); diff != "" {
+					t.Errorf("annotations of the pods (-want +got):\n%s", diff)
+				}
+			}
+		}
+		if decided.Record.TemplateHash != before.TemplateHash() {
+			t.Error("the restart counts as a change of the spec")
+		}
+	})
 }

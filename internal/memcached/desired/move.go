@@ -52,10 +52,7 @@ func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) cl
 		Name:        former.GetName(),
 		Namespace:   former.GetNamespace(),
 		Labels:      labelsOf(mc, nil),
-		Annotations: map[string]string{memcached.TemplateHashAnnotation: former.TemplateHash()},
-	}
-	if defaults, recorded := former.GetAnnotations()[podDefaultsAnnotation]; recorded {
-		metadata.Annotations[podDefaultsAnnotation] = defaults
+		Annotations: former.RecordAnnotations(),
 	}
 	return former.Resized(metadata, size)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -29,10 +30,24 @@ func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	return annotations
 }
 
-// keepRestart gives a spec without restartedAt the time that the live pods have: removing the field is no reason to replace them
-// again.
+// restartedAt is spec.restartedAt as the API server stores it in the status, in whole seconds; nil if there is none.
+func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
+	if mc.Spec.RestartedAt.IsZero() {
+		return nil
+	}
+	return ptr.To(mc.Spec.RestartedAt.Rfc3339Copy())
+}
+
+// keepRestart gives a spec without restartedAt the time of the nodes: removing the field is no reason to replace them again.
 func keepRestart(mc *cachev1alpha1.Memcached, live *memcached.Workload) {
-	if !mc.Spec.RestartedAt.IsZero() || live == nil {
+	if !mc.Spec.RestartedAt.IsZero() {
+		return
+	}
+	if last := mc.Status.LastApplied; last != nil {
+		mc.Spec.RestartedAt = last.RestartedAt
+		return
+	}
+	if live == nil {
 		return
 	}
 	if restarted, err := time.Parse(time.RFC3339, live.Template.Annotations[restartedAtAnnotation]); err == nil {

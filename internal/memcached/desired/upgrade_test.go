@@ -49,7 +49,7 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 func recordOf(t testing.TB, workload client.Object) podDefaults {
 	t.Helper()
 	var recorded podDefaults
-	if text, ok := workload.GetAnnotations()[podDefaultsAnnotation]; ok {
+	if text, ok := workload.GetAnnotations()[memcached.PodDefaultsAnnotation]; ok {
 		if err := json.Unmarshal([]byte(text), &recorded); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func record(t testing.TB, change func(*podDefaults)) func(*memcached.Workload) {
 	return func(workload *memcached.Workload) {
 		recorded := recordOf(t, workload)
 		change(&recorded)
-		workload.GetAnnotations()[podDefaultsAnnotation] = encode(recorded)
+		workload.GetAnnotations()[memcached.PodDefaultsAnnotation] = encode(recorded)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 // renderedAfter is the workload that is desired where there is a live one.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
-	after, err := Workload(mc, memcached.Observed{Children: []client.Object{live.Object}}, opts)
+	after, _, err := Workload(mc, memcached.Observed{Children: []client.Object{live.Object}}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,13 +254,13 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	}
 	var want podDefaults
 	if mc.Spec.Image == "" {
-		want.Images = map[string]string{memcached.ContainerName: container.Image}
+		want.Images = map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: cachev1alpha1.DefaultImage(container.Image)}
 	}
 	for _, agent := range memcached.PodTemplate(after).Spec.InitContainers {
 		if want.Images == nil {
-			want.Images = map[string]string{}
+			want.Images = map[string]cachev1alpha1.DefaultImage{}
 		}
-		want.Images[memcached.AgentContainerName] = agent.Image
+		want.Images[memcached.AgentContainerName] = cachev1alpha1.DefaultImage(agent.Image)
 	}
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()

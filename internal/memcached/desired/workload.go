@@ -14,24 +14,29 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Workload runs the nodes. The error is an *InvalidError: the memory limit is too small for these pods, the PriorityClass is not for
-// caches, or the image of the agent is not known. A limit that pods already run with is not questioned again: a stricter model of a
-// later version must not take a running cache away.
-func Workload(mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) (client.Object, error) {
+// Workload runs the nodes, and the record says what they are made from. The error is an *InvalidError: the memory limit is too small
+// for these pods, the PriorityClass is not for caches, or the image of the agent is not known. A limit that pods already run with is
+// not questioned again: a stricter model of a later version must not take a running cache away.
+func Workload(
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options,
+) (client.Object, cachev1alpha1.MemcachedRecord, error) {
 	hash := templateHash(mc, opts)
-	defaults, adopted := decideDefaults(mc, observed.Workload(mc), opts, hash)
+	defaults, adopted := decideDefaults(mc, observed, opts, hash)
+	record := cachev1alpha1.MemcachedRecord{
+		Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
+	}
 	invalid := errors.Join(checkPriority(mc, opts), checkMemoryLimit(mc, adopted), checkAgentImage(mc, defaults))
 	metadata := metav1.ObjectMeta{
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
 		Labels:      labelsOf(mc, nil),
-		Annotations: defaults.annotations(mc, hash),
+		Annotations: memcached.RecordAnnotations(record),
 	}
 	size, template := moveIn(mc, observed), podTemplate(mc, opts, defaults)
 	if isStatefulSet(mc) {
-		return statefulSet(mc, metadata, size, template), invalid
+		return statefulSet(mc, metadata, size, template), record, invalid
 	}
-	return deployment(mc, metadata, size, template), invalid
+	return deployment(mc, metadata, size, template), record, invalid
 }
 
 func isStatefulSet(mc *cachev1alpha1.Memcached) bool {

@@ -25,6 +25,7 @@ func TestArgoCDHealth(t *testing.T) {
 			_, readyMessage, _ := strings.Cut(c.ready, ": ")
 			want := "Progressing: " + readyMessage
 			switch {
+			case strings.HasPrefix(c.progressing, "True "):
 			case strings.HasPrefix(c.degraded, "True "), strings.HasPrefix(c.progressing, "False Stuck"):
 				want = "Degraded: " + readyMessage
 			case strings.HasPrefix(c.progressing, "False Paused"):

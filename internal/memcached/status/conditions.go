@@ -39,7 +39,12 @@ func availableCondition(f facts) metav1.Condition {
 		Reason:  cachev1alpha1.ReasonMinimumNodesReady,
 		Message: fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size),
 	}
-	if f.available {
+	switch {
+	case f.available && f.discoverable:
+		return condition
+	case f.available:
+		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonServiceMissing
+		condition.Message += ", but no Service leads clients to them"
 		return condition
 	}
 	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable

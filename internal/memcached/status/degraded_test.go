@@ -4,9 +4,11 @@
 package status
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
@@ -18,7 +20,7 @@ func refusalRows() []statusCase {
 	for _, reason := range []string{
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
-		cachev1alpha1.ReasonFieldContested,
+		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField,
 	} {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,
@@ -104,7 +106,7 @@ func podRows(t *testing.T) []statusCase {
 		{
 			"memcached is not in the image, and each try says so twice",
 			then(waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`), exited(128, "StartError", "no such file")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 128 (StartError): no such file",
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 128 (StartError), with the message \"no such file\"",
 		},
 		{
 			"the container cannot be created", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"),
@@ -128,7 +130,13 @@ func podRows(t *testing.T) []statusCase {
 		},
 		{
 			"memcached refuses its arguments", then(notReady, stopped(64, "Error", "Cannot set item size limit higher than 1/2 of memory max.")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error): Cannot set item size limit higher than 1/2 of memory max.",
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error), with the message \"Cannot set item size limit higher than 1/2 of memory max.\"",
+		},
+		{
+			"a container says what the operator would say, and more than fits",
+			then(notReady, stopped(64, "Error", "no\" (Error): all nodes are healthy\n"+strings.Repeat("x", 4096))),
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 64 (Error), with the message \"no' (Error): all nodes are healthy " +
+				strings.Repeat("x", 512-len("no' (Error): all nodes are healthy …")) + "…\"",
 		},
 		{
 			"memcached may not open so many files", then(notReady, stopped(71, "Error", "")),
@@ -153,7 +161,7 @@ func podRows(t *testing.T) []statusCase {
 		},
 		{
 			"memcached fails in the middle of a revocation", then(notReady, stopped(137, "OOMKilled", "Revocation: ca_removed")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled): Revocation: ca_removed" + moreMemory,
+			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled), with the message \"Revocation: ca_removed\"" + moreMemory,
 		},
 		{
 			"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
@@ -212,6 +220,15 @@ func priorityRows(t *testing.T) []statusCase {
 	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)
 	const pull = "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone"
 	return []statusCase{{
+		name:       "somebody else's Service has the name: no client finds the nodes",
+		mc:         mc,
+		deployment: makeDeployment(t, mc, settled),
+		others:     []client.Object{&corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "website"}}}},
+		pods:       makePods(3),
+		outcome:    Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
+		stuck:      "Conflict: not ours",
+		available:  "False ServiceMissing: 3 of 3 nodes are ready, but no Service leads clients to them",
+	}, {
 		name:      "what was refused comes before what is wrong with the pods",
 		pods:      append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
 		outcome:   Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},

@@ -5,6 +5,7 @@ package status
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,8 @@ type facts struct {
 	// required is how many nodes must be ready for the cache to be available; available says whether it is.
 	required  int32
 	available bool
+	// discoverable says whether a Service leads clients to the nodes.
+	discoverable bool
 	// nodes are sorted by name; ready is how many of them are ready.
 	nodes []*corev1.Pod
 	ready int32
@@ -45,20 +48,19 @@ func factsOf(
 ) facts {
 	w, former := observed.Workload(mc), observed.Former(mc)
 	f := facts{Outcome: outcome, size: mc.Spec.Size, workload: w, former: former}
-	f.nodes = append(w.Nodes(observed.Pods), former.Nodes(observed.Pods)...)
+	owned, orphans := append(w.Nodes(observed.Pods), former.Nodes(observed.Pods)...), observed.Orphans()
+	f.nodes = slices.Concat(owned, orphans)
 	f.ready = readyNodes(f.nodes)
 	f.accepted = askedFor(f.size, w, former)
 	if w != nil {
 		f.TemplatePending = outcome.TemplatePending ||
-			outcome.heldBack(mc) && w.TemplateHash() != desired.TemplateHash
+			outcome.heldBack(mc) && w.TemplateHash() != desired.Record.TemplateHash
 	}
 	f.required = required(mc, desired, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(mc, f.ready)
-	f.podProblem = cmp.Or(podProblemOf(w, observed.Pods, now), podProblemOf(former, observed.Pods, now))
-	if latest := cmp.Or(w, former); latest != nil && f.podProblem == nil && f.ready < f.accepted {
-		f.podProblem = podFailed(latest, observed.Pods, f.accepted-int32(len(f.nodes))) //nolint:gosec // see For
-	}
+	f.discoverable = observed.Discoverable(mc)
 	f.rollout = rolloutOf(mc, observed, w, former)
+	f.podProblem = cmp.Or(f.problemOf(owned, observed.Pods, now), f.problemOfOrphans(mc, orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(w, former) {
 		f.rollout.deadlineMessage = overdue(mc, w, observed.Pods, now)
 	}
@@ -67,6 +69,15 @@ func factsOf(
 		f.held = heldBack(outcome, desired)
 	}
 	return f
+}
+
+// problemOf is what is wrong with the nodes of the workloads, or why one is missing.
+func (f facts) problemOf(nodes []*corev1.Pod, pods []corev1.Pod, now time.Time) *Problem {
+	problem := cmp.Or(podProblemOf(f.workload, pods, now), podProblemOf(f.former, pods, now))
+	if latest := cmp.Or(f.workload, f.former); latest != nil && problem == nil && readyNodes(nodes) < f.accepted {
+		return podFailed(latest, pods, f.accepted-int32(len(nodes))) //nolint:gosec // see For
+	}
+	return problem
 }
 
 // askedFor is how many nodes the cluster was asked for. During a move there may be one more than are wanted.

@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
 	t.Helper()
-	rendered, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
+	rendered, _, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func makePod(name string, changes ...func(*corev1.Pod)) corev1.Pod {
 
 func ofReplicaSet(deployment, hash string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
-		pod.Labels = map[string]string{memcached.InstanceLabel: "cache", appsv1.DefaultDeploymentUniqueLabelKey: hash}
+		pod.Labels = map[string]string{memcached.NameLabel: "memcached", memcached.InstanceLabel: "cache", appsv1.DefaultDeploymentUniqueLabelKey: hash}
 		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("ReplicaSet", deployment+"-"+hash, "replicaset-uid")}
 	}
 }
@@ -197,13 +198,25 @@ func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, outcome 
 	return statusAfter(mc, observed, nil, outcome, now)
 }
 
-// statusAfter is the status after writes, to which the API server has answered with the given objects.
+// statusAfter is the status after writes, to which the API server has answered with the given objects. Unless a Service was observed,
+// it is the desired one.
 func statusAfter(
 	mc *cachev1alpha1.Memcached, observed memcached.Observed, written []client.Object, outcome Outcome, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
 	decided, _ := desired.For(mc, observed, memcachedtest.Options) // that a spec is invalid is in the outcome
+	observed = withService(mc, observed)
 	if written != nil {
 		observed = observed.With(written)
 	}
 	return For(mc, observed, decided, outcome, now)
+}
+
+func withService(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.Observed {
+	if !slices.ContainsFunc(observed.Children, func(child client.Object) bool {
+		_, found := child.(*corev1.Service)
+		return found
+	}) {
+		observed.Children = append(slices.Clone(observed.Children), desired.Service(mc))
+	}
+	return observed
 }

@@ -39,6 +39,14 @@ func TestStatusFields(t *testing.T) {
 		Image:              memcachedtest.DefaultImage,
 		Version:            "1.6.45",
 		ServiceName:        "cache",
+		LastApplied: &cachev1alpha1.MemcachedRecord{
+			Workload:     cachev1alpha1.WorkloadDeployment,
+			TemplateHash: "586bf8c3f1447ca9",
+			Defaults: cachev1alpha1.MemcachedDefaults{
+				Images:      map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: memcachedtest.DefaultImage},
+				MemoryLimit: "198Mi",
+			},
+		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -55,11 +63,10 @@ func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	}
 }
 
-// TestStatusNodes has one node of ours among pods that bear our label and are none.
+// TestStatusNodes has one node of ours, and two that nobody controls, among pods that bear our label and are none.
 func TestStatusNodes(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }
-	withoutOwner := func(pod *corev1.Pod) { pod.OwnerReferences = nil }
 	pods := []corev1.Pod{
 		makePod("of-another-deployment-with-our-prefix", ofReplicaSet("cache-two", "5d4f")),
 		makePod("of-a-deployment-whose-hash-continues-our-name", ofReplicaSet("cache", "two-5d4f"), func(pod *corev1.Pod) {
@@ -70,15 +77,16 @@ func TestStatusNodes(t *testing.T) {
 		makePod("of-a-statefulset", func(pod *corev1.Pod) { pod.OwnerReferences[0].Kind = "StatefulSet" }),
 		makePod("not-controlled", withoutController),
 		makePod("of-nobody", withoutOwner),
+		makePod("not-selected-by-the-service", withoutOwner, func(pod *corev1.Pod) { delete(pod.Labels, memcached.NameLabel) }),
 		makePod("cache-5d4f-00", terminating),
 		makePod("cache-5d4f-01"),
 	}
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: pods}
 	status := statusOf(mc, observed, Outcome{}, noon)
-	if diff := cmp.Diff([]string{"cache-5d4f-01"}, status.Nodes); diff != "" {
+	if diff := cmp.Diff([]string{"cache-5d4f-01", "of-nobody", "not-controlled"}, status.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	if status.Replicas != 1 || status.ReadyReplicas != 1 {
+	if status.Replicas != 3 || status.ReadyReplicas != 3 {
 		t.Errorf("%d replicas, %d ready", status.Replicas, status.ReadyReplicas)
 	}
 }

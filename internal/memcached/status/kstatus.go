@@ -22,6 +22,7 @@ func kstatusConditions(ready, progressing, degraded metav1.Condition) []metav1.C
 	switch {
 	case ready.Status != metav1.ConditionFalse:
 		return nil
+	case progressing.Status == metav1.ConditionTrue: // nothing is stalled that goes on, whatever else is wrong
 	case degraded.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
 		condition.Type = cachev1alpha1.ConditionStalled
 	}

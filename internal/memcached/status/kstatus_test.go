@@ -46,14 +46,15 @@ var kstatusOf = map[string]status.Status{
 	"the rollout is overdue":                                   status.FailedStatus,
 	"the rollout is overdue, and it is known why":              status.FailedStatus,
 	"refused: Conflict":                                        status.FailedStatus,
-	"the Service is refused, the rollout goes on":              status.FailedStatus,
+	"the Service is refused, the rollout goes on":              status.InProgressStatus,
+	"orphans of a former StatefulSet":                          status.FailedStatus,
 	"there is no room":                                         status.FailedStatus,
 	"degraded comes before paused":                             status.FailedStatus,
 	"the Memcached is being deleted, its pods are still there": status.TerminatingStatus,
 }
 
 // TestKstatus asks the library that Flux, Helm and kpt use. It is what Ready and Degraded say: Current is Ready, and Failed needs
-// somebody to act.
+// somebody to act, unless a change goes on: then it is InProgress until that has ended.
 func TestKstatus(t *testing.T) {
 	found := 0
 	for _, c := range rows(t) {
@@ -64,6 +65,7 @@ func TestKstatus(t *testing.T) {
 				want = status.TerminatingStatus
 			case strings.HasPrefix(c.ready, "True "):
 				want = status.CurrentStatus
+			case strings.HasPrefix(c.progressing, "True "): // it goes on, whatever else is wrong
 			case strings.HasPrefix(c.degraded, "True "), strings.HasPrefix(c.progressing, "False Stuck"):
 				want = status.FailedStatus
 			}

@@ -47,7 +47,8 @@ func progressingSince(mc *cachev1alpha1.Memcached) (time.Time, bool) {
 	case last == nil || last.ObservedGeneration != mc.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		return time.Time{}, true
+		// What a problem had stopped begins when the problem is gone.
+		return time.Time{}, !meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
 	}

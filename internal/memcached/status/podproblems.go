@@ -97,7 +97,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
 func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTerminated) string {
 	words := fmt.Sprintf("exited with code %d (%s)", exit.ExitCode, exit.Reason)
 	if exit.Message != "" {
-		words += ": " + exit.Message
+		words += ", with the message " + quoted(exit.Message)
 	}
 	if container.Name == memcached.ContainerName {
 		words += remedyFor(exit)

@@ -49,7 +49,7 @@ func creationRows(t *testing.T) []statusCase {
 		name:       "created with size 0",
 		mc:         memcachedtest.Cache(0),
 		deployment: makeDeployment(t, memcachedtest.Cache(0), settled),
-		ready:      "True AllNodesReady: No nodes are wanted, and none exist",
+		ready:      "True AllNodesReady: The size is 0, and no nodes exist",
 		available:  "True MinimumNodesReady: 0 of 0 nodes are ready",
 	}}
 }

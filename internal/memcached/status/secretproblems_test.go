@@ -27,7 +27,7 @@ func secretRows() []statusCase {
 		{"a Secret that is missing, and the agent waits", "InvalidCertificate: no tls.crt", waitsAgain, certificate + "no tls.crt"},
 		{
 			"an agent that ended for another cause", "InvalidSomething: else", exitedNow,
-			"NodesCrashing: memcached-agent in pod cache-5d4f-02 exited with code 1 (Error): InvalidSomething: else",
+			"NodesCrashing: memcached-agent in pod cache-5d4f-02 exited with code 1 (Error), with the message \"InvalidSomething: else\"",
 		},
 		{
 			"words for a terminal, and too many", "InvalidCertificate: " + strings.Repeat("\x1b[31m\n", 300), exitedNow,

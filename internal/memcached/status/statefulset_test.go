@@ -35,7 +35,7 @@ func progressing(status metav1.ConditionStatus, reason string, since time.Time) 
 // makeStatefulSet is the live StatefulSet of a Memcached, without a status unless changes set one.
 func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	t.Helper()
-	rendered, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
+	rendered, _, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func setPods(revisions ...string) []corev1.Pod {
 
 func ofStatefulSet(revision string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
-		pod.Labels = map[string]string{memcached.InstanceLabel: "cache", appsv1.ControllerRevisionHashLabelKey: revision}
+		pod.Labels = map[string]string{memcached.NameLabel: "memcached", memcached.InstanceLabel: "cache", appsv1.ControllerRevisionHashLabelKey: revision}
 		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", "cache", "statefulset-uid")}
 	}
 }
@@ -165,7 +165,18 @@ func statefulSetRows(t *testing.T) []statusCase {
 		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
 		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
 		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
+	}, {
+		name: "StatefulSet: a change that a problem had stopped begins when that is gone",
+		mc: memcachedtest.Cache(3, inStatefulSet,
+			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem),
+		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
+		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
+		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
 	}}
+}
+
+func hadProblem(mc *cachev1alpha1.Memcached) {
+	mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue})
 }
 
 func moveRows(t *testing.T) []statusCase {

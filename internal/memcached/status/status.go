@@ -13,10 +13,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from facts. Of the old status five are used: the transition times of conditions that stay; how
+// For computes the status from facts. Of the old status six are used: the transition times of conditions that stay; how
 // many nodes were ready when it was Available, which says whether one was lost (stillAvailable); whether nodes counted as
 // updated, which says that the controller of the workload had seen the template (templateObserved); what progressed since
-// when, where no controller says it (starting, overdue); and how many servers it has (Observed.Servers).
+// when, where no controller says it (starting, overdue); how many servers it has (Observed.Servers); and what was carried out last
+// (Observed.CarriedOut).
 func For(
 	mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
@@ -28,6 +29,7 @@ func For(
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
 		ServiceName:        observed.ServiceName(mc),
 		Servers:            observed.Servers(mc),
+		LastApplied:        observed.CarriedOut(mc, desired.Record),
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)

@@ -181,7 +181,7 @@ func (s *story) reconcile() (written bool) {
 			written = true
 		}
 	}
-	s.mc.Status = For(s.mc, observed.With(answers), wanted, Outcome{}, noon)
+	s.mc.Status = For(s.mc, withService(s.mc, observed.With(answers)), wanted, Outcome{}, noon)
 	s.check()
 	return written
 }

@@ -16,8 +16,12 @@ var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 // SanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated
 // pod names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
 func SanitizeMessage(message string) string {
-	const longest, more = 1024, "…"
-	message = plain(generatedName.ReplaceAllString(message, "$1"))
+	return shorten(plain(generatedName.ReplaceAllString(message, "$1")), 1024)
+}
+
+// shorten cuts a message after so many bytes at most.
+func shorten(message string, longest int) string {
+	const more = "…"
 	if len(message) <= longest {
 		return message
 	}
@@ -26,6 +30,12 @@ func SanitizeMessage(message string) string {
 		end--
 	}
 	return message[:end] + more
+}
+
+// quoted marks what a container says as its own words, whatever it says: its image may be that of anybody.
+func quoted(message string) string {
+	const longest = 512 // leaves room for what the operator says
+	return `"` + shorten(strings.ReplaceAll(plain(message), `"`, "'"), longest) + `"`
 }
 
 // plain makes text of the cluster one line of visible characters.
@@ -55,7 +65,7 @@ func countNodes(count int32) string {
 func allReady(size int32) string {
 	switch size {
 	case 0:
-		return "No nodes are wanted, and none exist"
+		return "The size is 0, and no nodes exist"
 	case 1:
 		return "The node is ready"
 	default:

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MemcachedRecord is what the operator last carried out for the pods. By it, the operator tells a change of the Memcached from a
+// change that somebody else made to the workload.
+type MemcachedRecord struct {
+	// workload is the kind of the workload that runs the nodes.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Kind of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Workload WorkloadKind `json:"workload,omitempty"`
+
+	// templateHash is the hash of the pod template as the spec alone determines it, without the defaults. It changes when the
+	// nodes are replaced because the spec has changed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	TemplateHash string `json:"templateHash,omitempty"`
+
+	// appliedHash is the hash of the whole workload as the operator last wrote it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	AppliedHash string `json:"appliedHash,omitempty"`
+
+	// restartedAt is the spec.restartedAt of the nodes, also after it was removed from the spec.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:01Z') && self <= timestamp('9999-12-31T23:59:59Z')",message="status.lastApplied.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
+
+	// defaults are the values of the nodes that the operator chose. A newer version of the operator keeps them until the nodes
+	// are replaced because the spec has changed.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Defaults MemcachedDefaults `json:"defaults,omitzero"`
+}
+
+// MemcachedDefaults are the values that the operator chose for the pods because the spec leaves them open. A value that the spec
+// gives is absent.
+type MemcachedDefaults struct {
+	// images are the images of the containers, by the name of the container.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default images",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Images map[string]DefaultImage `json:"images,omitempty"`
+
+	// memoryLimit is the memory limit of memcached.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default memory limit",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	MemoryLimit string `json:"memoryLimit,omitempty"`
+}
+
+// DefaultImage is an image that the operator was installed with.
+//
+// +kubebuilder:validation:MaxLength=1024
+type DefaultImage string

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	leftovers := func(mc *cachev1alpha1.Memcached) []client.Object {
+		name := metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}
+		servers := metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"}
+		return []client.Object{
+			&policyv1.PodDisruptionBudget{ObjectMeta: name}, &networkingv1.NetworkPolicy{ObjectMeta: name}, &corev1.ConfigMap{ObjectMeta: servers},
+		}
+	}
+	// orphan leaves the children of a Memcached behind, with more changes, and creates one with less.
+	orphan := func(ctx context.Context, more func(client.Object)) *cachev1alpha1.Memcached {
+		GinkgoHelper()
+		earlier := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
+		Expect(user.Delete(ctx, earlier)).To(Succeed())
+		children := append(leftovers(earlier), live(ctx, earlier, &corev1.Service{}), live(ctx, earlier, &appsv1.StatefulSet{}))
+		for _, child := range children {
+			change(ctx, child, func(child client.Object) {
+				child.SetOwnerReferences(nil)
+				more(child)
+			})
+		}
+		mc := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: earlier.Namespace, Name: earlier.Name},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: 3},
+		}
+		mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false)
+		Expect(user.Create(ctx, mc)).To(Succeed())
+		o = newOperator(defaults)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		return mc
+	}
+
+	It("goes if the next one of the name does not want it, but for the workload with the nodes", func(ctx SpecContext) {
+		mc := orphan(ctx, func(client.Object) {})
+		for _, child := range leftovers(mc) {
+			Expect(user.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Satisfy(apierrors.IsNotFound), "%T", child)
+		}
+		set := live(ctx, mc, &appsv1.StatefulSet{})
+		Expect(metav1.IsControlledBy(set, mc)).To(BeTrue())
+		Expect(set.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+
+	It("stays if it does not show that it is ours", func(ctx SpecContext) {
+		mc := orphan(ctx, func(child client.Object) {
+			annotations := child.GetAnnotations()
+			delete(annotations, "cache.example.com/applied-hash")
+			child.SetAnnotations(annotations)
+		})
+		for _, child := range leftovers(mc) {
+			Expect(user.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed(), "%T", child)
+		}
+	})
+})

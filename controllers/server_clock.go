@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+// ServerClock is the clock of the API server, as far as its answers say: the times in objects are its own, and that of this machine
+// may be another one. It is late by a second at most, so nothing that must not happen early does. Between the answers, it goes on by
+// how much time has passed here, whatever this machine's clock is set to.
+type ServerClock struct {
+	local clock.PassiveClock
+
+	mutex     sync.Mutex
+	date, got time.Time
+}
+
+// NewServerClock returns the clock of the API server that clients of the configuration ask, and the configuration for them.
+func NewServerClock(config *rest.Config, local clock.PassiveClock) (*ServerClock, *rest.Config) {
+	c := &ServerClock{local: local}
+	wrapped := rest.CopyConfig(config)
+	wrapped.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{clock: c, next: next} })
+	return c, wrapped
+}
+
+// Now implements clock.PassiveClock. Before the first answer it is the time of this machine.
+func (c *ServerClock) Now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.date.IsZero() {
+		return c.local.Now()
+	}
+	return c.date.Add(c.local.Since(c.got))
+}
+
+// Since implements clock.PassiveClock.
+func (c *ServerClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
+
+func (c *ServerClock) set(date time.Time) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.date, c.got = date, c.local.Now()
+}
+
+// dated reads the clock in each answer.
+type dated struct {
+	clock *ServerClock
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d dated) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := d.next.RoundTrip(request)
+	if err == nil {
+		if date, invalid := http.ParseTime(response.Header.Get("Date")); invalid == nil {
+			d.clock.set(date)
+		}
+	}
+	return response, err
+}

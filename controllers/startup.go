@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// For how long the operator waits for its CRD: a liveness probe ends a process that does not listen after a minute.
+const (
+	crdInterval = time.Second
+	crdTimeout  = 45 * time.Second
+)
+
+// AwaitCRD waits until the API server serves Memcacheds. Whoever creates the CRD and the operator at once has to wait for seconds.
+func AwaitCRD(ctx context.Context, mapper meta.RESTMapper) error {
+	kind, told := cachev1alpha1.GroupVersion.WithKind("Memcached"), false
+	err := wait.PollUntilContextTimeout(ctx, crdInterval, crdTimeout, true, func(context.Context) (bool, error) {
+		_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if !meta.IsNoMatchError(err) {
+			return true, err
+		}
+		if !told {
+			ctrl.Log.Info("Waiting until the API server serves the CRD memcacheds." + kind.Group)
+			told = true
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("the API server does not serve %s: install the CRD memcacheds.%s of this version", kind, kind.Group)
+	}
+	return err
+}
+
+// splitNamespaces returns the namespaces of a list that is separated by commas.
+func splitNamespaces(list string) []string {
+	var namespaces []string
+	for namespace := range strings.SplitSeq(list, ",") {
+		if namespace = strings.TrimSpace(namespace); namespace != "" {
+			namespaces = append(namespaces, namespace)
+		}
+	}
+	return namespaces
+}
+
+// ReadableNamespaces divides the value of WATCH_NAMESPACE. The permissions for a namespace go with it, and one that cannot be read
+// must not keep the others from being served: the caches are not full before all are. If none can be read, all count as readable:
+// then the operator waits for its permissions.
+func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
+	for _, namespace := range splitNamespaces(list) {
+		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
+			ctrl.Log.Info("Not serving a namespace that cannot be read: remove it from WATCH_NAMESPACE, or restore its permissions",
+				"namespace", namespace, "error", err.Error())
+			refused = append(refused, namespace)
+		} else {
+			readable = append(readable, namespace)
+		}
+	}
+	if len(readable) == 0 {
+		return refused, nil
+	}
+	return readable, refused
+}
+
+func readNamespace(ctx context.Context, reader client.Reader, namespace string) error {
+	return reader.List(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(namespace), client.Limit(1))
+}
+
+// refusedInterval is how often a namespace that could not be read is tried again.
+const refusedInterval = 10 * time.Second
+
+// refusedNamespaces are those that could not be read at the start. The caches cannot be extended, so the process ends when one of
+// them can be read, and the next one serves it.
+type refusedNamespaces struct {
+	reader client.Reader
+	names  []string
+}
+
+// Start implements manager.Runnable.
+func (r refusedNamespaces) Start(ctx context.Context) error {
+	var readable string
+	err := wait.PollUntilContextCancel(ctx, refusedInterval, false, func(ctx context.Context) (bool, error) {
+		i := slices.IndexFunc(r.names, func(name string) bool { return readNamespace(ctx, r.reader, name) == nil })
+		if i >= 0 {
+			readable = r.names[i]
+		}
+		return i >= 0, nil
+	})
+	if err != nil {
+		return nil //nolint:nilerr // the process is told to end
+	}
+	return fmt.Errorf("the namespace %s can be read now: start again to serve it", readable)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (refusedNamespaces) NeedLeaderElection() bool { return false }
+
+// AwaitNamespaces ends a manager with an error when it can read one of the namespaces.
+func AwaitNamespaces(mgr ctrl.Manager, refused []string) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	return mgr.Add(refusedNamespaces{reader: mgr.GetAPIReader(), names: refused})
+}

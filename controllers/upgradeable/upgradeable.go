@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upgradeable tells OLM v0 whether it may upgrade the operator, with the condition Upgradeable of the OperatorCondition.
+package upgradeable
+
+import (
+	"context"
+	"os"
+	"time"
+
+	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	"github.com/operator-framework/operator-lib/conditions"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
+)
+
+// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition. Others do not set it.
+const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
+
+const (
+	period = 5 * time.Second
+	// quietPeriod passes after a rollout before OLM may upgrade the operator: the next rollout may be about to begin.
+	quietPeriod = 30 * time.Second
+	// grace is how long after its deadline a rollout without news holds an upgrade back. An operator that cannot write a status may
+	// need that upgrade.
+	grace = 5 * time.Minute
+	// rollingOut is the name of the index of Memcacheds that are rolling out.
+	rollingOut = "rollingOut"
+)
+
+// Reporter is a runnable of the leader.
+type Reporter struct {
+	Cache     client.Reader
+	Condition conditions.Condition
+	Clock     clock.PassiveClock
+
+	// seen is since when each version of a Memcached has been rolling out.
+	seen         map[string]time.Time
+	lastProgress time.Time
+	// reported is what the OperatorCondition holds, empty if that is not known.
+	reported metav1.ConditionStatus
+	failure  string
+}
+
+// SetupWithManager adds a Reporter if OLM v0 has installed the operator. OLM permits get, update and patch of this OperatorCondition,
+// but no watch.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	if os.Getenv(OperatorConditionVariable) == "" {
+		return nil
+	}
+	scheme := runtime.NewScheme()
+	if err := operatorsv2.AddToScheme(scheme); err != nil {
+		return err
+	}
+	uncached, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Mapper: mgr.GetRESTMapper(), Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	condition, err := conditions.InClusterFactory{Client: uncached}.NewCondition(operatorsv2.ConditionType(operatorsv2.Upgradeable))
+	if err != nil {
+		mgr.GetLogger().Info("OLM does not learn whether it may upgrade the operator: outside of a pod, unset "+OperatorConditionVariable,
+			"error", err.Error())
+		return nil
+	}
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &cachev1alpha1.Memcached{}, rollingOut, func(object client.Object) []string {
+		if mc, ok := object.(*cachev1alpha1.Memcached); !ok || !status.RollingOut(mc) {
+			return nil
+		}
+		return []string{"true"}
+	}); err != nil {
+		return err
+	}
+	return mgr.Add(&Reporter{Cache: mgr.GetClient(), Condition: condition, Clock: clock.RealClock{}})
+}
+
+// Start implements manager.Runnable.
+func (r *Reporter) Start(ctx context.Context) error {
+	wait.UntilWithContext(ctx, r.Report, period)
+	return nil
+}
+
+// Report reports to OLM what is news, and logs an error once. Conflicts are no errors: OLM writes as well.
+func (r *Reporter) Report(ctx context.Context) {
+	err := r.report(ctx)
+	if err == nil {
+		r.failure = ""
+	} else if !apierrors.IsConflict(err) && ctx.Err() == nil && err.Error() != r.failure {
+		r.failure = err.Error()
+		logf.FromContext(ctx).Info("OLM does not learn whether it may upgrade the operator, which keeps trying", "error", r.failure)
+	}
+}
+
+func (r *Reporter) report(ctx context.Context) error {
+	now := r.Clock.Now()
+	rolling := &cachev1alpha1.MemcachedList{}
+	if err := r.Cache.List(ctx, rolling, client.MatchingFields{rollingOut: "true"}, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	wanted, reason, message := metav1.ConditionTrue, "NoRollout", "No nodes are being replaced"
+	if r.progress(rolling.Items, now) {
+		r.lastProgress, wanted, reason = now, metav1.ConditionFalse, cachev1alpha1.ReasonRollingOut
+		message = "Nodes are being replaced: kubectl get memcacheds --all-namespaces shows where"
+	}
+	if r.reported == "" {
+		current, err := r.Condition.Get(ctx)
+		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
+			return err
+		}
+		if current != nil { // operator-lib has no error for this that could be recognized
+			r.reported = current.Status
+		}
+	}
+	if r.reported == wanted || r.reported != "" && now.Sub(r.lastProgress) < quietPeriod && wanted == metav1.ConditionTrue {
+		return nil
+	}
+	r.reported = "" // an answer may get lost
+	if err := r.Condition.Set(ctx, wanted, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
+		return err
+	}
+	r.reported = wanted
+	logf.FromContext(ctx).Info("Reported to OLM whether it may upgrade the operator", "upgradeable", wanted, "message", message)
+	return nil
+}
+
+// progress reports whether one of the rollouts has news, or may still have some before its deadline.
+func (r *Reporter) progress(rolling []cachev1alpha1.Memcached, now time.Time) (found bool) {
+	seen := map[string]time.Time{}
+	for i := range rolling {
+		mc := &rolling[i]
+		key := string(mc.UID) + mc.ResourceVersion
+		since, known := r.seen[key]
+		if !known {
+			since = now
+		}
+		seen[key] = since
+		found = found || now.Sub(since) <= time.Duration(memcached.ProgressDeadlineSeconds(mc))*time.Second+grace
+	}
+	r.seen = seen
+	return found
+}

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Functions that run named checks, for .ci/run and hack/check-all.sh: one line for each with its time, its output in
+# bin/checks/NAME.log. The first failure ends everything and shows its output.
+#
+#   check NAME COMMAND...     runs a check
+#   beside NAME COMMAND...    runs a check beside the next ones; it waits for the one that was started so before
+#   finish                    waits for the last of them
+#
+# CHECK_OUTPUT=1 shows the output of every check. FROM=NAME skips the checks before that one, ONLY=NAME all others.
+set -o errexit -o nounset -o pipefail
+
+checks=bin/checks
+mkdir -p "${checks}"
+passed=0
+background=""
+from=${FROM:-}
+
+# skipped NAME reports whether FROM or ONLY excludes a check. All need the packages.
+skipped() {
+	if [[ "$1" == packages ]]; then return 1; fi
+	if [[ "$1" == "${from}" ]]; then from=""; fi
+	[[ -n "${from}" || -n "${ONLY:-}" && "$1" != "${ONLY}" ]]
+}
+
+# run NAME COMMAND... runs a command and reports how it ended.
+run() {
+	local name=$1 start=${SECONDS} status=0
+	shift
+	if [[ -n "${CHECK_OUTPUT:-}" && "${background}" != "${name}" ]]; then
+		"$@" </dev/null 2>&1 | tee "${checks}/${name}.log" || status=$?
+	else
+		"$@" </dev/null >"${checks}/${name}.log" 2>&1 || status=$?
+	fi
+	if [[ ${status} -eq 0 ]]; then
+		printf '%-16s passed in %4d s: %s\n' "${name}" $((SECONDS - start)) "$*"
+		return
+	fi
+	[[ -n "${CHECK_OUTPUT:-}" ]] || cat "${checks}/${name}.log"
+	printf '%-16s FAILED in %4d s: %s (FROM=%s resumes here)\n' "${name}" $((SECONDS - start)) "$*" "${name}" >&2
+	return "${status}"
+}
+
+check() {
+	if skipped "$1"; then return; fi
+	run "$@"
+	passed=$((passed + 1))
+}
+
+# A group of its own, so that an interrupt reaches make and everything that it has started.
+beside() {
+	if skipped "$1"; then return; fi
+	await_background
+	background=$1
+	trap interrupt_background EXIT
+	set -o monitor
+	run "$@" &
+	set +o monitor
+	job=$!
+}
+
+await_background() {
+	[[ -n "${background}" ]] || return 0
+	local status=0
+	wait "${job}" || status=$?
+	trap - EXIT
+	if [[ -n "${CHECK_OUTPUT:-}" ]]; then cat "${checks}/${background}.log"; fi
+	background=""
+	passed=$((passed + 1))
+	return "${status}"
+}
+
+# interrupt_background ends that check, as Ctrl-C does, when another has failed.
+interrupt_background() {
+	kill -INT -- "-${job}" 2>/dev/null || true
+	wait "${job}" || true
+}
+
+finish() {
+	await_background
+	if [[ ${passed} -le 1 ]]; then
+		echo "FROM=${FROM:-} ONLY=${ONLY:-} selects no check." >&2
+		exit 2
+	fi
+	echo "All checks passed in ${SECONDS} s."
+	echo "${passed} passed, 0 failed"
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sets the day of the release, DAY: in the changelog, where Unreleased becomes VERSION, and in the bundle. make release-day calls
+# this script.
+set -o errexit -o nounset -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+[[ "${DAY}" =~ ^[0-9]{4}-[0-9]{2}-[0-9]{2}$ ]] || { echo "DAY is '${DAY}', but must be a day, such as 2026-11-24." >&2; exit 2; }
+if grep -q "^## \[${VERSION//./\\.}\] - " CHANGELOG.md; then
+	sed -i "s/^## \[${VERSION//./\\.}\] - .*/## [${VERSION}] - ${DAY}/" CHANGELOG.md
+else
+	sed -i "s/^## \[Unreleased\]\$/&\n\n## [${VERSION}] - ${DAY}/" CHANGELOG.md
+fi
+sed -i "s/^\( *createdAt: \).*/\1\"${DAY}T00:00:00Z\"/" config/manifests/bases/memcached-operator.clusterserviceversion.yaml

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcache
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Get reads all keys in one request. It returns how many of them memcached has, and the last line of the reply: END, or the
+// reason of a refusal.
+func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
+	err = c.Within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
+		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + CRLF))
+		for ; err == nil; line, err = c.Line() {
+			if !strings.HasPrefix(line, "VALUE ") {
+				last = line
+				return nil
+			}
+			size, _, err := valueLine(line)
+			if err != nil {
+				return err
+			}
+			if err := c.Discard(size + len(CRLF)); err != nil {
+				return err
+			}
+			hits++
+		}
+		return err
+	})
+	return hits, last, err
+}
+
+// Value is what memcached stores for a key.
+type Value struct {
+	Bytes []byte
+	Flags uint32
+}
+
+// Value reads a key. It returns nil if memcached does not have it, and fails if memcached refuses.
+func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) {
+	err = c.Within(ctx, "get", func() error {
+		line, err := c.Ask([]byte("get " + key + CRLF))
+		if err != nil || line == "END" {
+			return err
+		}
+		size, flags, err := valueLine(line)
+		if err != nil {
+			return err
+		}
+		value = &Value{Bytes: make([]byte, size), Flags: flags}
+		if err := c.Read(value.Bytes); err != nil {
+			return err
+		}
+		// The end of the value's line, and the line END.
+		return c.Discard(len(CRLF + "END" + CRLF))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// largestValue is the largest item that memcached can be configured to store.
+const largestValue = 1 << 30
+
+// valueLine reads the line before a value: "VALUE", the key, its flags and its size, and after gets an identifier. Only an ASCII
+// space separates them: the key may have other white space.
+func valueLine(line string) (size int, flags uint32, err error) {
+	words := strings.Split(line, " ")
+	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {
+		return 0, 0, refusal(line)
+	}
+	wide, flagsErr := strconv.ParseUint(words[2], 10, 32)
+	size, sizeErr := strconv.Atoi(words[3])
+	if flagsErr != nil || sizeErr != nil || size < 0 || size > largestValue {
+		return 0, 0, refusal(line)
+	}
+	return size, uint32(wide), nil
+}

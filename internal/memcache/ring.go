@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcache
+
+import (
+	"cmp"
+	"crypto/md5" //nolint:gosec // ketama is defined with MD5, and protects nothing
+	"encoding/binary"
+	"slices"
+	"sort"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Owner returns the index of the server that holds a key, in the list from which it was made. The list is not empty. memcached servers
+// do not know each other: each client decides, and clients find each other's keys only if they compute the same.
+type Owner func(key string) int
+
+// Each server has 160 points on a ketama ring: four for each of 40 digests.
+const digestsPerServer, pointsPerDigest = 40, 4
+
+// point is the end of a range of hashes that belongs to a server.
+type point struct {
+	hash   uint32
+	server int
+}
+
+// Ketama is the ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
+//
+//   - The points of a server are the MD5 digests of "NAME-0" to "NAME-39", each cut into four little-endian uint32.
+//   - The hash of a key is the first little-endian uint32 of its MD5 digest.
+//   - The owner of a key has the first point that is not below its hash, or the lowest point of all.
+//
+// The name of a server is its host, followed by :port unless that is 11211. The order of the servers does not matter: a point
+// that two of them have belongs to the one whose name comes first. With some numbers of servers, such as 25 or 100, libmemcached
+// rounds to 39 digests.
+func Ketama(servers []string) Owner {
+	points := make([]point, 0, len(servers)*digestsPerServer*pointsPerDigest)
+	for server, name := range servers {
+		points = appendPoints(points, name, server)
+	}
+	slices.SortFunc(points, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(servers[a.server], servers[b.server]))
+	})
+	return func(key string) int {
+		digest := md5.Sum([]byte(key)) //nolint:gosec // as at the import
+		hash := binary.LittleEndian.Uint32(digest[:])
+		i := sort.Search(len(points), func(i int) bool { return points[i].hash >= hash })
+		return points[i%len(points)].server
+	}
+}
+
+func appendPoints(points []point, name string, server int) []point {
+	for i := range digestsPerServer {
+		digest := md5.Sum([]byte(name + "-" + strconv.Itoa(i))) //nolint:gosec // as at the import
+		for part := range pointsPerDigest {
+			points = append(points, point{hash: binary.LittleEndian.Uint32(digest[part*4:]), server: server})
+		}
+	}
+	return points
+}
+
+// Modula is what libmemcached does by default: the one-at-a-time hash of the key, modulo the number of servers.
+// The order of the servers matters, their names do not.
+func Modula(servers []string) Owner {
+	count := uint32(len(servers)) //nolint:gosec // a cache has at most 1000 nodes
+	return func(key string) int { return int(oneAtATime(key) % count) }
+}
+
+// oneAtATime is Bob Jenkins' hash, as libmemcached computes it: with signed characters.
+func oneAtATime(key string) uint32 {
+	var hash uint32
+	for _, character := range []byte(key) {
+		hash += uint32(int8(character)) //nolint:gosec // the sign is part of the definition
+		hash += hash << 10
+		hash ^= hash >> 6
+	}
+	hash += hash << 3
+	hash ^= hash >> 11
+	return hash + hash<<15
+}
+
+// Jump is the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir, Thanos and memcached's
+// own proxy use it. The order of the servers matters, their names do not: Loki, Mimir and Thanos sort them naturally, so that
+// node 10 comes after node 9.
+func Jump(servers []string) Owner {
+	return func(key string) int { return jump(xxhash.Sum64String(key), len(servers)) }
+}
+
+func jump(hash uint64, servers int) int {
+	var owner, next int64
+	for next = 0; next < int64(servers); {
+		owner = next
+		hash = hash*2862933555777941757 + 1
+		next = int64(float64(owner+1) * (float64(int64(1)<<31) / float64((hash>>33)+1)))
+	}
+	return int(owner)
+}

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcache
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// maxStats limits the reply to a stats command. With all of its 63 slab classes, memcached sends less than half of it.
+const maxStats = 256 << 10
+
+// Stats returns the statistics of a topic, such as settings or items, or of the server if there is none. It fails if memcached
+// refuses.
+func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
+	command := strings.Join(append([]string{"stats"}, topic...), " ")
+	stats := map[string]string{}
+	err := c.Within(ctx, command, func() error {
+		line, err := c.Ask([]byte(command + CRLF))
+		for left := maxStats; err == nil && line != "END"; line, err = c.Line() {
+			stat, found := strings.CutPrefix(line, "STAT ")
+			if !found {
+				return refusal(line)
+			}
+			if left -= len(line) + len(CRLF); left < 0 {
+				return fmt.Errorf("%w: more than %d bytes", ErrMalformed, maxStats)
+			}
+			name, value, _ := strings.Cut(stat, " ")
+			stats[name] = value
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stats, nil
+}

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Orphans are the nodes that no workload controls, sorted by number or name: somebody has deleted it with --cascade=orphan. The
+// Service selects them all the same. A ReplicaSet without a Deployment goes on replacing its pods.
+func (o Observed) Orphans() []*corev1.Pod {
+	deployment := findWorkload(o.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
+	return nodesOf(o.Pods, func(pod *corev1.Pod) bool {
+		return pod.Labels[NameLabel] == nodeName && // else the Service does not select it
+			(metav1.GetControllerOfNoCopy(pod) == nil || deployment == nil && ownedByDeployment(pod, pod.Labels[InstanceLabel]))
+	}, true)
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"encoding/json"
+	"maps"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// TemplateHashAnnotation and PodDefaultsAnnotation are the annotations of the workload that hold the record in case the status is
+// lost: see ADR-0014.
+const (
+	TemplateHashAnnotation = "cache.example.com/template-hash"
+	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
+)
+
+// AppliedHashAnnotation is the annotation of each child with the hash of what was applied last.
+const AppliedHashAnnotation = "cache.example.com/applied-hash"
+
+// RecordAnnotations are the annotations of a workload that hold a record.
+func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
+	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
+	text, err := json.Marshal(record.Defaults)
+	if err != nil {
+		panic(err) // it has strings only
+	}
+	if string(text) != "{}" {
+		annotations[PodDefaultsAnnotation] = string(text)
+	}
+	return annotations
+}
+
+// TemplateHash is the recorded hash of the template, empty if there is none.
+func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
+
+// RecordAnnotations are the annotations of the workload that hold its record.
+func (w *Workload) RecordAnnotations() map[string]string {
+	annotations := maps.Clone(w.GetAnnotations())
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != TemplateHashAnnotation && key != PodDefaultsAnnotation })
+	return annotations
+}
+
+// LastApplied returns the defaults that were carried out last, if that was for a template with this hash. The status has the record.
+// The annotations of the workload have it if the status was lost, or was not written after the workload.
+func (o Observed) LastApplied(mc *cachev1alpha1.Memcached, templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
+	last := mc.Status.LastApplied
+	if last != nil && last.Workload == WorkloadKind(mc) && last.TemplateHash == templateHash {
+		return last.Defaults, true
+	}
+	live := o.Workload(mc)
+	if live == nil || live.TemplateHash() != templateHash {
+		return cachev1alpha1.MemcachedDefaults{}, false
+	}
+	var defaults cachev1alpha1.MemcachedDefaults
+	if json.Unmarshal([]byte(live.GetAnnotations()[PodDefaultsAnnotation]), &defaults) != nil {
+		return cachev1alpha1.MemcachedDefaults{}, true
+	}
+	return defaults, true
+}
+
+// CarriedOut is the record after a write: the decided one if the workload bears it, and until then the last one.
+func (o Observed) CarriedOut(mc *cachev1alpha1.Memcached, decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
+	live := o.Workload(mc)
+	if live == nil {
+		return mc.Status.LastApplied
+	}
+	annotations := live.GetAnnotations()
+	for key, value := range RecordAnnotations(decided) {
+		if annotations[key] != value {
+			return mc.Status.LastApplied
+		}
+	}
+	decided.AppliedHash = annotations[AppliedHashAnnotation]
+	return &decided
+}

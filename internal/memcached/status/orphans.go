@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// problemOfOrphans reports nodes that no workload controls and that the present one, which has settled, has not adopted.
+func (f facts) problemOfOrphans(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *Problem {
+	if f.workload == nil || f.rollout.reason != "" {
+		return nil
+	}
+	return orphaned(mc, orphans)
+}
+
+// orphaned names nodes that no workload controls. They hold data, and clients use them, so it is for the user to remove them: those
+// of a ReplicaSet with it, as it would replace them.
+func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *Problem {
+	if len(orphans) == 0 {
+		return nil
+	}
+	var names, objects []string
+	for _, pod := range orphans {
+		object := "pod/" + pod.Name
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+			object = "replicaset/" + owner.Name
+		}
+		names, objects = append(names, pod.Name), append(objects, object)
+	}
+	const most = 5
+	list := strings.Join(names[:min(most, len(names))], ", ")
+	objects = slices.Compact(objects)
+	if len(names) > most {
+		list += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return &Problem{
+		Reason: cachev1alpha1.ReasonNodesOrphaned,
+		Message: fmt.Sprintf("Clients still use nodes that no workload controls: %s. To remove them with what they hold: kubectl delete -n %s %s",
+			list, mc.Namespace, strings.Join(objects[:min(most, len(objects))], " ")),
+	}
+}

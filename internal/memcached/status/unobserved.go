@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Unobserved is the status of a Memcached of which something could not be read, as the problem says. Nothing is tried then, and what
+// the last status counted is all that is known of the nodes: it stays, with the generation that it is about.
+func Unobserved(mc *cachev1alpha1.Memcached, problem Problem, now time.Time) cachev1alpha1.MemcachedStatus {
+	f := facts{Outcome: Outcome{Problem: &problem}}
+	if mc.Spec.Paused {
+		f.held = []string{"what cannot be read"}
+	}
+	status := *mc.Status.DeepCopy()
+	status.Conditions = conditions(mc, f, now)
+	available := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
+	if available == nil {
+		available = &metav1.Condition{
+			Type:               cachev1alpha1.ConditionAvailable,
+			Status:             metav1.ConditionUnknown,
+			Reason:             cachev1alpha1.ReasonCreating,
+			Message:            "The cluster has not reported on the nodes yet",
+			ObservedGeneration: mc.Generation,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		}
+	}
+	i := slices.IndexFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type == available.Type })
+	status.Conditions[i] = *available
+	return status
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/kustomize"
+	"github.com/example/memcached-operator/test/manifests"
+)
+
+// applyKind applies the rendered objects of one Kind.
+func (i installation) applyKind(t *testing.T, objects kustomize.Objects, kind string) {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			apply := client.ApplyConfigurationFromUnstructured(object)
+			NewWithT(t).Expect(i.Admin.Apply(t.Context(), apply, client.FieldOwner("admin"))).To(Succeed())
+		}
+	}
+}
+
+// grant gives the manager its role in a namespace.
+func (i installation) grant(t *testing.T, objects kustomize.Objects, namespace string) {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() != "ClusterRole" {
+			continue
+		}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.GetName()},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: object.GetName()},
+			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: manifests.Namespace, Name: manifests.Account}},
+		}
+		NewWithT(t).Expect(i.Admin.Create(t.Context(), binding)).To(Succeed())
+	}
+}
+
+// TestStart starts managers before what they need is there.
+func TestStart(t *testing.T) {
+	i := installation{manifests.Start(t)}
+	objects := kustomize.Render(t, "config/default")
+	i.applyKind(t, objects, "ClusterRole")
+	for _, name := range []string{manifests.Namespace, "shop", "gone"} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		NewWithT(t).Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
+	}
+	i.grant(t, objects, "shop")
+	address := freeAddress(t)
+	probe := func(path string) func() int {
+		return func() int { code, _, _ := get(t, "http://"+address+path, ""); return code }
+	}
+	m := command(t, []string{image, namespaceVariable + "=shop,gone", "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
+		"--health-probe-bind-address="+address)
+	ended := make(chan error, 1)
+
+	t.Run("a manager waits for the CRD", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(m.Start()).To(Succeed())
+		go func() { ended <- m.Wait() }()
+		g.Eventually(m.output, "60s").Should(ContainSubstring("Waiting until the API server serves the CRD memcacheds.cache.example.com"))
+		i.applyKind(t, objects, "CustomResourceDefinition")
+		g.Eventually(probe("/healthz"), "60s").Should(Equal(http.StatusOK), m.output)
+	})
+
+	t.Run("it serves a namespace beside one that it may not read", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Eventually(probe("/readyz"), "60s").Should(Equal(http.StatusOK), m.output)
+		g.Expect(m.output()).To(ContainSubstring(`"namespace":"gone"`))
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache"}}
+		g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
+		g.Eventually(i.Conditions(t, mc), "60s").ShouldNot(BeEmpty(), m.output)
+	})
+
+	t.Run("it ends to serve the other one, too, when it may read it", func(t *testing.T) {
+		g := NewWithT(t)
+		i.grant(t, objects, "gone")
+		g.Eventually(ended, "60s").Should(Receive(HaveOccurred()), m.output)
+		g.Expect(m.output()).To(ContainSubstring("the namespace gone can be read now"))
+	})
+
+	t.Run("a manager ends when it is told to, although its caches are not full", func(t *testing.T) {
+		g := NewWithT(t)
+		blind := command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, "blind")},
+			"--health-probe-bind-address="+address)
+		g.Expect(blind.Start()).To(Succeed())
+		go func() { ended <- blind.Wait() }()
+		g.Eventually(probe("/readyz"), "60s").Should(Equal(http.StatusInternalServerError), blind.output)
+		g.Expect(blind.Process.Signal(syscall.SIGTERM)).To(Succeed())
+		g.Eventually(ended, "60s").Should(Receive(), blind.output)
+	})
+}

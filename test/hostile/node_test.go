@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build hostile
+
+package hostile
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+	"github.com/example/memcached-operator/test/operator"
+	"github.com/example/memcached-operator/test/process"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+const (
+	kibibyte = 1 << 10
+	mebibyte = 1 << 20
+	// patience exceeds what memcached needs for anything here on a loaded machine.
+	patience = time.Minute
+)
+
+// node is a real memcached with the arguments of a Memcached's node. It has no limit of memory: the tests compare what it uses with
+// the limit of its container.
+type node struct {
+	*process.Process
+
+	address string
+	limit   int64
+}
+
+// start starts a node of a Memcached with a spec. The files are those that memcached gets from the agent.
+func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
+	t.Helper()
+	container := containerOf(t, spec)
+	dir, plain, secure := t.TempDir(), freeAddress(t), freeAddress(t)
+	for name, content := range files {
+		path := filepath.Join(dir, "current", name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, content, 0o600))
+	}
+	self, err := user.Current()
+	must(t, err)
+	args := []string{"-u", self.Username} // memcached must be told that it may run as root
+	replacer := strings.NewReplacer("127.0.0.1:"+strconv.Itoa(memcached.Port), plain, "*:"+strconv.Itoa(memcached.TLSPort), secure,
+		"/run/memcached", dir)
+	for _, arg := range container.Args {
+		args = append(args, replacer.Replace(arg))
+	}
+	n := &node{address: secure, limit: container.Resources.Limits.Memory().Value()}
+	if !slices.Contains(args, "-l") {
+		n.address, args = plain, append(args, "-l", plain)
+	}
+	n.Process, err = process.Start(process.Spec{
+		Name: "memcached", Path: repository.Path("bin", "memcached"), Args: args, Dir: dir,
+		Env: []string{"PATH=" + os.Getenv("PATH")}, LogFile: filepath.Join(dir, "log"),
+	})
+	must(t, err)
+	t.Cleanup(func() { _ = n.Stop(0) }) // killed: it would take a second
+	for {                               // connections are refused until it listens
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.address)
+		if err == nil {
+			must(t, conn.Close())
+			return n
+		}
+		select {
+		case <-n.Done():
+			t.Fatal(n.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// containerOf is memcached's container of a Memcached with a spec.
+func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Container {
+	t.Helper()
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sessions"}, Spec: spec}
+	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached", AgentImage: "agent"})
+	must(t, err)
+	for _, child := range wanted.Objects {
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			return deployment.Spec.Template.Spec.Containers[0]
+		}
+	}
+	t.Fatal("there is no Deployment")
+	return corev1.Container{}
+}
+
+// resident is how much memory memcached has.
+func (n *node) resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", n.Pid()))
+	must(t, err)
+	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
+	must(t, err)
+	return pages * int64(os.Getpagesize())
+}
+
+// connect opens a connection.
+func (n *node) connect(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.address)
+	must(t, err)
+	must(t, conn.SetDeadline(time.Now().Add(patience)))
+	return conn
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	address, err := operator.FreeAddress()
+	must(t, err)
+	return address
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

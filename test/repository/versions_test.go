@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package repository_test
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// aVersion matches the version of the operator in what readers run: of an image, a chart, a ClusterServiceVersion.
+var aVersion = regexp.MustCompile(`memcached-operator(?:-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
+
+// history are the pages that name other versions as well.
+var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|images|release)\.|config/manifests/bases/)`)
+
+// versionFindings returns the lines of a text that name another version.
+func versionFindings(text, version string) (others []string, found int) {
+	for line := range strings.Lines(text) {
+		for _, match := range aVersion.FindAllStringSubmatch(line, -1) {
+			found++
+			// The next version is an example.
+			if match[1] != version && !strings.Contains(line, "bundle-upgrade") {
+				others = append(others, strings.TrimSpace(line))
+			}
+		}
+	}
+	return others, found
+}
+
+// make begin-version writes the version wherever users read it.
+func TestEveryPageNamesTheVersion(t *testing.T) {
+	version, total := repository.Variable(t, "VERSION"), 0
+	command := exec.Command("git", "ls-files", "--", "*.md", "config")
+	command.Dir = repository.Path()
+	files, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range strings.FieldsSeq(string(files)) {
+		if history.MatchString(file) {
+			continue
+		}
+		others, found := versionFindings(repository.Read(t, file), version)
+		total += found
+		for _, line := range others {
+			t.Errorf("%s: the version is %s, not that of %q", file, version, line)
+		}
+	}
+	if total < 15 {
+		t.Errorf("only %d places with a version were found", total)
+	}
+	if others, _ := versionFindings("helm install oci://x/memcached-operator --version 0.9.9\n", version); len(others) != 1 {
+		t.Error("another version was not found")
+	}
+	manager := repository.Read(t, "config", "manager", "kustomization.yaml")
+	if want := "newName: " + repository.Variable(t, "IMAGE_TAG_BASE") + "\n  newTag: v" + version + "\n"; !strings.Contains(manager, want) {
+		t.Errorf("config/manager/kustomization.yaml lacks %q", want)
+	}
+}
