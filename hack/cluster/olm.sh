@@ -147,12 +147,22 @@ make_previous_bundle() {
 	if [[ ! -d catalog/bundles ]]; then cp bundle/manifests/*_memcacheds.yaml "$1/bundle/manifests"; fi
 }
 
+# name_base_images DOCKERFILE gives the stand-ins the names that the Dockerfile of an earlier version uses for its base images.
+name_base_images() {
+	local name
+	name=$(grep -o 'docker.io/library/golang:[^ ]*' "$1" | head -1)
+	buildah tag "${build_standin}" "${name}"
+	name=$(grep -o 'gcr.io/distroless/[^ ]*' "$1" | head -1)
+	buildah tag "${base_standin}" "${name}"
+}
+
 # Builds the previous version, a catalog in which it is the newest, and one in which the checkout upgrades it.
 build_previous() {
 	local context=${images}/previous
 	rm -rf "${context}"
 	mkdir -p "${context}/checkout"
 	git archive "${commit}" | tar --extract --directory "${context}/checkout"
+	name_base_images "${context}/checkout/Dockerfile"
 	build_operator "${previous_image}" "${commit}" "${context}/checkout" "${previous}"
 	make_previous_bundle "${context}"
 	build_image "${previous_bundle_image}" "$(fingerprint_of "${context}/bundle")" "${context}" --file "${context}/bundle.Dockerfile"
