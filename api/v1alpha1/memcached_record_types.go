@@ -56,6 +56,12 @@ type MemcachedDefaults struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default memory limit",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	MemoryLimit string `json:"memoryLimit,omitempty"`
+
+	// idleTimeout is how long a connection may be idle. Empty if connections may be idle for ever.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	IdleTimeout string `json:"idleTimeout,omitempty"`
 }
 
 // DefaultImage is an image that the operator was installed with.

@@ -196,7 +196,8 @@ type MemcachedConfig struct {
 	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
 
 	// idleTimeout is how long a connection may be idle before memcached closes it, from 1s to 720h in whole seconds, such as
-	// 10m or 1h30m, in at most 16 characters. The default is to keep idle connections open.
+	// 10m or 1h30m, in at most 16 characters. The default is 10m with spec.tls or spec.auth, because clients count among
+	// maxConnections before they have authenticated, and else to keep idle connections open.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -15,9 +16,13 @@ import (
 
 const idleTimeoutOption = ",idle_timeout="
 
+// defaultIdleTimeout is that of caches with TLS or users: nobody occupies their connections for longer without authenticating. Clients
+// that keep idle connections in pools connect again.
+const defaultIdleTimeout = "10m"
+
 // args are the arguments of memcached (memcached -h, doc/protocol.txt). UDP stays off, watch and shutdown are never
 // offered: they serve attackers better than users.
-func args(mc *cachev1alpha1.Memcached) []string {
+func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{
 		"-p", strconv.Itoa(port),
@@ -40,10 +45,22 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	args = append(args, credentialArgs(mc)...)
 	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
-	if config.IdleTimeout != nil {
-		options += idleTimeoutOption + strconv.FormatInt(int64(config.IdleTimeout.Seconds()), 10)
+	if timeout := idleTimeoutOf(mc, defaults); timeout > 0 {
+		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)
 	}
 	return append(args, "-o", options+tlsOptions(mc))
+}
+
+// idleTimeoutOf is 0 if connections may be idle for ever.
+func idleTimeoutOf(mc *cachev1alpha1.Memcached, defaults podDefaults) time.Duration {
+	if given := mc.Spec.Config.IdleTimeout; given != nil {
+		return given.Duration
+	}
+	timeout, err := time.ParseDuration(defaults.IdleTimeout)
+	if err != nil {
+		return 0
+	}
+	return timeout
 }
 
 // itemSize is memcached's -I, which knows the suffixes k and m only.

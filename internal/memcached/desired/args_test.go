@@ -86,7 +86,7 @@ func TestArgs(t *testing.T) {
 	} {
 		mc := memcachedtest.Cache(3)
 		c.change(&mc.Spec)
-		if got := strings.Join(args(mc), " "); got != c.want {
+		if got := strings.Join(args(mc, podDefaults{}), " "); got != c.want {
 			t.Errorf("%s: %s, not %s", c.name, got, c.want)
 		}
 	}

@@ -174,6 +174,7 @@ func configChanges(mc *cachev1alpha1.Memcached, was, is corev1.Container, agent 
 	asBefore.credentials = asBefore.tls || before["-Y"] != ""
 	asBefore.threads = int32(threads) //nolint:gosec // at most 64
 	cpuLimit := mc.Spec.Config.Threads == 0 && !was.Resources.Limits.Cpu().Equal(*is.Resources.Limits.Cpu())
+	computedTimeout := mc.Spec.Config.IdleTimeout == nil && asBefore.credentials != (after["-Z"] != "" || after["-Y"] != "")
 	var changes []string
 	for _, field := range []struct {
 		name      string
@@ -183,7 +184,7 @@ func configChanges(mc *cachev1alpha1.Memcached, was, is corev1.Container, agent 
 		{"config.maxConnections", before["-c"] == strconv.Itoa(int(asBefore.connectionLimit()))},
 		{"config.threads", before["-t"] == after["-t"] || cpuLimit},
 		{"config.maxItemSize", before["-I"] == after["-I"]},
-		{"config.idleTimeout", idleTimeout(before) == idleTimeout(after)},
+		{"config.idleTimeout", idleTimeout(before) == idleTimeout(after) || computedTimeout},
 		{"config.verbosity", before["-v"] == after["-v"]},
 		{"config.flushAll", before["-F"] == after["-F"]},
 		{"config.dump", before["-X"] == after["-X"]},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -70,6 +71,19 @@ var recordedDefaults = []recordedDefault{
 				return ""
 			}
 			return fmt.Sprintf("a memory limit of %dMi", s.limit()/mebibyte)
+		},
+	},
+	{
+		open: func(mc *cachev1alpha1.Memcached) bool {
+			return mc.Spec.Config.IdleTimeout == nil && (mc.Spec.TLS != nil || mc.Spec.Auth != nil)
+		},
+		present: func(*cachev1alpha1.Memcached, memcached.Options) string { return defaultIdleTimeout },
+		get:     func(d podDefaults) string { return d.IdleTimeout },
+		set:     func(d *podDefaults, timeout string) { d.IdleTimeout = timeout },
+		// Without a record, the connections of these nodes may be idle for ever.
+		valid: func(_ *cachev1alpha1.Memcached, recorded string) bool {
+			timeout, err := time.ParseDuration(recorded)
+			return recorded == "" || err == nil && timeout >= time.Second
 		},
 	},
 }

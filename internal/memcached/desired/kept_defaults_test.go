@@ -5,9 +5,11 @@ package desired
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -152,4 +154,51 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 			t.Error("the restart counts as a change of the spec")
 		}
 	})
+}
+
+// TestIdleTimeout has caches with TLS: their connections end after a while, unless the spec or an earlier version decided otherwise.
+func TestIdleTimeout(t *testing.T) {
+	recorded := func(timeout string) func(*podDefaults) { return func(d *podDefaults) { d.IdleTimeout = timeout } }
+	for name, c := range map[string]struct {
+		given  *metav1.Duration
+		record func(*podDefaults)
+		change func(*cachev1alpha1.Memcached)
+		want   string
+	}{
+		"a new cache":                       {want: "600"},
+		"the spec decides":                  {given: &metav1.Duration{Duration: time.Hour}, want: "3600"},
+		"another default runs":              {record: recorded("20m"), want: "1200"},
+		"an earlier version had no default": {record: recorded(""), want: ""},
+		"what is recorded is garbage":       {record: recorded("long"), want: "600"},
+		"what is recorded is too short":     {record: recorded("1ms"), want: "600"},
+		"a change of the spec replaces the nodes": {
+			record: recorded(""), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, want: "600",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"}
+				mc.Spec.Config.IdleTimeout = c.given
+			})
+			live := liveWorkload(t, mc, memcachedtest.Options)
+			if c.record != nil {
+				record(t, c.record)(live)
+			}
+			if c.change != nil {
+				c.change(mc)
+			}
+			after := memcached.PodTemplate(renderedAfter(t, mc, live, memcachedtest.Options)).Spec.Containers[0]
+			if got := idleTimeout(optionsOf(after.Args)); got != c.want {
+				t.Errorf("idle_timeout=%s, not %s", got, c.want)
+			}
+		})
+	}
+}
+
+// recordedTimeout is how the idle timeout of these arguments is recorded.
+func recordedTimeout(args []string) string {
+	if idleTimeout(optionsOf(args)) == "" {
+		return ""
+	}
+	return defaultIdleTimeout
 }

@@ -265,6 +265,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()
 	}
+	want.IdleTimeout = recordedTimeout(container.Args)
 	if diff := cmp.Diff(want, recordOf(t, after)); diff != "" {
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
