@@ -27,7 +27,7 @@ var goVersions = map[string]*regexp.Regexp{
 // goVersionFiles returns the files that name the version: those of every module, of the images, and what contributors read.
 func goVersionFiles(t *testing.T) []string {
 	t.Helper()
-	files := []string{"Dockerfile", "test/scorecard/Dockerfile", "README.md", "CONTRIBUTING.md", ".github/workflows/ci.yaml"}
+	files := []string{"Dockerfile", "test/scorecard/Dockerfile", "README.md", "CONTRIBUTING.md", ".github/workflows/ci.yaml", ".github/workflows/nightly.yaml"}
 	modules, err := filepath.Glob(repository.Path("hack", "*", "go.mod"))
 	if err != nil || len(modules) < 6 {
 		t.Fatalf("only %d modules in hack: %v", len(modules), err)
