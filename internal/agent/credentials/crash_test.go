@@ -141,24 +141,24 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 
 // The agent may be killed between the renames of a swap as well.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
-	for name, leave := range map[string]func(*store, *generation) error{
-		"the state is written": func(*store, *generation) error { return nil },
-		"a part of the generation is written": func(s *store, g *generation) error {
-			_, err := s.write(&generation{files: map[string][]byte{"tls.crt": g.files["tls.crt"]}})
+	for name, leave := range map[string]func(*store, *content) error{
+		"the state is written": func(*store, *content) error { return nil },
+		"a part of the generation is written": func(s *store, g *content) error {
+			_, err := s.write(&content{files: map[string][]byte{"tls.crt": g.files["tls.crt"]}})
 			return err
 		},
-		"the generation is written": func(s *store, g *generation) error {
+		"the generation is written": func(s *store, g *content) error {
 			_, err := s.write(g)
 			return err
 		},
-		"the link is not renamed yet": func(s *store, g *generation) error {
+		"the link is not renamed yet": func(s *store, g *content) error {
 			name, err := s.write(g)
 			if err != nil {
 				return err
 			}
 			return s.root.Symlink(name, currentLink+newSuffix)
 		},
-		"the link is renamed": func(s *store, g *generation) error {
+		"the link is renamed": func(s *store, g *content) error {
 			name, err := s.write(g)
 			if err != nil {
 				return err
@@ -171,20 +171,20 @@ func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 				r := newRotation(t)
 				r.run()
 				r.change(nil)
-				g, err := generationOf(r.config, r.second.tlsSecret(t, r.fresh), r.freshUsers)
+				g, err := parseContent(r.config, secrets{certificate: r.second.tlsSecret(t, r.fresh), users: r.freshUsers})
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := r.agent.state
-				next.Swapping, next.Pending, next.Previous = true, true, r.agent.name
-				next.remember(g)
-				if err := r.agent.store.writeState(next); err != nil {
+				next := r.agent.state.record
+				next.Swapping, next.Pending, next.Previous = true, true, r.agent.state.version
+				next.add(g)
+				if err := r.agent.state.store.writeRecord(next); err != nil {
 					t.Fatal(err)
 				}
 				if restarts == "before" {
 					r.memcached.start()
 				}
-				if err := leave(r.agent.store, g); err != nil {
+				if err := leave(r.agent.state.store, g); err != nil {
 					t.Fatal(err)
 				}
 				if restarts == "after" {

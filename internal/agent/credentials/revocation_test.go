@@ -137,7 +137,7 @@ func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
 			if anew {
 				b.work(5)
 				b.startAgent()
-				b.agent.neighbors = next
+				b.agent.revocation.peers = next
 				b.mustBegin()
 			}
 			next.err = nil
