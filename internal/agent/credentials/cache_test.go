@@ -188,7 +188,7 @@ func TestANodeThatHasNothingToForgetGivesUpAsWell(t *testing.T) {
 	}
 }
 
-// Agents are restarted while the nodes wait for each other, and have forgotten whose turn it was.
+// Agents are restarted while the nodes wait for each other, and have lost the order of the restarts.
 func TestAgentsAreRestartedDuringARound(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(5) {

@@ -46,7 +46,7 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets, and calls a function before each question of the agent, also for the time.
+// change changes the Secrets, and calls a function before each request of the agent, also for the time.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)
@@ -84,8 +84,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// The agent is killed before each question and after each signal: when the files are swapped, when they are checked, when memcached
-// is signaled, when that is proven. The next agent completes the rotation, also if memcached restarted meanwhile.
+// The agent is killed before each request and after each signal: when the files are swapped, when they are checked, when memcached
+// is signaled, when that is verified. The next agent completes the rotation, also if memcached restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0
@@ -143,23 +143,23 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 	for name, leave := range map[string]func(*store, *content) error{
 		"the state is written": func(*store, *content) error { return nil },
-		"a part of the generation is written": func(s *store, g *content) error {
-			_, err := s.write(&content{files: map[string][]byte{"tls.crt": g.files["tls.crt"]}})
+		"a part of the version is written": func(s *store, g *content) error {
+			_, err := s.write(map[string][]byte{"tls.crt": g.files["tls.crt"]})
 			return err
 		},
-		"the generation is written": func(s *store, g *content) error {
-			_, err := s.write(g)
+		"the version is written": func(s *store, g *content) error {
+			_, err := s.write(g.files)
 			return err
 		},
 		"the link is not renamed yet": func(s *store, g *content) error {
-			name, err := s.write(g)
+			name, err := s.write(g.files)
 			if err != nil {
 				return err
 			}
 			return s.root.Symlink(name, currentLink+newSuffix)
 		},
 		"the link is renamed": func(s *store, g *content) error {
-			name, err := s.write(g)
+			name, err := s.write(g.files)
 			if err != nil {
 				return err
 			}

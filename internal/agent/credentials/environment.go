@@ -10,6 +10,13 @@ import (
 	"time"
 )
 
+const (
+	// pollPeriod is how often the Secrets are read. The kubelet takes a minute and more to deliver a change.
+	pollPeriod = 5 * time.Second
+	// promptPeriod is the same while something is awaited: a repaired Secret, a memcached that starts, a retry.
+	promptPeriod = time.Second
+)
+
 // environment is what all steps use: the flags, the log, the clock, and memcached.
 type environment struct {
 	config    Config

@@ -15,8 +15,8 @@ var (
 	errForeign  = errors.New("the list has nodes that are not those of this cache")
 )
 
-// nodesAfter returns the addresses after that of a node in a list. All are nodes of the same cache, whoever wrote the list: they
-// get a proof that the node knows the Secrets.
+// nodesAfter returns the addresses after that of a node in a list. All must be nodes of the same
+// cache, whoever wrote the list: they learn that the node knows the Secrets.
 func nodesAfter(node, domain, list string) ([]string, error) {
 	servers := strings.Split(list, ",")
 	for i, server := range servers {

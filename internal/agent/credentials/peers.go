@@ -26,8 +26,8 @@ type peers interface {
 	completed(ctx context.Context, server, key string) error
 }
 
-// RevocationPath is where an agent tells another one that it has completed. Both prove that they know the content of the Secrets, and
-// show nothing of it: nobody else gets an answer, or can give one.
+// RevocationPath is where an agent tells another one that it has completed. Both show that they know the content of the
+// Secrets, and reveal nothing of it: nobody else gets an answer, or can give one.
 const RevocationPath = "/revocation"
 
 // What a code authenticates. The name of the node that is asked is part of it, so that no other one can answer in its place.

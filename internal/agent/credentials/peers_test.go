@@ -15,7 +15,7 @@ import (
 )
 
 // What agents tell each other is of no use to anybody who listens.
-func TestQuestionsShowNoSecret(t *testing.T) {
+func TestRequestsShowNoSecret(t *testing.T) {
 	pair := issue(t, 0xa1, nil)
 	c := newWholeCache(t, 2, pair.tlsSecret(t), usersSecret("bob", "hunter2"))
 	key := c.nodes[0].agent.state.current.key()
@@ -25,7 +25,7 @@ func TestQuestionsShowNoSecret(t *testing.T) {
 		}
 	}
 	if len(c.sent) != 2 || c.sent[0] == c.sent[1] {
-		t.Errorf("the questions are %q", c.sent)
+		t.Errorf("the requests are %q", c.sent)
 	}
 	for _, secret := range []string{key, "hunter2", "bob", string(pair.keyPEM(t))[30:60]} {
 		if strings.Contains(strings.Join(c.sent, "\n"), secret) {

@@ -115,7 +115,7 @@ func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 	p.runAgent()
 	p.await("the start", func(s Status) bool { return s.Started })
 	p.start()
-	p.await("the proof", func(s Status) bool { return s.Succeeded && p.settled() })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
 	return p
 }
 
@@ -197,7 +197,7 @@ func (p *pod) startAgain() int {
 	code := p.memcached.ProcessState.ExitCode()
 	p.kill()
 	p.start()
-	p.await("the proof", func(s Status) bool { return s.Succeeded && p.settled() })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
 	return code
 }
 
@@ -238,7 +238,7 @@ func (p *pod) await(what string, is func(Status) bool) {
 	}
 }
 
-// settled reports whether the agent has proven what the memcached that runs has read.
+// settled reports whether the agent has verified what the memcached that runs has read.
 func (p *pod) settled() bool {
 	text, err := os.ReadFile(filepath.Join(p.config.Folder, recordFile))
 	return err == nil && !strings.Contains(string(text), "pending") &&

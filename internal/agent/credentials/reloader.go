@@ -11,13 +11,6 @@ import (
 	"time"
 )
 
-const (
-	// pollPeriod is how often the Secrets are read. The kubelet takes a minute and more to deliver a change.
-	pollPeriod = 5 * time.Second
-	// promptPeriod is the same while something is awaited: a repaired Secret, a memcached that starts, a retry.
-	promptPeriod = time.Second
-)
-
 // Reloader keeps memcached up to date with the Secrets. Each field is a step, which hands its result to the next one: the source reads
 // the Secrets, the state installs their content, the loader makes memcached read it, and the revocation restarts memcached. Only Run
 // uses them.

@@ -41,9 +41,9 @@ type loaded struct {
 	startable, verified bool
 }
 
-// revocation restarts memcached when something was removed from the Secrets. The nodes of a cache restart one at a time, the last one
-// first. A node that needs no restart also waits for the nodes after it before it reports that it has completed: those before it ask no
-// other node.
+// revocation restarts memcached when something was removed from the Secrets (docs/design/ADR-0013). The nodes of a cache restart one at
+// a time, the last one first. Each asks the next one only. So a node that needs no restart also waits for the nodes after it before it
+// reports that it has completed.
 type revocation struct {
 	*environment
 

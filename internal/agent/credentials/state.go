@@ -81,7 +81,7 @@ func (s *state) install(c *content) error {
 	if err := s.save(next); err != nil {
 		return err
 	}
-	version, err := s.store.write(c)
+	version, err := s.store.write(c.files)
 	if err != nil {
 		return err
 	}

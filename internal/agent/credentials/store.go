@@ -31,7 +31,7 @@ const (
 	fileMode   = 0o600
 )
 
-// store is the folder that memcached reads. Each content that it holds is a version.
+// store is the folder that memcached reads. It holds versions of the files.
 type store struct{ root *os.Root }
 
 func openStore(folder string) (*store, error) {
@@ -59,7 +59,7 @@ func (s *store) read(name string) (map[string][]byte, error) {
 }
 
 // write writes a new version, and returns its name.
-func (s *store) write(c *content) (string, error) {
+func (s *store) write(files map[string][]byte) (string, error) {
 	names, err := s.versions()
 	if err != nil {
 		return "", err
@@ -75,8 +75,8 @@ func (s *store) write(c *content) (string, error) {
 	if err := s.root.Mkdir(name, folderMode); err != nil {
 		return "", err
 	}
-	for file, content := range c.files {
-		if err := s.root.WriteFile(path.Join(name, file), content, fileMode); err != nil {
+	for file, value := range files {
+		if err := s.root.WriteFile(path.Join(name, file), value, fileMode); err != nil {
 			return "", err
 		}
 	}
@@ -164,8 +164,8 @@ func (s *store) refuse(said string) error {
 }
 
 // replace writes a file atomically.
-func (s *store) replace(name string, content []byte) error {
-	if err := s.root.WriteFile(name+newSuffix, content, fileMode); err != nil {
+func (s *store) replace(name string, text []byte) error {
+	if err := s.root.WriteFile(name+newSuffix, text, fileMode); err != nil {
 		return err
 	}
 	return s.root.Rename(name+newSuffix, name)

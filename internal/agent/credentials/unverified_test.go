@@ -37,7 +37,7 @@ func TestAMemcachedThatDoesNotReloadIsSignaledAgain(t *testing.T) {
 }
 
 // A CA more, or a user less, shows neither in the certificate nor in the logins of the users that there are.
-func TestWhatShowsNowhereIsProven(t *testing.T) {
+func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	served := issue(t, 0xa1, ca)
 	for name, change := range map[string]func(*testbed){
