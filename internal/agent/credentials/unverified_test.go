@@ -67,6 +67,25 @@ func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	}
 }
 
+// A new version does not wait until the signals for the one before are repeated, which takes a minute in the end.
+func TestANewVersionIsLoadedAtOnce(t *testing.T) {
+	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
+	b.memcached.deaf = true
+	b.users.set(t, usersSecret("bob", "2"))
+	for before := -1; before != b.memcached.signals; { // until a step sends none
+		before = b.memcached.signals
+		for range 10 {
+			b.agent.sleep(t.Context(), b.agent.step(t.Context()))
+		}
+	}
+	b.memcached.deaf = false
+	b.users.set(t, usersSecret("bob", "3"))
+	b.agent.step(t.Context())
+	if status := b.agent.Status(); !status.Succeeded {
+		t.Errorf("%+v\n%s", status, b.log.String())
+	}
+}
+
 // Several rotations may pass before memcached answers again. It is read as a user of none of the last two then.
 func TestManyRotationsAreOvertaken(t *testing.T) {
 	b := newTestbed(t, issue(t, 0xa1, nil).tlsSecret(t), usersSecret("bob", "0")).run()
