@@ -22,17 +22,16 @@ import (
 // WATCH_NAMESPACE: empty for all, one, or a list separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
-	var shared sharedParts
 	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            shared.transformObject,
+		DefaultTransform:            transformObject,
 		ByObject: map[client.Object]cache.ByObject{
 			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
 				// Failed ones are kept, as they say why a node is missing: that the kubelet rejected or evicted it.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
-				Transform: shared.transformPod,
+				Transform: transformPod,
 			},
 		},
 	}

@@ -67,6 +67,27 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	}
 }
 
+// TestTheCacheKeepsAllOfAChild compares what was received with what the cache keeps of it.
+func TestTheCacheKeepsAllOfAChild(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
+	mc.Spec.Size = 3
+	wanted, err := desired.For(mc, memcached.Observed{}, defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, child := range wanted.Objects {
+		received := child.DeepCopyObject().(client.Object)
+		received.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "memcached-operator"}})
+		kept, err := controllers.CacheOptions("").DefaultTransform(received)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(child, kept); diff != "" {
+			t.Errorf("-wanted +kept:\n%s", diff)
+		}
+	}
+}
+
 // TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods and from what the cache keeps of them.
 func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}

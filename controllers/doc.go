@@ -4,7 +4,7 @@
 // Package controllers reconciles Memcached resources. It reads and writes; internal/memcached decides what to write, and
 // internal/apply how.
 //
-// An event enqueues a Memcached (watches.go, pacing.go). Reconcile observes the Memcached and its children from the cache
+// An event enqueues a Memcached (watches.go). Reconcile observes the Memcached and its children from the cache
 // (observe.go), asks desired.For what they should be, lets the Applier write the difference (apply.go; errors.go classifies
 // what was refused), asks status.For for the status, writes it if it changed, and emits the events for the transitions
 // (status.go, events.go). There is no finalizer: the garbage collector deletes the children of a Memcached.
@@ -12,8 +12,6 @@
 // Nothing is polled: what the operator waits for wakes it. It requeues for what no watch reports: a failure of the API server, an
 // object of somebody else in the way, a creation that the cache has not received, a status that may wait, the end of a contest or
 // of a pod's grace period (lost_pods.go).
-//
-// The queue (workers.go) hands out no more than the workers can do, and does not count those that wait for a webhook.
 //
 // Package upgradeable reports to OLM.
 package controllers

@@ -32,9 +32,8 @@ const (
 	lastRetry  = 45 * time.Second
 )
 
-// DefaultConcurrentReconciles is the number of workers unless somebody asks for another one. More would slow down a busy API server,
-// and with it the controllers that start the nodes: see ADR-0010.
-const DefaultConcurrentReconciles = 6
+// DefaultConcurrentReconciles is the default number of workers: twenty that wait for webhooks leave four (ADR-0010).
+const DefaultConcurrentReconciles = 24
 
 // Options of the controller.
 type Options struct {
@@ -97,17 +96,27 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		return err
 	}
 	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
-		MaxConcurrentReconciles: options.MaxConcurrentReconciles * goroutinesPerWorker,
+		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
-		ReconciliationTimeout: time.Minute,
+		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           rateLimiter(),
-		NewQueue:              newQueue(options.MaxConcurrentReconciles),
 	})
 	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(r)
+	return builder.Complete(retryingLater(r))
+}
+
+// retryingLater lets new work come before what failed.
+func retryingLater(r reconcile.Reconciler) reconcile.Func {
+	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		result, err := r.Reconcile(ctx, request)
+		if err != nil {
+			result.Priority = ptr.To(failedPriority)
+		}
+		return result, err
+	}
 }
 
 // sources are what wakes the controller. When it starts to work, its caches are full. It reconciles each Memcached in the initial
@@ -115,10 +124,10 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &corev1.Pod{}, r.pods()),
+		source.Kind(c, &corev1.Pod{}, pods()),
 	}
 	for _, child := range memcached.Children {
-		sources = append(sources, source.Kind(c, child.New(), watch(r, r.childChange(child))))
+		sources = append(sources, source.Kind(c, child.New(), watch(r, childChange(child))))
 	}
 	return sources
 }

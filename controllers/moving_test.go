@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -271,8 +272,16 @@ func (m *moving) nodesOf(workload client.Object) []corev1.Pod {
 }
 
 func nodeOf(workload client.Object, number int) *corev1.Pod {
-	pod := podOf(number, corev1.ConditionFalse)
-	pod.ResourceVersion = ""
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("cache-5d4f-%d", number), Namespace: "shop",
+			Labels: map[string]string{memcached.InstanceLabel: "cache", appsv1.DefaultDeploymentUniqueLabelKey: "5d4f"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cache-5d4f", UID: "1", Controller: ptr.To(true),
+			}},
+		},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}},
+	}
 	if _, ok := workload.(*appsv1.StatefulSet); ok {
 		pod.Name = fmt.Sprintf("cache-%d", number)
 		pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Name = "StatefulSet", workload.GetName()

@@ -4,54 +4,22 @@
 package controllers
 
 import (
-	"maps"
-	"reflect"
-	"unique"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject keeps what is read of a Memcached, and everything but the managed fields of a child. The labels of a child are
-// its selectors too, and each such map needs half a kilobyte: those of an object that are equal become one. What is in the cache
-// is never changed.
-func (s *sharedParts) transformObject(object any) (any, error) {
-	switch object := object.(type) {
-	case *cachev1alpha1.Memcached:
-		transformMemcached(object)
-	case client.Object:
-		if child, ok := memcached.ChildOf(object); ok {
-			share(child.Maps(object)...)
-		}
-		if template := memcached.PodTemplate(object); template != nil {
-			shareResources(template)
-			s.shareContainers(template)
-		}
+// transformObject keeps what is read of a Memcached, and everything but the managed fields of a child.
+func transformObject(object any) (any, error) {
+	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
+		transformMemcached(mc)
 	}
 	return cache.TransformStripManagedFields()(object)
-}
-
-// shareResources keeps equal requests and limits once. client-go transforms what a list has twice, and the second time, the
-// containers may be those of other objects already.
-func shareResources(template *corev1.PodTemplateSpec) {
-	for i := range template.Spec.Containers {
-		resources := &template.Spec.Containers[i].Resources
-		if !sameMap(resources.Requests, resources.Limits) && maps.EqualFunc(resources.Requests, resources.Limits, sameText) {
-			resources.Requests = resources.Limits
-		}
-	}
-}
-
-func sameMap(a, b corev1.ResourceList) bool {
-	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // transformMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
@@ -69,23 +37,8 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// sameText reports whether two quantities are written in the same way, as those of a live and a desired object are compared.
-func sameText(a, b resource.Quantity) bool { return a.String() == b.String() }
-
-// share makes equal maps one.
-func share(all ...*map[string]string) {
-	for i, later := range all {
-		for _, earlier := range all[:i] {
-			if maps.Equal(*earlier, *later) {
-				*later = *earlier
-				break
-			}
-		}
-	}
-}
-
 // transformPod keeps what Status reads of a pod: a seventh of it. Little is read of a pod that is ready.
-func (s *sharedParts) transformPod(object any) (any, error) {
+func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
@@ -115,7 +68,6 @@ func (s *sharedParts) transformPod(object any) (any, error) {
 	if pod.DeletionTimestamp != nil {
 		keepEviction(reduced, pod)
 	}
-	s.sharePod(reduced)
 	return reduced, nil
 }
 
@@ -150,21 +102,16 @@ func keepEviction(reduced, pod *corev1.Pod) {
 const longestMessage = 1024
 
 // reduceFailed keeps of a failed pod why and when it failed. There may be thousands: Kubernetes collects them when a cluster has
-// 12,500 (--terminated-pod-gc-threshold of kube-controller-manager). What they have in common is in memory once.
+// 12,500 (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
-	one := func(text string) string { return unique.Make(text).Value() }
 	message := pod.Status.Message
 	reduced.CreationTimestamp = memcached.FailedAt(pod) // in the place of the times that say it
 	reduced.Status = corev1.PodStatus{
-		Phase: corev1.PodFailed, Reason: one(pod.Status.Reason), Message: one(message[:min(len(message), longestMessage)]),
-	}
-	reduced.Namespace = one(pod.Namespace)
-	for label, value := range reduced.Labels {
-		reduced.Labels[label] = one(value)
+		Phase: corev1.PodFailed, Reason: pod.Status.Reason, Message: message[:min(len(message), longestMessage)],
 	}
 	reduced.OwnerReferences = nil
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		reduced.OwnerReferences = []metav1.OwnerReference{{Kind: one(owner.Kind), Name: one(owner.Name), Controller: ptr.To(true)}}
+		reduced.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: ptr.To(true)}}
 	}
 }
 

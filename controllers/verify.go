@@ -39,7 +39,7 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 	}
 	latest := &found.Items[0]
 	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
-	if latest.UID != mc.UID || !sameDeletion || memcachedChange(ctx, mc, latest, true) != never {
+	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
 		transformMemcached(latest)
 		r.mutations.RecordWrite(latest) // the next observation begins with it
 		return errStale

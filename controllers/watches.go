@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -28,33 +29,61 @@ import (
 // them, and the user needs few statuses.
 const debounce = 500 * time.Millisecond
 
+// failedPriority is the priority of what failed: below that of new work, above that of what exists at the start.
+const failedPriority = -10
+
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // enqueueDelay is how long after an event the controller reconciles: 0 for at once.
 type enqueueDelay = time.Duration
 
-const (
-	never enqueueDelay = -1
-	// finished is at once, and before those that begin something: what somebody waits for is there, and need only be reported.
-	finished enqueueDelay = -2
-)
+const never enqueueDelay = -1
 
-const finishedPriority = 1
+// memcacheds wakes the controller. It has to reconcile each Memcached when it starts, and at each resync: handler.TypedFuncs gives
+// these a low priority. Those with a user who waits have a normal one.
+func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
+	funcs := watch(r, memcachedChange)
+	created, updated := funcs.CreateFunc, funcs.UpdateFunc
+	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
+		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
+		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
+		switch {
+		case !e.IsInInitialList:
+			created(ctx, e, q)
+		case ok && needsPrompt(e.Object):
+			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
+		default:
+			q.Add(request)
+		}
+	}
+	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+		if isResync(e) {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+			return
+		}
+		updated(ctx, e, q)
+	}
+	return funcs
+}
+
+// needsPrompt reports whether a user waits for the operator: the spec has changed since the status was written, or the Memcached is
+// not Ready.
+func needsPrompt(object client.Object) bool {
+	mc, ok := object.(*cachev1alpha1.Memcached)
+	return ok && (mc.Generation != mc.Status.ObservedGeneration ||
+		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
+}
 
 // pods wakes the controller when pods come, change and go.
-func (r *Reconciler) pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+func pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if !e.IsInInitialList {
 				enqueue(q, instanceOf(e.Object), debounce)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			delay := podChange(e.ObjectOld, e.ObjectNew)
-			if delay == debounce && memcached.JoinsOrLeaves(e.ObjectOld, e.ObjectNew) && r.finished(ctx, instanceOf(e.ObjectNew)) {
-				delay = finished
-			}
-			enqueue(q, instanceOf(e.ObjectNew), delay)
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			enqueue(q, instanceOf(e.ObjectNew), podChange(e.ObjectOld, e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
 			enqueue(q, instanceOf(e.Object), debounce)
@@ -71,7 +100,7 @@ func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 // watch enqueues the Memcacheds of an object that this process writes: for creations and deletions at once, for updates with the
 // delay of change, whose own says that the update is what this process wrote last.
 func watch(
-	r *Reconciler, change func(ctx context.Context, before, after client.Object, own bool) enqueueDelay,
+	r *Reconciler, change func(before, after client.Object, own bool) enqueueDelay,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
@@ -79,8 +108,8 @@ func watch(
 				enqueueAll(q, 0, e.Object)
 			}
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if delay := change(ctx, e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
+			if delay := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
 				enqueueAll(q, delay, e.ObjectNew, e.ObjectOld)
 			}
 		},
@@ -115,18 +144,8 @@ func namesakeOf(object client.Object) types.NamespacedName {
 }
 
 func enqueue(q queue, name types.NamespacedName, delay enqueueDelay) {
-	switch request := (reconcile.Request{NamespacedName: name}); delay {
-	case never:
-	case finished:
-		if prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(finishedPriority)}, request)
-			return
-		}
-		q.Add(request)
-	case 0:
-		q.Add(request)
-	default:
-		q.AddAfter(request, delay)
+	if delay != never {
+		q.AddAfter(reconcile.Request{NamespacedName: name}, delay)
 	}
 }
 
@@ -137,7 +156,7 @@ func instanceOf(object client.Object) types.NamespacedName {
 
 // memcachedChange reacts to a new spec, which may come with a status of our own, and to a status that somebody else has written.
 // The latter can wait: one of our own looks the same until its answer has come.
-func memcachedChange(_ context.Context, before, after client.Object, own bool) enqueueDelay {
+func memcachedChange(before, after client.Object, own bool) enqueueDelay {
 	old, oldOK := before.(*cachev1alpha1.Memcached)
 	mc, ok := after.(*cachev1alpha1.Memcached)
 	switch {
@@ -153,47 +172,23 @@ func memcachedChange(_ context.Context, before, after client.Object, own bool) e
 }
 
 // childChange returns the reaction to updates of a child. A new spec and new metadata are handled at once, unless they are our
-// own. Annotations can wait: they have no effect that would be ours to keep, but the hash among them may be lost. Of a
-// workload, the status counts as well, above all when it has just finished its work.
-func (r *Reconciler) childChange(
-	child memcached.Child,
-) func(ctx context.Context, before, after client.Object, own bool) enqueueDelay {
-	return func(ctx context.Context, before, after client.Object, own bool) enqueueDelay {
+// own. Annotations can wait: they have no effect that would be ours to keep, but the hash among them may be lost. The status of a
+// workload can wait as well, unless it has just completed a rollout or reached its size: users wait for that.
+func childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
+	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
 		case own:
 			return never
 		case !equality.Semantic.DeepEqual(child.Spec(before), child.Spec(after)) || metadataChanged(before, after):
 			return 0
-		case child.Workload && !memcached.Settled(before) && memcached.Settled(after) && r.allReady(ctx, after):
-			return finished
+		case child.Workload && !memcached.Settled(before) && memcached.Settled(after):
+			return 0
 		case child.Workload, !equality.Semantic.DeepEqual(before.GetAnnotations(), after.GetAnnotations()):
 			return debounce
 		default:
 			return never
 		}
 	}
-}
-
-// finished reports whether a workload of a Memcached has done its work, and its pods are ready. It reads from the cache.
-func (r *Reconciler) finished(ctx context.Context, name types.NamespacedName) bool {
-	for _, child := range memcached.Children {
-		if !child.Workload {
-			continue
-		}
-		workload := child.Named(name)
-		err := r.client.Get(ctx, name, workload)
-		if err == nil && memcached.Settled(workload) && r.allReady(ctx, workload) {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Reconciler) allReady(ctx context.Context, workload client.Object) bool {
-	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(workload.GetNamespace()),
-		client.MatchingFields{instanceIndex: instanceOf(workload).Name}, client.UnsafeDisableDeepCopy)
-	return err == nil && memcached.AllReady(workload, pods.Items)
 }
 
 // podChange compares what the cache keeps of a pod.

@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -43,82 +45,117 @@ func (a *addedTo) AddWithOpts(opts priorityqueue.AddOpts, requests ...reconcile.
 // Add implements workqueue.TypedInterface.
 func (a *addedTo) Add(request reconcile.Request) { a.AddWithOpts(priorityqueue.AddOpts{}, request) }
 
-func TestThoseThatNobodyWaitsForComeLaterAndOneAfterTheOther(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
-	unchanged := &cachev1alpha1.Memcached{}
-	unchanged.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-	changed := unchanged.DeepCopy()
-	changed.Generation++
-	var queue addedTo
-	memcacheds := r.memcacheds()
-	for _, mc := range []*cachev1alpha1.Memcached{unchanged, unchanged, changed, unchanged} {
-		memcacheds.Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: mc, IsInInitialList: true}, &queue)
-	}
-	later := ptr.To(handler.LowPriority)
-	want := []priorityqueue.AddOpts{
-		{Priority: later},
-		{Priority: later, After: time.Second / startupRate},
-		{Priority: ptr.To(0)},
-		{Priority: later, After: 2 * time.Second / startupRate},
-	}
-	if diff := cmp.Diff(want, queue.opts); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (a *addedTo) AddAfter(request reconcile.Request, after time.Duration) {
+	a.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
 }
 
-func TestThousandsThatNobodyWaitsForComeFasterAfterTheBeginning(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
-	ready := &cachev1alpha1.Memcached{}
+func TestWhatExistsAtTheStartComesLastUnlessAUserWaits(t *testing.T) {
+	ready := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}
 	ready.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-	var queue addedTo
-	memcacheds := r.memcacheds()
-	for range 1000 {
-		memcacheds.Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: ready, IsInInitialList: true}, &queue)
-	}
-	inTheBeginning := 0
-	for _, opts := range queue.opts {
-		if opts.After < startupPeriod {
-			inTheBeginning++
-		}
-	}
-	if want := int(startupPeriod.Seconds() * startupRate); inTheBeginning != want {
-		t.Errorf("%d are looked at in the first %s, want %d", inTheBeginning, startupPeriod, want)
-	}
-	if last, want := queue.opts[999].After, startupPeriod+999*time.Second/resyncRate; last != want {
-		t.Errorf("the last of a thousand is looked at after %s, want %s", last, want)
+	changed := ready.DeepCopy()
+	changed.Generation++
+	for name, test := range map[string]struct {
+		mc      *cachev1alpha1.Memcached
+		initial bool
+		want    priorityqueue.AddOpts
+	}{
+		"ready":           {ready, true, priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}},
+		"with a new spec": {changed, true, priorityqueue.AddOpts{Priority: ptr.To(0)}},
+		"not ready":       {&cachev1alpha1.Memcached{}, true, priorityqueue.AddOpts{Priority: ptr.To(0)}},
+		"created by now":  {ready, false, priorityqueue.AddOpts{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var queue addedTo
+			create := event.TypedCreateEvent[client.Object]{Object: test.mc, IsInInitialList: test.initial}
+			watching().memcacheds().Create(t.Context(), create, &queue)
+			if diff := cmp.Diff([]priorityqueue.AddOpts{test.want}, queue.opts); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }
 
-// An interrupted watch tells everything again, as a resync does.
-func TestResyncsComeOneAfterTheOther(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
+// An interrupted watch repeats everything, as a resync does.
+func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
+	r := watching()
 	var queue addedTo
 	child, _ := memcached.ChildOf(deployment)
-	memcacheds, deployments := r.memcacheds(), watch(r, r.childChange(child))
-	for range 3 {
-		memcacheds.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-		deployments.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
-	}
-	later := ptr.To(handler.LowPriority)
-	want := []priorityqueue.AddOpts{
-		{Priority: later},
-		{Priority: later, After: time.Second / resyncRate},
-		{Priority: later, After: 2 * time.Second / resyncRate},
-	}
-	if diff := cmp.Diff(want, queue.opts); diff != "" {
+	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
+	watch(r, childChange(child)).Update(t.Context(),
+		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
+	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+func TestWhatFailedComesAfterNewWork(t *testing.T) {
+	for _, failure := range []error{nil, errors.New("refused")} {
+		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{}, failure
+		})
+		result, err := retryingLater(inner).Reconcile(t.Context(), reconcile.Request{})
+		if !errors.Is(err, failure) {
+			t.Errorf("the error is %v, not %v", err, failure)
+		}
+		if priority := ptr.Deref(result.Priority, 0); (priority < 0) != (failure != nil) {
+			t.Errorf("after the error %v, the priority is %d", failure, priority)
+		}
+	}
+}
+
+// TestACompletedRolloutIsReportedAtOnce has two nodes.
+func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
+	complete := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", Generation: 2, ResourceVersion: "2"},
+		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(int32(2))},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
+		},
+	}
+	with := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
+		changed := complete.DeepCopy()
+		changed.ResourceVersion = "1"
+		change(changed)
+		return changed
+	}
+	one := with(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 })
+	for name, test := range map[string]struct {
+		before, after *appsv1.Deployment
+		want          enqueueDelay
+	}{
+		"the last node is ready": {one, complete, 0},
+		"the first node is ready": {
+			with(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 0 }), one, debounce,
+		},
+		"the last node of those that leave has left": {
+			with(func(d *appsv1.Deployment) { d.Status.Replicas = 3 }), complete, 0,
+		},
+		"it was complete before": {
+			with(func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 }), complete, debounce,
+		},
+		"a rollout has not begun": {one, with(func(d *appsv1.Deployment) { d.Generation = 3 }), debounce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			child, _ := memcached.ChildOf(test.after)
+			if delay := childChange(child)(test.before, test.after, false); delay != test.want {
+				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
+			}
+		})
+	}
+}
+
+// watching returns a Reconciler that can watch.
+func watching() *Reconciler {
+	return &Reconciler{mutations: apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled has objects whose instance label names another Memcached than their own name does, and
 // then changes.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	r := &Reconciler{clock: clock, mutations: apply.NewMutationCache(clock)}
+	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {
 		labels := map[string]string{memcached.InstanceLabel: instance}
 		return metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1", Labels: labels}
@@ -151,7 +188,7 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			watch(r, r.childChange(child)).Update(t.Context(), update, &queue)
+			watch(r, childChange(child)).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

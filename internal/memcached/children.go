@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -41,8 +40,6 @@ type Child struct {
 	// Expected reports whether one may exist even if the cache does not hold it, because it has lost the label by which the
 	// cache selects. Then the API server is asked.
 	Expected func(*cachev1alpha1.Memcached) bool
-	// Maps returns the label maps of an object. Those that are equal are kept in memory once.
-	Maps func(client.Object) []*map[string]string
 }
 
 // Children are the Kinds of objects that the operator keeps. To add a Kind, add a row here, a file with its constructor in package
@@ -56,24 +53,18 @@ var Children = []Child{
 			NamedLists: []field.NamedList{{Path: []string{"spec"}, Field: "ports", Key: "port", Others: []string{"protocol"}}},
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
-	}, func(s *corev1.Service) (any, []*map[string]string) {
-		return &s.Spec, []*map[string]string{&s.Labels, &s.Spec.Selector}
-	}),
+	}, func(s *corev1.Service) any { return &s.Spec }),
 	child(Child{
 		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		Fields:   field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
 		Expected: unwantedBudget,
-	}, func(b *policyv1.PodDisruptionBudget) (any, []*map[string]string) {
-		return &b.Spec, append(matchLabels(b.Spec.Selector), &b.Labels)
-	}),
+	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec }),
 	child(Child{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}, Guard: true},
 		// Most Memcacheds have none, and a request at each change of a spec would be too much to find one without a label.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
-	}, func(p *networkingv1.NetworkPolicy) (any, []*map[string]string) {
-		return &p.Spec, append(matchLabels(&p.Spec.PodSelector), &p.Labels)
-	}),
+	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
 	child(Child{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
@@ -83,9 +74,7 @@ var Children = []Child{
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
-	}, func(c *corev1.ConfigMap) (any, []*map[string]string) {
-		return []any{c.Data, c.BinaryData}, []*map[string]string{&c.Labels}
-	}),
+	}, func(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }),
 	child(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
@@ -106,9 +95,7 @@ var Children = []Child{
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
 			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
 		},
-	}, func(d *appsv1.Deployment) (any, []*map[string]string) {
-		return &d.Spec, append(matchLabels(d.Spec.Selector), append(templateMaps(&d.Spec.Template), &d.Labels)...)
-	}),
+	}, func(d *appsv1.Deployment) any { return &d.Spec }),
 	child(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
@@ -128,9 +115,7 @@ var Children = []Child{
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
 		},
-	}, func(s *appsv1.StatefulSet) (any, []*map[string]string) {
-		return &s.Spec, append(matchLabels(s.Spec.Selector), append(templateMaps(&s.Spec.Template), &s.Labels)...)
-	}),
+	}, func(s *appsv1.StatefulSet) any { return &s.Spec }),
 }
 
 // PodTemplatePath is the field of a workload that holds the pod template.
@@ -163,19 +148,14 @@ func containerPorts(containers []string) field.NamedList {
 	}
 }
 
-// child completes a row with what depends on the Go type of the objects: parts returns the spec and the label maps.
+// child completes a row with what depends on the Go type of the objects.
 func child[T any, P interface {
 	*T
 	client.Object
-}](row Child, parts func(P) (spec any, labels []*map[string]string)) Child {
+}](row Child, spec func(P) any) Child {
 	row.New = func() client.Object { return P(new(T)) }
 	row.Spec = func(object client.Object) any {
-		spec, _ := parts(object.(P)) //nolint:forcetypeassert // the row is that of the type
-		return spec
-	}
-	row.Maps = func(object client.Object) []*map[string]string {
-		_, labels := parts(object.(P)) //nolint:forcetypeassert // the row is that of the type
-		return labels
+		return spec(object.(P)) //nolint:forcetypeassert // the row is that of the type
 	}
 	return row
 }
@@ -224,22 +204,6 @@ func hasNumberedNode(mc *cachev1alpha1.Memcached) bool {
 // WantsBudget reports whether there is to be a PodDisruptionBudget.
 func WantsBudget(mc *cachev1alpha1.Memcached) bool {
 	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
-}
-
-func matchLabels(selector *metav1.LabelSelector) []*map[string]string {
-	if selector == nil {
-		return nil
-	}
-	return []*map[string]string{&selector.MatchLabels}
-}
-
-// templateMaps are the label maps of a pod template.
-func templateMaps(template *corev1.PodTemplateSpec) []*map[string]string {
-	maps := []*map[string]string{&template.Labels}
-	for _, constraint := range template.Spec.TopologySpreadConstraints {
-		maps = append(maps, matchLabels(constraint.LabelSelector)...)
-	}
-	return maps
 }
 
 // IsWorkload reports whether objects of a kind run the nodes.

@@ -26,11 +26,6 @@ func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// JoinsOrLeaves reports whether a pod has just become ready, or begun to leave: it may be the last one that somebody waits for.
-func JoinsOrLeaves(before, after *corev1.Pod) bool {
-	return PodReady(after) && !PodReady(before) || before.DeletionTimestamp == nil && after.DeletionTimestamp != nil
-}
-
 // ContainerStatuses are those that can say why a pod is not ready. Others may have put containers into it, also such as run
 // first (spec.initContainers): of those, the ones that have done their work say nothing.
 func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {

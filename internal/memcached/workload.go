@@ -130,16 +130,6 @@ func Settled(object client.Object) bool {
 		w.Replicas == w.Size && w.Updated == w.Size && w.Ready == w.Size
 }
 
-// AllReady reports whether a workload has exactly the pods that its spec asks for, and all of them are ready.
-func AllReady(object client.Object, pods []corev1.Pod) bool {
-	w := asWorkload(object)
-	if w == nil {
-		return false
-	}
-	nodes := w.Nodes(pods)
-	return len(nodes) == int(w.Size) && !slices.ContainsFunc(nodes, func(pod *corev1.Pod) bool { return !PodReady(pod) })
-}
-
 // PodTemplate returns the pod template of a workload, nil for any other object.
 func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	if w := asWorkload(object); w != nil {

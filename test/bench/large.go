@@ -10,7 +10,7 @@ import (
 )
 
 // mostResident limits the memory of the operator with as many Memcacheds as the benchmark creates, in MiB.
-const mostResident = 400
+const mostResident = 480
 
 // restarts are how many restarts the reactions are measured in: they vary, and the median counts.
 const restarts = 3

@@ -19,7 +19,7 @@ const (
 	// editedSize differs from size.
 	editedSize = size + 1
 	// slowestReaction limits the 99th percentile while the operator restarts.
-	slowestReaction = time.Second
+	slowestReaction = 2 * time.Second
 )
 
 // edit changes the sizes of some Memcacheds one after the other and returns the reactions. A reaction begins when the user's

@@ -157,8 +157,8 @@ var patterns = []pattern{
 	{
 		name: "26 starvation by a noisy neighbor", pkg: inControllers, test: "TestControllers",
 		spec: "delays nobody but those whose namespace has it",
-		file: "controllers/workers.go", from: "		t.timer = f.clock.AfterFunc(slowAfter, t.leave)",
-		to: "		t.timer = f.clock.AfterFunc(time.Hour, t.leave)",
+		file: "controllers/memcached_controller.go", from: "const DefaultConcurrentReconciles = 24",
+		to: "const DefaultConcurrentReconciles = 20",
 	},
 	{
 		name: "27 panic", pkg: inFaults, test: "TestPanic",
@@ -167,8 +167,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "28 permanently failing resource", pkg: inControllers, test: "TestWhatFailedComesAfterNewWork",
-		file: "controllers/workers.go", from: "		opts.Priority = ptr.To(min(ptr.Deref(opts.Priority, 0), failedPriority))\n",
-		to: "		opts.Priority = ptr.To(0)\n",
+		file: "controllers/memcached_controller.go", from: "			result.Priority = ptr.To(failedPriority)\n",
+		to: "			result.Priority = ptr.To(0)\n",
 	},
 	{
 		name: "29 leak", pkg: inFaults, test: "TestEndurance",

@@ -53,7 +53,7 @@ func (r *rotation) wholeCache(t *testing.T, size int, seed uint64) *wholeCache {
 
 // connect lets the agent of a node ask the others.
 func (c *wholeCache) connect(node *testbed) {
-	node.agent.neighbors = agents{port: "9150", client: &http.Client{Transport: c}}
+	node.agent.revocation.peers = agents{port: "9150", client: &http.Client{Transport: c}}
 }
 
 func (c *wholeCache) restartAgent(node *testbed) {
@@ -71,7 +71,7 @@ func (c *wholeCache) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: request.URL.Host}}
 	}
 	recorder := httptest.NewRecorder()
-	c.nodes[at].agent.ServeRevocation(recorder, request)
+	c.nodes[at].agent.revocation.ServeHTTP(recorder, request)
 	return recorder.Result(), nil
 }
 
@@ -147,7 +147,7 @@ func TestANodeLeavesDuringARound(t *testing.T) {
 		"it is drained": func(t *testing.T, c *wholeCache, node *testbed) {
 			replacement := newTestbed(t, r.first.tlsSecret(t, r.old), r.freshUsers).restarting(1, 4)
 			replacement.now = node.now
-			replacement.agent.neighbors = node.agent.neighbors
+			replacement.agent.revocation.peers = node.agent.revocation.peers
 			c.nodes[1] = replacement.run()
 		},
 	} {
@@ -178,8 +178,8 @@ func TestANodeThatHasNothingToForgetGivesUpAsWell(t *testing.T) {
 	}
 	c.nodes[3].memcached.start()
 	var order []int
-	for c.nodes[0].now.Sub(changed) < turnPeriod+time.Minute {
-		if order = append(order, c.work()...); len(order) > 0 && c.nodes[0].now.Sub(changed) < turnPeriod-pollPeriod {
+	for c.nodes[0].now.Sub(changed) < nodeTimeout+time.Minute {
+		if order = append(order, c.work()...); len(order) > 0 && c.nodes[0].now.Sub(changed) < nodeTimeout-pollPeriod {
 			t.Fatalf("%v restarted after %s", order, c.nodes[0].now.Sub(changed))
 		}
 	}
@@ -188,7 +188,7 @@ func TestANodeThatHasNothingToForgetGivesUpAsWell(t *testing.T) {
 	}
 }
 
-// Agents are restarted while the nodes wait for each other, and have forgotten whose turn it was.
+// Agents are restarted while the nodes wait for each other, and have lost the order of the restarts.
 func TestAgentsAreRestartedDuringARound(t *testing.T) {
 	r := newRotation(t)
 	for seed := range uint64(5) {

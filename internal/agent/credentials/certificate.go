@@ -117,7 +117,7 @@ func checkStrength(number int, certificate *x509.Certificate) error {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
 		if !selfSigned(certificate) {
 			return invalidCertificate(fmt.Sprintf("certificate %d in tls.crt is signed with SHA-1 or MD5, which memcached may refuse: issue it "+
-				"anew with SHA-256", number))
+				"again with SHA-256", number))
 		}
 	default: // is strong enough
 	}
@@ -150,7 +150,7 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 }
 
 // errUnknownKey never reaches users: parsePrivateKey replaces it.
-var errUnknownKey = errors.New("unknown kind of key")
+var errUnknownKey = errors.New("unknown algorithm of the key")
 
 // decodePrivateKey decodes a key as OpenSSL does: in the format that the label of its block names, or as PKCS #8.
 func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
@@ -173,18 +173,18 @@ func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	}
 	switch key := key.(type) {
 	case *rsa.PrivateKey:
-		return key, fits(block, "RSA PRIVATE KEY")
+		return key, checkLabel(block, "RSA PRIVATE KEY")
 	case *ecdsa.PrivateKey:
-		return key, fits(block, "EC PRIVATE KEY")
+		return key, checkLabel(block, "EC PRIVATE KEY")
 	case ed25519.PrivateKey:
-		return key, fits(block, "PRIVATE KEY")
+		return key, checkLabel(block, "PRIVATE KEY")
 	}
 	return nil, errUnknownKey
 }
 
-// fits fails unless the label of a block allows a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
-func fits(block *pem.Block, ofKind string) error {
-	if block.Type != "PRIVATE KEY" && block.Type != ofKind {
+// checkLabel fails unless the label of a block allows a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
+func checkLabel(block *pem.Block, label string) error {
+	if block.Type != "PRIVATE KEY" && block.Type != label {
 		return errUnknownKey
 	}
 	return nil
@@ -199,4 +199,13 @@ func checkValidity(certificate *x509.Certificate, now time.Time) error {
 		return invalidCertificate("the certificate in tls.crt is not valid yet: wait, or check the clocks of the cluster nodes")
 	}
 	return nil
+}
+
+// serial is a serial number as openssl prints it, but in lower case.
+func serial(certificate *x509.Certificate) string {
+	digits := strings.TrimPrefix(certificate.SerialNumber.Text(16), "-")
+	if len(digits)%2 == 1 {
+		digits = "0" + digits
+	}
+	return digits
 }

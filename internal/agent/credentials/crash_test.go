@@ -46,7 +46,7 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets, and calls a function before each question of the agent, also for the time.
+// change changes the Secrets, and calls a function before each request of the agent, also for the time.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)
@@ -84,8 +84,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// The agent is killed before each question and after each signal: when the files are swapped, when they are checked, when memcached
-// is signaled, when that is proven. The next agent completes the rotation, also if memcached restarted meanwhile.
+// The agent is killed before each request and after each signal: when the files are swapped, when they are checked, when memcached
+// is signaled, when that is verified. The next agent completes the rotation, also if memcached restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0
@@ -141,25 +141,25 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 
 // The agent may be killed between the renames of a swap as well.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
-	for name, leave := range map[string]func(*store, *generation) error{
-		"the state is written": func(*store, *generation) error { return nil },
-		"a part of the generation is written": func(s *store, g *generation) error {
-			_, err := s.write(&generation{files: map[string][]byte{"tls.crt": g.files["tls.crt"]}})
+	for name, leave := range map[string]func(*store, *content) error{
+		"the state is written": func(*store, *content) error { return nil },
+		"a part of the version is written": func(s *store, g *content) error {
+			_, err := s.write(map[string][]byte{"tls.crt": g.files["tls.crt"]})
 			return err
 		},
-		"the generation is written": func(s *store, g *generation) error {
-			_, err := s.write(g)
+		"the version is written": func(s *store, g *content) error {
+			_, err := s.write(g.files)
 			return err
 		},
-		"the link is not renamed yet": func(s *store, g *generation) error {
-			name, err := s.write(g)
+		"the link is not renamed yet": func(s *store, g *content) error {
+			name, err := s.write(g.files)
 			if err != nil {
 				return err
 			}
 			return s.root.Symlink(name, currentLink+newSuffix)
 		},
-		"the link is renamed": func(s *store, g *generation) error {
-			name, err := s.write(g)
+		"the link is renamed": func(s *store, g *content) error {
+			name, err := s.write(g.files)
 			if err != nil {
 				return err
 			}
@@ -171,20 +171,20 @@ func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 				r := newRotation(t)
 				r.run()
 				r.change(nil)
-				g, err := generationOf(r.config, r.second.tlsSecret(t, r.fresh), r.freshUsers)
+				g, err := parseContent(r.config, secrets{certificate: r.second.tlsSecret(t, r.fresh), users: r.freshUsers})
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := r.agent.state
-				next.Swapping, next.Pending, next.Previous = true, true, r.agent.name
-				next.remember(g)
-				if err := r.agent.store.writeState(next); err != nil {
+				next := r.agent.state.record
+				next.Swapping, next.Pending, next.Previous = true, true, r.agent.state.version
+				next.add(g)
+				if err := r.agent.state.store.writeRecord(next); err != nil {
 					t.Fatal(err)
 				}
 				if restarts == "before" {
 					r.memcached.start()
 				}
-				if err := leave(r.agent.store, g); err != nil {
+				if err := leave(r.agent.state.store, g); err != nil {
 					t.Fatal(err)
 				}
 				if restarts == "after" {

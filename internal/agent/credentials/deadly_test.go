@@ -15,15 +15,15 @@ import (
 func (p *pod) mustDieAt(step string) {
 	p.t.Helper()
 	dying := New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
-	deadly := &deadlyQuestions{processes: p.agent.processes, server: dying.server, step: step}
+	deadly := &deadlyRequests{processes: p.agent.processes, server: dying.server, step: step}
 	dying.processes, dying.server, dying.sleep = deadly, deadly, p.agent.sleep
 	if survives(func() { _ = dying.Run(p.t.Context()) }) {
 		p.t.Errorf("the agent survives %s", step)
 	}
 }
 
-// deadlyQuestions kill the agent at a step.
-type deadlyQuestions struct {
+// deadlyRequests kill the agent at a step.
+type deadlyRequests struct {
 	processes
 	server
 
@@ -31,13 +31,13 @@ type deadlyQuestions struct {
 	finds int
 }
 
-func (d *deadlyQuestions) at(step string) {
+func (d *deadlyRequests) at(step string) {
 	if d.step == step {
 		panic(killed{})
 	}
 }
 
-func (d *deadlyQuestions) find() (Process, error) {
+func (d *deadlyRequests) find() (Process, error) {
 	d.finds++
 	if d.finds == 2 {
 		d.at("swapped")
@@ -46,31 +46,31 @@ func (d *deadlyQuestions) find() (Process, error) {
 	return d.processes.find()
 }
 
-func (d *deadlyQuestions) answers(ctx context.Context) error {
+func (d *deadlyRequests) answers(ctx context.Context) error {
 	d.at("asked")
 	return d.server.answers(ctx)
 }
 
-func (d *deadlyQuestions) refreshed(ctx context.Context, users []User) (int64, error) {
+func (d *deadlyRequests) refreshed(ctx context.Context, users []User) (int64, error) {
 	d.at("refreshed")
 	return d.server.refreshed(ctx, users)
 }
 
-func (d *deadlyQuestions) hangUp(process Process) error {
+func (d *deadlyRequests) hangUp(process Process) error {
 	err := d.processes.hangUp(process)
 	d.at("signaled")
 	return err
 }
 
-func (d *deadlyQuestions) certificate(ctx context.Context) (*x509.Certificate, error) {
+func (d *deadlyRequests) certificate(ctx context.Context) (*x509.Certificate, error) {
 	d.at("shown")
 	return d.server.certificate(ctx)
 }
 
-func (d *deadlyQuestions) accepts(ctx context.Context, user User) (bool, error) {
+func (d *deadlyRequests) accepts(ctx context.Context, user User) (bool, error) {
 	accepted, err := d.server.accepts(ctx, user)
 	if accepted {
-		d.at("proven")
+		d.at("verified")
 	}
 	return accepted, err
 }

@@ -44,7 +44,7 @@ func TestMemcachedRotatesItsCertificate(t *testing.T) {
 	p.await("the deletion", func(s Status) bool { return !s.Succeeded })
 	p.kill()
 	p.start() // with the last good content
-	p.await("the proof", func(Status) bool { return p.settled() })
+	p.await("the verification", func(Status) bool { return p.settled() })
 	p.mustServe(second, nil)
 	p.mustKeepSecrets()
 }
@@ -61,7 +61,7 @@ func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
 		p.kill()
 		p.await("a time without memcached", func(s Status) bool { return s.Succeeded })
 		p.start()
-		p.await("the proof", func(s Status) bool { return p.settled() && s.Served.Serial == serial(test.second.certificate) })
+		p.await("the verification", func(s Status) bool { return p.settled() && s.Served.Serial == serial(test.second.certificate) })
 		p.mustOffer(test.second)
 	}
 }
@@ -154,7 +154,7 @@ func TestMemcachedForgetsWhatWasRemoved(t *testing.T) {
 	ofOld, ofFresh := issue(t, 0xc1, old, forClients), issue(t, 0xc2, fresh, forClients)
 	p := newPod(t, server.tlsSecret(t, old), usersSecret("bob", "1", "eve", "2"))
 	p.restarting()
-	p.await("the proof", func(s Status) bool { return s.Succeeded && p.settled() })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
 	eve, err := p.login("eve", "2")
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := []string{"found", "swapped", "asked", "refreshed", "signaled", "shown", "proven"}
+	steps := []string{"found", "swapped", "asked", "refreshed", "signaled", "shown", "verified"}
 	for i, step := range steps {
 		p.killAgent()
 		certificate, users := second, freshUsers
@@ -225,7 +225,7 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	}
 }
 
-// A memcached at its connection limit cannot be proven, but is, once there is room.
+// A memcached at its connection limit cannot be verified, but is once there is room.
 func TestMemcachedIsAtItsConnectionLimit(t *testing.T) {
 	t.Parallel()
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
@@ -246,5 +246,5 @@ func TestMemcachedIsAtItsConnectionLimit(t *testing.T) {
 	for _, conn := range slices.Backward(open) {
 		_ = conn.Close()
 	}
-	p.await("the proof", func(s Status) bool { return s.Succeeded && s.Served.Serial == "b2" })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && s.Served.Serial == "b2" })
 }

@@ -27,27 +27,27 @@ type server interface {
 	refreshed(ctx context.Context, users []User) (int64, error)
 }
 
-// questionTimeout limits each question. memcached answers within a millisecond, unless it hangs.
-const questionTimeout = time.Second
+// requestTimeout limits each request. memcached answers within a millisecond, unless it hangs.
+const requestTimeout = time.Second
 
 // network connects to memcached as clients do.
 type network struct{ plaintext, tls string }
 
-// ask opens a connection for one question.
-func (n network) ask(ctx context.Context, question func(ctx context.Context, conn *memcache.Conn) error) error {
-	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+// do opens a connection for one request.
+func (n network) do(ctx context.Context, request func(ctx context.Context, conn *memcache.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	conn, err := memcache.Dial(ctx, n.plaintext)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }() // the reply has been read
-	return question(ctx, conn)
+	return request(ctx, conn)
 }
 
 // answers implements server. At its connection limit, memcached serves.
 func (n network) answers(ctx context.Context) error {
-	err := n.ask(ctx, func(ctx context.Context, conn *memcache.Conn) error {
+	err := n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		_, err := conn.DemandsLogin(ctx)
 		return err
 	})
@@ -62,7 +62,7 @@ var errUnreadable = errors.New("the statistics of memcached do not say when it r
 
 // refreshed implements server.
 func (n network) refreshed(ctx context.Context, users []User) (seconds int64, err error) {
-	err = n.ask(ctx, func(ctx context.Context, conn *memcache.Conn) error {
+	err = n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		if err := LogIn(ctx, conn, users); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ var errNoLogin = errors.New("memcached demands no login")
 
 // accepts implements server.
 func (n network) accepts(ctx context.Context, user User) (accepted bool, err error) {
-	err = n.ask(ctx, func(ctx context.Context, conn *memcache.Conn) error {
+	err = n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		demanded, err := conn.DemandsLogin(ctx)
 		if err != nil {
 			return err
@@ -119,14 +119,14 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 
 // certificate implements server. With mutual TLS, memcached refuses the agent, which has no certificate, but shows its own before.
 func (n network) certificate(ctx context.Context) (*x509.Certificate, error) {
-	ctx, cancel := context.WithTimeout(ctx, questionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var shown *x509.Certificate
 	dialer := tls.Dialer{Config: &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // it is compared with the one that memcached should show, byte by byte
-		VerifyConnection: func(state tls.ConnectionState) error {
-			shown = state.PeerCertificates[0]
+		VerifyConnection: func(handshake tls.ConnectionState) error {
+			shown = handshake.PeerCertificates[0]
 			return nil
 		},
 	}}

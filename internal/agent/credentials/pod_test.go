@@ -115,7 +115,7 @@ func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 	p.runAgent()
 	p.await("the start", func(s Status) bool { return s.Started })
 	p.start()
-	p.await("the proof", func(s Status) bool { return s.Succeeded && p.settled() })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
 	return p
 }
 
@@ -153,7 +153,7 @@ func (p *pod) kill() {
 
 func (p *pod) runAgent() {
 	p.agent = New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
-	p.agent.node, p.agent.domain, p.agent.now = "cache-0", ".cache.shop.svc", p.now
+	p.agent.revocation.node, p.agent.revocation.domain, p.agent.now = "cache-0", ".cache.shop.svc", p.now
 	p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	// The test need not wait for the kubelet, and nobody else for the processor.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {
@@ -197,7 +197,7 @@ func (p *pod) startAgain() int {
 	code := p.memcached.ProcessState.ExitCode()
 	p.kill()
 	p.start()
-	p.await("the proof", func(s Status) bool { return s.Succeeded && p.settled() })
+	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
 	return code
 }
 
@@ -238,9 +238,9 @@ func (p *pod) await(what string, is func(Status) bool) {
 	}
 }
 
-// settled reports whether the agent has proven what the memcached that runs has read.
+// settled reports whether the agent has verified what the memcached that runs has read.
 func (p *pod) settled() bool {
-	text, err := os.ReadFile(filepath.Join(p.config.Folder, stateFile))
+	text, err := os.ReadFile(filepath.Join(p.config.Folder, recordFile))
 	return err == nil && !strings.Contains(string(text), "pending") &&
 		strings.Contains(p.log.String(), fmt.Sprintf("credentials\" process=%d ", p.memcached.Process.Pid))
 }

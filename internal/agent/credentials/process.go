@@ -118,13 +118,13 @@ func (p procfs) explain(process Process, message string) error {
 	return overwrite(file, message)
 }
 
-// overwrite replaces the content of an existing file. It follows no link.
-func overwrite(name, content string) error {
+// overwrite replaces the text of an existing file. It follows no link.
+func overwrite(name, text string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) //nolint:gosec // of the container runtime
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(content)
+	_, err = file.WriteString(text)
 	return errors.Join(err, file.Close())
 }
 

@@ -65,7 +65,7 @@ func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
 		"PKCS #1 as PKCS #8":         {with(rsa2048.tlsSecret(t, ca), "tls.key", block("PRIVATE KEY", pkcs1)), false},
 		"PKCS #1 as SEC 1":           {with(rsa2048.tlsSecret(t, ca), "tls.key", block("EC PRIVATE KEY", pkcs1)), false},
 	} {
-		if _, err := generationOf(Config{TLSSecret: "/", ClientCA: true}, test.secret, nil); (err == nil) != test.starts {
+		if _, err := parseContent(Config{TLSSecret: "/", ClientCA: true}, secrets{certificate: test.secret}); (err == nil) != test.starts {
 			t.Errorf("%s: the agent says %v", name, err)
 		}
 		if starts, output := startsWith(t, test.secret); starts != test.starts {

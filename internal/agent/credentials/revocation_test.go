@@ -118,7 +118,7 @@ func TestRevocationRestartsMemcached(t *testing.T) {
 	}
 }
 
-// A memcached that has not proven that it can start with the new content might not, and the next nodes would follow it. But those who
+// A memcached that is not known to start with the new content might not, and the next nodes would follow it. But those who
 // were removed may keep it too busy to prove anything, also to an agent that has not seen an earlier proof.
 func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
 	late := fmt.Errorf("login: %w", os.ErrDeadlineExceeded)
@@ -137,7 +137,7 @@ func TestAMemcachedWithoutAProofRestartsIfItIsBusy(t *testing.T) {
 			if anew {
 				b.work(5)
 				b.startAgent()
-				b.agent.neighbors = next
+				b.agent.revocation.peers = next
 				b.mustBegin()
 			}
 			next.err = nil

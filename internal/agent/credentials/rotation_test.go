@@ -110,13 +110,13 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 // A password that changes often leaves the volume its room. Something that is remembered no more still has effect.
 func TestManyRemovedUsers(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
-	for i := range maxRemembered + 200 {
+	for i := range maxRemoved + 200 {
 		b.users.set(t, usersSecret("bob", strconv.Itoa(i)))
 		b.settle()
 		if i%50 == 0 {
 			b.mustHave(true, "", ReasonUserRemoved)
 		}
-		if info, err := os.Stat(filepath.Join(b.config.Folder, stateFile)); err != nil || info.Size() > 40<<10 {
+		if info, err := os.Stat(filepath.Join(b.config.Folder, recordFile)); err != nil || info.Size() > 40<<10 {
 			t.Fatalf("the state after %d changes: %v, %v", i, info, err)
 		}
 	}

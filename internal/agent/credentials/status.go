@@ -4,13 +4,10 @@
 package credentials
 
 import (
-	"bytes"
-	"crypto/x509"
-	"errors"
+	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,8 +18,6 @@ const (
 	// ReasonUserRemoved is a user, or an earlier password of one, whose connections may still be open.
 	ReasonUserRemoved = "user_removed"
 )
-
-var errNotRefreshed = errors.New("memcached has not read its certificates since the signal")
 
 // Status says which credentials memcached uses.
 type Status struct {
@@ -47,100 +42,33 @@ type Certificate struct {
 	Expiry time.Time
 }
 
-// Status returns the status as of the last step.
-func (r *Reloader) Status() Status {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	status := r.status
-	status.RestartRequired, status.Restarts = maps.Clone(status.RestartRequired), maps.Clone(status.Restarts)
-	return status
+// report is what others may read while the agent works. What is in it is never changed in place.
+type report struct {
+	mutex  sync.Mutex
+	status Status
+	logins []User
 }
 
-// Logins returns users of whom memcached accepts at least one. It returns none if memcached demands no login.
-func (r *Reloader) Logins() []User {
+func (r *report) read() (Status, []User) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return slices.Clone(r.logins)
+	return r.status, r.logins
 }
 
-// candidates returns the first user of each generation that memcached may have read.
-func (r *Reloader) candidates() []User {
-	var users []User
-	for _, g := range []*generation{r.current, r.previous} {
-		if g != nil && len(g.users) > 0 {
-			users = append(users, g.users[0])
+func (r *report) publish(status Status, logins []User) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.status, r.logins = status, logins
+}
+
+// logRequired logs which restarts are required now, and which are no longer.
+func logRequired(log *slog.Logger, before, after map[string]bool) {
+	for _, reason := range slices.Sorted(maps.Keys(after)) {
+		switch {
+		case after[reason] && !before[reason]:
+			log.Warn("A restart of memcached is required", "reason", reason)
+		case !after[reason] && before[reason]:
+			log.Info("No restart of memcached is required any more", "reason", reason)
 		}
 	}
-	return users
-}
-
-// publish updates what Status and Logins return.
-func (r *Reloader) publish(started bool) {
-	reasons := r.restartReasons()
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.status.Started, r.status.Waiting = started, ""
-	if !started && r.invalid != nil {
-		r.status.Waiting = r.invalid.Error()
-	}
-	r.status.Succeeded = r.invalid == nil && r.unproven == nil && r.broken == nil
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		switch required, before := reasons[reason], r.status.RestartRequired[reason]; {
-		case required && !before:
-			r.log.Warn("A restart of memcached is required", "reason", reason)
-		case !required && before:
-			r.log.Info("No restart of memcached is required any more", "reason", reason)
-		}
-	}
-	r.status.RestartRequired = reasons
-	r.logins = r.candidates()
-	r.forgotten = r.forgets()
-}
-
-func (r *Reloader) countRestart(reasons []string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	for _, reason := range reasons {
-		r.status.Restarts[reason]++
-	}
-}
-
-func (r *Reloader) setAttempted() {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.status.Attempted = r.now()
-}
-
-func (r *Reloader) setServed(shown *x509.Certificate) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.status.Served = &Certificate{Serial: serial(shown), Expiry: shown.NotAfter}
-}
-
-// serial is a serial number as openssl prints it, but in lower case.
-func serial(certificate *x509.Certificate) string {
-	digits := strings.TrimPrefix(certificate.SerialNumber.Text(16), "-")
-	if len(digits)%2 == 1 {
-		digits = "0" + digits
-	}
-	return digits
-}
-
-func (g *generation) serial() string {
-	if g.certificate == nil {
-		return ""
-	}
-	return serial(g.certificate)
-}
-
-// fingerprintOf identifies the content of Secrets.
-func fingerprintOf(secrets [secretCount]map[string][]byte) string {
-	var all bytes.Buffer
-	for number, secret := range secrets {
-		for _, key := range slices.Sorted(maps.Keys(secret)) {
-			all.WriteString(strconv.Itoa(number) + key + "\x00" + strconv.Itoa(len(secret[key])) + "\x00")
-			all.Write(secret[key])
-		}
-	}
-	return fingerprint(all.Bytes())
 }

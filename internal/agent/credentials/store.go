@@ -17,10 +17,10 @@ import (
 
 // Names in the folder that memcached reads.
 const (
-	currentLink      = "current"
-	generationPrefix = "generation-"
-	stateFile        = "state.json"
-	refusedFile      = "refused"
+	currentLink   = "current"
+	versionPrefix = "generation-"
+	recordFile    = "state.json"
+	refusedFile   = "refused"
 	// newSuffix ends the name of an incomplete file.
 	newSuffix = ".new"
 )
@@ -31,57 +31,7 @@ const (
 	fileMode   = 0o600
 )
 
-// state is what an agent must know about memcached after a restart of its own.
-type state struct {
-	// Process is the memcached that the agent saw last.
-	Process Process `json:"process"`
-	// Swapping is true during a swap: a memcached that starts meanwhile may have read either generation.
-	Swapping bool `json:"swapping,omitempty"`
-	// Pending is true until Process is verified to have read the current generation.
-	Pending bool `json:"pending,omitempty"`
-	// Previous is the generation before the current one while a reload is pending: memcached may still have its users.
-	Previous string `json:"previous,omitempty"`
-	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
-	Trusted []string `json:"trusted,omitempty"`
-	Logins  []string `json:"logins,omitempty"`
-	// Kinds are the algorithms of the keys of all certificates that it has read: it serves the last certificate of each.
-	Kinds []string `json:"kinds,omitempty"`
-}
-
-// remember adds the content of a generation.
-func (s *state) remember(g *generation) {
-	if g == nil {
-		return
-	}
-	s.Trusted = remembered(s.Trusted, g.authorities)
-	s.Logins = remembered(s.Logins, g.logins())
-	if g.certificate != nil {
-		s.Kinds = union(s.Kinds, []string{g.kind()})
-	}
-}
-
-// maxRemembered limits the fingerprints of removed CAs and of removed users, so that the volume has room for two generations however
-// often a Secret changes.
-const maxRemembered = 500
-
-// many replaces the fingerprints beyond the limit. No generation contains it, so a restart stays required.
-const many = "many"
-
-// remembered adds the fingerprints of a generation.
-func remembered(before, added []string) []string {
-	if all := union(before, added); len(all) <= maxRemembered+len(added) {
-		return all
-	}
-	return union(added, []string{many})
-}
-
-func union(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// store is the folder that memcached reads.
+// store is the folder that memcached reads. It holds versions of the files.
 type store struct{ root *os.Root }
 
 func openStore(folder string) (*store, error) {
@@ -94,7 +44,7 @@ func openStore(folder string) (*store, error) {
 
 func (s *store) close() { _ = s.root.Close() }
 
-// current returns the name of the current generation, empty if there is none.
+// current returns the name of the current version, empty if there is none.
 func (s *store) current() (string, error) {
 	name, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,37 +53,37 @@ func (s *store) current() (string, error) {
 	return name, err
 }
 
-// read returns the files of a generation.
+// read returns the files of a version.
 func (s *store) read(name string) (map[string][]byte, error) {
 	return readValues(s.root, name)
 }
 
-// write writes a new generation, and returns its name.
-func (s *store) write(g *generation) (string, error) {
-	names, err := s.generations()
+// write writes a new version, and returns its name.
+func (s *store) write(files map[string][]byte) (string, error) {
+	names, err := s.versions()
 	if err != nil {
 		return "", err
 	}
 	last := 0
 	for _, name := range names {
-		number, err := strconv.Atoi(strings.TrimPrefix(name, generationPrefix))
+		number, err := strconv.Atoi(strings.TrimPrefix(name, versionPrefix))
 		if err == nil {
 			last = max(last, number)
 		}
 	}
-	name := generationPrefix + strconv.Itoa(last+1)
+	name := versionPrefix + strconv.Itoa(last+1)
 	if err := s.root.Mkdir(name, folderMode); err != nil {
 		return "", err
 	}
-	for file, content := range g.files {
-		if err := s.root.WriteFile(path.Join(name, file), content, fileMode); err != nil {
+	for file, value := range files {
+		if err := s.root.WriteFile(path.Join(name, file), value, fileMode); err != nil {
 			return "", err
 		}
 	}
 	return name, nil
 }
 
-// swap makes a generation the current one, at once.
+// swap makes a version the current one, atomically.
 func (s *store) swap(name string) error {
 	if err := s.root.RemoveAll(currentLink + newSuffix); err != nil {
 		return err
@@ -144,9 +94,9 @@ func (s *store) swap(name string) error {
 	return s.root.Rename(currentLink+newSuffix, currentLink)
 }
 
-// prune removes all generations but those to keep.
+// prune removes all versions but those to keep.
 func (s *store) prune(keep ...string) error {
-	names, err := s.generations()
+	names, err := s.versions()
 	if err != nil {
 		return err
 	}
@@ -158,42 +108,42 @@ func (s *store) prune(keep ...string) error {
 	return err
 }
 
-func (s *store) generations() ([]string, error) {
+func (s *store) versions() ([]string, error) {
 	entries, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), generationPrefix) {
+		if strings.HasPrefix(entry.Name(), versionPrefix) {
 			names = append(names, entry.Name())
 		}
 	}
 	return names, nil
 }
 
-// readState returns the state. Without one, nothing is known.
-func (s *store) readState() (state, error) {
-	text, err := s.root.ReadFile(stateFile)
+// readRecord returns the record. Without one, nothing is known.
+func (s *store) readRecord() (record, error) {
+	text, err := s.root.ReadFile(recordFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return state{}, nil
+		return record{}, nil
 	}
 	if err != nil {
-		return state{}, err
+		return record{}, err
 	}
-	var read state
+	var read record
 	if err := json.Unmarshal(text, &read); err != nil {
-		return state{}, fmt.Errorf("%s: %w", stateFile, err)
+		return record{}, fmt.Errorf("%s: %w", recordFile, err)
 	}
 	return read, nil
 }
 
-func (s *store) writeState(written state) error {
+func (s *store) writeRecord(written record) error {
 	text, err := json.Marshal(written)
 	if err != nil {
 		return err
 	}
-	return s.replace(stateFile, text)
+	return s.replace(recordFile, text)
 }
 
 // refused returns the last termination message.
@@ -214,8 +164,8 @@ func (s *store) refuse(said string) error {
 }
 
 // replace writes a file atomically.
-func (s *store) replace(name string, content []byte) error {
-	if err := s.root.WriteFile(name+newSuffix, content, fileMode); err != nil {
+func (s *store) replace(name string, text []byte) error {
+	if err := s.root.WriteFile(name+newSuffix, text, fileMode); err != nil {
 		return err
 	}
 	return s.root.Rename(name+newSuffix, name)

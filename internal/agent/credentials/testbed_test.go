@@ -55,7 +55,7 @@ func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed
 // startAgent replaces the agent by a new process.
 func (b *testbed) startAgent() {
 	b.agent = New(b.config, "", slog.New(slog.NewTextHandler(&b.log, nil)))
-	b.agent.processes, b.agent.server, b.agent.node, b.agent.domain = b.memcached, b.memcached, b.name, ".cache.shop.svc"
+	b.agent.processes, b.agent.server, b.agent.revocation.node, b.agent.revocation.domain = b.memcached, b.memcached, b.name, ".cache.shop.svc"
 	b.agent.now = func() time.Time { return b.now }
 	b.agent.sleep = func(_ context.Context, period time.Duration) {
 		b.now = b.now.Add(period)
@@ -67,7 +67,7 @@ func (b *testbed) startAgent() {
 
 // begin has the agent do what comes before memcached can start.
 func (b *testbed) begin() error {
-	if err := b.agent.open(); err != nil {
+	if err := b.agent.state.open(); err != nil {
 		return err
 	}
 	return b.agent.start(b.t.Context())
@@ -99,7 +99,7 @@ func (b *testbed) settle() {
 		}
 		b.agent.sleep(b.t.Context(), period)
 	}
-	b.t.Fatalf("the agent does not settle: %v\n%s", b.agent.unproven, b.log.String())
+	b.t.Fatalf("the agent does not settle: %v\n%s", b.agent.loader.err, b.log.String())
 }
 
 func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {

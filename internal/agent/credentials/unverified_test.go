@@ -37,7 +37,7 @@ func TestAMemcachedThatDoesNotReloadIsSignaledAgain(t *testing.T) {
 }
 
 // A CA more, or a user less, shows neither in the certificate nor in the logins of the users that there are.
-func TestWhatShowsNowhereIsProven(t *testing.T) {
+func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	served := issue(t, 0xa1, ca)
 	for name, change := range map[string]func(*testbed){
@@ -64,6 +64,25 @@ func TestWhatShowsNowhereIsProven(t *testing.T) {
 				t.Errorf("%+v", status)
 			}
 		})
+	}
+}
+
+// A new version does not wait until the signals for the one before are repeated, which takes a minute in the end.
+func TestANewVersionIsLoadedAtOnce(t *testing.T) {
+	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
+	b.memcached.deaf = true
+	b.users.set(t, usersSecret("bob", "2"))
+	for before := -1; before != b.memcached.signals; { // until a step sends none
+		before = b.memcached.signals
+		for range 10 {
+			b.agent.sleep(t.Context(), b.agent.step(t.Context()))
+		}
+	}
+	b.memcached.deaf = false
+	b.users.set(t, usersSecret("bob", "3"))
+	b.agent.step(t.Context())
+	if status := b.agent.Status(); !status.Succeeded {
+		t.Errorf("%+v\n%s", status, b.log.String())
 	}
 }
 

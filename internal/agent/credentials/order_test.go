@@ -19,7 +19,7 @@ type answers struct {
 	asked []string
 }
 
-func (a *answers) done(_ context.Context, server, _ string) error {
+func (a *answers) completed(_ context.Context, server, _ string) error {
 	a.asked = append(a.asked, server)
 	return a.err
 }
@@ -31,7 +31,7 @@ func revoking(t *testing.T, number, size int) (*testbed, *answers) {
 	t.Helper()
 	b := newTestbed(t, nil, usersSecret("bob", "1", "eve", "2")).restarting(number, size)
 	next := &answers{err: errAway}
-	b.agent.neighbors = next
+	b.agent.revocation.peers = next
 	b.run()
 	b.users.set(t, usersSecret("bob", "1"))
 	return b, next
@@ -72,7 +72,7 @@ func TestNoNodeWaitsForEver(t *testing.T) {
 			b.work(1)
 		}
 		b.memcached.deaf = false
-		for b.agent.state.Pending {
+		for b.agent.state.record.Pending {
 			b.work(1)
 		}
 		able := b.now

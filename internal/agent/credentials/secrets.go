@@ -4,22 +4,68 @@
 package credentials
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // dataLink is the link that the kubelet swaps when a Secret has changed.
 const dataLink = "..data"
 
+// maxBytes limits the files of a version, so that two versions fit into the volume of 1 MiB.
+const maxBytes = 384 << 10
+
 // maxReads limits the attempts to read a Secret that changes meanwhile.
 const maxReads = 5
 
 var errChanging = errors.New("the Secret changed during each of several reads: the agent tries again")
+
+// secrets are the values of the Secrets, by key.
+type secrets struct{ certificate, users map[string][]byte }
+
+func (s secrets) fingerprint() string { return fingerprintOf(s.certificate, s.users) }
+
+// readSecrets returns an *InvalidError if it cannot read one.
+func readSecrets(c Config) (found secrets, err error) {
+	if c.TLSSecret != "" {
+		if found.certificate, err = readSecret(c.TLSSecret); err != nil {
+			return found, invalidCertificate("the Secret of spec.tls.secretName cannot be read: " + err.Error())
+		}
+	}
+	if c.UsersSecret != "" {
+		if found.users, err = readSecret(c.UsersSecret); err != nil {
+			return found, invalidUsers("the Secret of spec.auth.secretName cannot be read: " + err.Error())
+		}
+	}
+	return found, nil
+}
+
+// fingerprintOf identifies the values of several Secrets.
+func fingerprintOf(all ...map[string][]byte) string {
+	var text bytes.Buffer
+	for number, secret := range all {
+		for _, key := range slices.Sorted(maps.Keys(secret)) {
+			text.WriteString(strconv.Itoa(number) + key + "\x00" + strconv.Itoa(len(secret[key])) + "\x00")
+			text.Write(secret[key])
+		}
+	}
+	return fingerprint(text.Bytes())
+}
+
+func fingerprint(of []byte) string {
+	sum := sha256.Sum256(of)
+	return hex.EncodeToString(sum[:])
+}
 
 // readSecret returns the values of a Secret by key, all of the same version. For a Secret that does not exist it returns none, because
 // the volume is optional.

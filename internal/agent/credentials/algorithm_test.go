@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// memcached serves the last certificate of each kind of key that it has read, and a client gets the kind that it prefers. A new pod, or
+// memcached serves the last certificate of each algorithm of a key that it has read, and a client gets the algorithm that it prefers. A new pod, or
 // a memcached that has ended, has read none.
-func TestAKeyOfAnotherKindTakesARestart(t *testing.T) {
+func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	for name, test := range map[string]struct{ first, second *issued }{"to RSA": {ofEC, ofRSA}, "to ECDSA": {ofRSA, ofEC}} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAKeyOfAnotherKindTakesARestart(t *testing.T) {
 }
 
 // A memcached that starts just when there seems to be none may have read both.
-func TestMemcachedStartsWhileTheKindOfTheKeyChanges(t *testing.T) {
+func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
 	b.memcached.stop()

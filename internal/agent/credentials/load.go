@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// maxRetryPeriod limits the time between two signals.
+const maxRetryPeriod = time.Minute
+
+// loader makes memcached read the current version.
+type loader struct {
+	verifier
+
+	// verified is the memcached that is known to have read the current version.
+	verified Process
+	// process and version are what was tried last, and attempted when. err says why it failed, and failures how often it has.
+	process   Process
+	version   string
+	attempted time.Time
+	err       error
+	failures  int
+	// retryAt is the time of the next attempt.
+	retryAt time.Time
+}
+
+// load makes the running memcached read the current version, and verifies that it has.
+func (l *loader) load(ctx context.Context, s *state) error {
+	if s.running == (Process{}) || s.current == nil {
+		return nil
+	}
+	l.begin(s.running, s.version)
+	want := expectation{current: s.current, previous: s.previous, algorithms: s.record.Algorithms, logins: s.logins()}
+	switch {
+	case s.record.Pending && !l.now().Before(l.retryAt):
+		if !l.signal(ctx, want) {
+			return nil
+		}
+		return s.setPending(false)
+	case !s.record.Pending && l.verified != s.running:
+		if !l.lacks(ctx, want) {
+			return nil
+		}
+		return s.setPending(true)
+	}
+	return nil
+}
+
+// begin begins to count again for another memcached, and for another version.
+func (l *loader) begin(process Process, version string) {
+	if process != l.process {
+		l.err = nil
+	}
+	if process != l.process || version != l.version {
+		l.failures, l.retryAt = 0, time.Time{}
+	}
+	l.process, l.version = process, version
+}
+
+// signal signals memcached, and reports whether it has read the current version.
+func (l *loader) signal(ctx context.Context, want expectation) bool {
+	err := l.reload(ctx, l.process, want)
+	if ctx.Err() != nil {
+		return false // the agent ends
+	}
+	l.attempted = l.now()
+	if err != nil {
+		l.setErr(err)
+		l.retryAt = l.now().Add(min(promptPeriod<<min(l.failures, 6), maxRetryPeriod))
+		l.failures++
+		return false
+	}
+	l.verified, l.err, l.failures = l.process, nil, 0
+	l.log.Info("memcached has read its changed credentials", "process", l.process.ID, "serial", want.current.serial())
+	return true
+}
+
+// lacks verifies a memcached that has read the current version at its start, and reports whether it has not.
+func (l *loader) lacks(ctx context.Context, want expectation) bool {
+	if err := l.server.answers(ctx); err != nil {
+		if isBusy(err) { // otherwise it still starts, and is not ready
+			l.setErr(fmt.Errorf("memcached does not answer: %w", err))
+		}
+		return false
+	}
+	if err := l.verify(ctx, want, unsignaled); err != nil {
+		l.log.Warn("memcached has not read what it should", "reason", err.Error())
+		l.err = nil
+		return true
+	}
+	l.verified, l.err = l.process, nil
+	l.log.Info("memcached has read its credentials", "process", l.process.ID, "serial", want.current.serial())
+	return false
+}
+
+// setErr remembers why the version is not verified, and logs a new reason.
+func (l *loader) setErr(err error) {
+	if l.err == nil || l.err.Error() != err.Error() {
+		l.log.Warn("It is not verified that memcached has read its credentials", "reason", err.Error())
+	}
+	l.err = err
+}
+
+// isBusy reports whether memcached runs but has no connection left, or answers too slowly.
+func isBusy(err error) bool {
+	var late net.Error
+	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import "time"
+
+// state is what memcached reads, what it has read, and which memcached runs. A restart of the agent keeps it in the store.
+type state struct {
+	*environment
+
+	store *store
+	// record is as in the store. Its lists are never changed in place.
+	record record
+	// current is what memcached reads, and version the name of it. previous is what it read before, nil unless a reload is pending.
+	current, previous *content
+	version           string
+	// changed is when the current version was installed, or when this agent started.
+	changed time.Time
+	// running is the memcached that runs.
+	running Process
+}
+
+// open reads what a previous agent has left in the store.
+func (s *state) open() error {
+	var err error
+	if s.store, err = openStore(s.config.Folder); err != nil {
+		return err
+	}
+	if s.record, err = s.store.readRecord(); err != nil {
+		s.log.Warn("The state cannot be read, and is lost", "reason", err.Error())
+	}
+	if s.version, err = s.store.current(); err != nil {
+		return err
+	}
+	s.current, s.changed = s.read(s.version), s.now()
+	s.previous = s.read(s.record.Previous)
+	return nil
+}
+
+// read reads a version. It returns nil if memcached could not use it.
+func (s *state) read(version string) *content {
+	if version == "" {
+		return nil
+	}
+	files, err := s.store.read(version)
+	if err != nil {
+		return nil
+	}
+	read, err := parseFiles(s.config, files)
+	if err != nil {
+		return nil
+	}
+	return read
+}
+
+// observe finds the memcached that runs. If it has started since the last step, it has read the current version.
+func (s *state) observe() error {
+	if s.record.Swapping {
+		return s.endSwap()
+	}
+	found, err := s.processes.find()
+	if err != nil {
+		return err
+	}
+	s.running = found
+	if found == (Process{}) || found == s.record.Process {
+		return nil
+	}
+	s.previous = nil
+	next := record{Process: found}
+	next.add(s.current)
+	return s.save(next)
+}
+
+// install makes content the current version.
+func (s *state) install(c *content) error {
+	next := s.record
+	next.Swapping, next.Pending, next.Previous = true, true, s.version
+	next.add(c)
+	if err := s.save(next); err != nil {
+		return err
+	}
+	version, err := s.store.write(c.files)
+	if err != nil {
+		return err
+	}
+	if err := s.store.swap(version); err != nil {
+		return err
+	}
+	s.previous, s.current, s.version, s.changed = s.current, c, version, s.now()
+	s.log.Info("The Secrets changed what memcached reads", "version", version, "serial", c.serial(), "users", len(c.users))
+	return s.endSwap()
+}
+
+// endSwap finds the memcached that runs after a swap. If none runs, the next one reads the current version. If another one than
+// before runs, it may have read either version, and counts as one that has read both.
+func (s *state) endSwap() error {
+	found, err := s.processes.find()
+	if err != nil {
+		return err
+	}
+	s.running = found
+	next := s.record
+	next.Swapping = false
+	switch {
+	case found != (Process{}):
+		next.Process = found
+	case next.Process != (Process{}): // it has ended: what it has read counts until the next one starts
+		next.Pending = false
+	default:
+		next = record{}
+	}
+	return s.save(next)
+}
+
+func (s *state) setPending(pending bool) error {
+	next := s.record
+	next.Pending = pending
+	return s.save(next)
+}
+
+func (s *state) save(next record) error {
+	if !next.Pending {
+		next.Previous = ""
+	}
+	if err := s.store.writeRecord(next); err != nil {
+		return err
+	}
+	s.record = next
+	if next.Swapping {
+		return nil
+	}
+	if !next.Pending {
+		s.previous = nil
+	}
+	return s.store.prune(s.version, next.Previous)
+}
+
+// algorithms are those of the keys that the memcached that runs has read, none if none runs.
+func (s *state) algorithms() []string {
+	if s.running == (Process{}) {
+		return nil
+	}
+	return s.record.Algorithms
+}
+
+// logins returns the first user of each version that memcached may have read.
+func (s *state) logins() []User {
+	var users []User
+	for _, c := range []*content{s.current, s.previous} {
+		if c != nil && len(c.users) > 0 {
+			users = append(users, c.users[0])
+		}
+	}
+	return users
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package credentials
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+const (
+	// actPeriod is the longest time that memcached takes to act on a signal. Earlier logins would be refused.
+	actPeriod = 1100 * time.Millisecond
+	// verifications limits the attempts after that, and verifyPeriod is the time between them.
+	verifications = 20
+	verifyPeriod  = 200 * time.Millisecond
+	// unsignaled stands for the time of a refresh when memcached got no signal.
+	unsignaled = math.MinInt64
+)
+
+// expectation is what a memcached uses that has read the current version.
+type expectation struct {
+	// current is what it accepts. Of previous, nil if nothing is known of it, it accepts nothing else.
+	current, previous *content
+	// algorithms are those of the keys of all certificates that it has read.
+	algorithms []string
+	// logins are users of whom it accepts one before it has read the current version.
+	logins []User
+}
+
+// verifier finds out what memcached has read.
+type verifier struct {
+	*environment
+
+	// served is the certificate in the last handshake.
+	served *Certificate
+}
+
+// reload signals memcached, and succeeds when it has read the current version.
+func (v *verifier) reload(ctx context.Context, process Process, want expectation) error {
+	if err := v.server.answers(ctx); err != nil {
+		return fmt.Errorf("memcached does not answer: %w", err)
+	}
+	before := int64(unsignaled)
+	if v.config.TLSSecret != "" {
+		var err error
+		// It fails if memcached has only users of an older version, whose passwords are gone.
+		if before, err = v.server.refreshed(ctx, want.logins); err != nil {
+			before = unsignaled
+		}
+	}
+	if err := v.processes.hangUp(process); err != nil {
+		return fmt.Errorf("signal memcached: %w", err)
+	}
+	v.sleep(ctx, actPeriod)
+	err := v.verify(ctx, want, before)
+	for tried := 1; tried < verifications && err != nil && ctx.Err() == nil; tried++ {
+		v.sleep(ctx, verifyPeriod)
+		err = v.verify(ctx, want, before)
+	}
+	return err
+}
+
+// verify succeeds if memcached has read the current version, and its certificates at another time than before.
+func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
+	if v.config.TLSSecret != "" {
+		if err := v.verifyCertificate(ctx, want, before); err != nil {
+			return err
+		}
+	}
+	for _, user := range want.current.users {
+		if accepted, err := v.server.accepts(ctx, user); err != nil {
+			return fmt.Errorf("login of the user %s: %w", user, err)
+		} else if !accepted {
+			return fmt.Errorf("memcached refuses the user %s", user)
+		}
+	}
+	if want.previous == nil {
+		return nil
+	}
+	for _, user := range want.previous.without(want.current) {
+		if accepted, err := v.server.accepts(ctx, user); err != nil {
+			return fmt.Errorf("login of the former user %s: %w", user, err)
+		} else if accepted {
+			return fmt.Errorf("memcached still accepts the former password of the user %s", user)
+		}
+	}
+	return nil
+}
+
+var (
+	// errAlgorithms means that memcached has read keys of two algorithms. checkAlgorithm prevents that unless memcached started meanwhile.
+	errAlgorithms = errors.New("memcached may serve two certificates whose keys have different algorithms, until it is restarted")
+
+	errNotRefreshed = errors.New("memcached has not read its certificates since the signal")
+)
+
+func (v *verifier) verifyCertificate(ctx context.Context, want expectation, before int64) error {
+	if len(want.algorithms) > 1 {
+		return errAlgorithms
+	}
+	shown, err := v.server.certificate(ctx)
+	if err != nil {
+		return err
+	}
+	v.setServed(shown)
+	if !shown.Equal(want.current.certificate) {
+		return fmt.Errorf("memcached serves the certificate %s, not %s", serial(shown), want.current.serial())
+	}
+	if before == unsignaled {
+		return nil
+	}
+	// If only the CAs have changed, the certificate shows nothing.
+	refreshed, err := v.server.refreshed(ctx, want.logins)
+	if err == nil && refreshed == before {
+		return errNotRefreshed
+	}
+	return err
+}
+
+func (v *verifier) setServed(shown *x509.Certificate) {
+	v.served = &Certificate{Serial: serial(shown), Expiry: shown.NotAfter}
+}
