@@ -65,8 +65,9 @@ func (l *launcher) run() (int, error) {
 	if err := l.begin(); err != nil {
 		return 1, err
 	}
-	ticker := time.NewTicker(l.options.poll)
+	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
 	defer ticker.Stop()
+	defer reclaims.Stop()
 	for {
 		select {
 		case status := <-l.process.ended:
@@ -81,6 +82,8 @@ func (l *launcher) run() (int, error) {
 			_ = l.process.signal(syscall.SIGHUP) // a process that has ended reads its files at the next start
 		case <-l.settling():
 			l.settle()
+		case <-reclaims.C:
+			_ = reclaim(l.options.Memcached, l.list) // a memcached that is busy is asked again
 		case <-ticker.C:
 			err := l.follow()
 			if errors.Is(err, errEnded) {

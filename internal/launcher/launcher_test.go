@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -214,21 +215,90 @@ func TestProbes(t *testing.T) {
 	hash := p.assign(inMemory(t))
 	p.start()
 	p.runs(hash)
-	for _, path := range []string{protocol.ReadyPath, protocol.LivePath} {
-		response, err := p.get(path)
-		must(t, err)
-		if must(t, response.Body.Close()); response.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", path, response.Status)
-		}
+	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
+		t.Errorf("ready %d, live %d", ready, live)
 	}
 	// A process that is stopped accepts connections, and answers nothing.
 	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
 	defer func() { must(t, syscall.Kill(p.pid(), syscall.SIGCONT)) }()
-	for path, want := range map[string]int{protocol.ReadyPath: http.StatusServiceUnavailable, protocol.LivePath: http.StatusOK} {
-		response, err := p.get(path)
-		must(t, err)
-		if must(t, response.Body.Close()); response.StatusCode != want {
-			t.Errorf("memcached hangs: %s: %s", path, response.Status)
+	if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK {
+		t.Errorf("memcached hangs: ready %d, live %d", ready, live)
+	}
+}
+
+func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	list := inFile(t)
+	hash := p.assign(list)
+	p.start()
+	p.runs(hash)
+	conn := p.client()
+	const large = 10_000
+	for i := range 50 * 100 {
+		reply, err := conn.Command(t.Context(), fmt.Sprintf("set key-%d 0 0 %d\r\n%s", i, large, strings.Repeat("v", large)))
+		if must(t, err); reply != "STORED" {
+			t.Fatal(reply)
 		}
+	}
+	list.RestartedAt = "2026-11-24T07:00:00Z"
+	p.runs(p.assign(list))
+	conn = p.client()
+	for i := range 50 * 100 {
+		_, err := conn.Command(t.Context(), fmt.Sprintf("delete key-%d", i))
+		must(t, err)
+	}
+	p.await("no slab class keeps free pages", func() error {
+		stats, err := conn.Stats(t.Context(), "slabs")
+		must(t, err)
+		for class := 1; class <= lastClass; class++ {
+			if pages := free(stats, class); pages > 0 {
+				return fmt.Errorf("class %d has %d free pages", class, pages)
+			}
+		}
+		return nil
+	})
+}
+
+// The kubelet ends a container also in the middle of a restart.
+func TestEndWhileRestarting(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inFile(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // it cannot end before it goes on
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.status("memcached restarts", func(s protocol.Status) bool { return s.Restarting == next })
+	if live := p.live(); live != http.StatusOK {
+		t.Errorf("while memcached restarts: %s: %d", protocol.LivePath, live)
+	}
+	p.signals <- syscall.SIGTERM
+	must(t, syscall.Kill(p.pid(), syscall.SIGCONT))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	if p.runs(next); p.stored(stored) != stored {
+		t.Errorf("items are lost; the launcher logged:\n%s", p.logged())
+	}
+}
+
+func TestIncompleteMetadata(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inFile(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	p.end()
+	meta := p.options.Items + ".meta"
+	text, err := os.ReadFile(meta)
+	must(t, err)
+	must(t, os.WriteFile(meta, text[:len(text)/2], 0o700))
+	p.start()
+	if p.runs(hash); p.stored(stored) != 0 {
+		t.Error("items were found by half of their metadata")
 	}
 }

@@ -34,6 +34,8 @@ type Options struct {
 	settled time.Duration
 	// poll is how often the launcher looks at memcached and at the ConfigMap.
 	poll time.Duration
+	// reclaim is how often it takes back pages that memcached does not.
+	reclaim time.Duration
 }
 
 // ErrUsage is wrapped by errors about flags.
@@ -41,7 +43,7 @@ var ErrUsage = errors.New("usage")
 
 // Parse reads the flags. The host name of a pod of a StatefulSet ends with its ordinal.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
-	o := Options{Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second}
+	o := Options{Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second}
 	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the lists of arguments")

@@ -50,7 +50,7 @@ func newPod(t *testing.T) *pod {
 	p := &pod{t: t, section: protocol.Section{Nodes: map[int]string{}}, options: Options{
 		Arguments: filepath.Join(dir, "arguments"), Template: template, Ordinal: 1, State: filepath.Join(dir, "state"),
 		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
-		settled: time.Second, poll: 20 * time.Millisecond,
+		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
 	}}
 	must(t, os.Mkdir(p.options.Arguments, 0o700))
 	must(t, os.Mkdir(p.options.State, 0o700))
@@ -179,6 +179,18 @@ func (p *pod) get(path string) (*http.Response, error) {
 		return nil, err
 	}
 	return http.DefaultClient.Do(request) //nolint:bodyclose // the caller closes it
+}
+
+// ready and live are the status codes of the probes.
+func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
+func (p *pod) live() int  { return p.code(protocol.LivePath) }
+
+func (p *pod) code(path string) int {
+	p.t.Helper()
+	response, err := p.get(path)
+	must(p.t, err)
+	must(p.t, response.Body.Close())
+	return response.StatusCode
 }
 
 // await repeats a check until it succeeds.
