@@ -56,12 +56,12 @@ func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logg
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, o.Memcached, &l.view) }()
-	code, err := l.run()
+	code, err := l.run(ctx)
 	cancel()
 	return code, errors.Join(err, <-served)
 }
 
-func (l *launcher) run() (int, error) {
+func (l *launcher) run(ctx context.Context) (int, error) {
 	if err := l.begin(); err != nil {
 		return 1, err
 	}
@@ -81,11 +81,11 @@ func (l *launcher) run() (int, error) {
 			}
 			_ = l.process.signal(syscall.SIGHUP) // a process that has ended reads its files at the next start
 		case <-l.settling():
-			l.settle()
+			l.settle(ctx)
 		case <-reclaims.C:
-			_ = reclaim(l.options.Memcached, l.list) // a memcached that is busy is asked again
+			_ = reclaim(ctx, l.options.Memcached, l.list) // a memcached that is busy is asked again
 		case <-ticker.C:
-			err := l.follow()
+			err := l.follow(ctx)
 			if errors.Is(err, errEnded) {
 				return 0, nil
 			}
@@ -119,7 +119,7 @@ func (l *launcher) begin() error {
 }
 
 // follow brings another list of the ConfigMap into effect.
-func (l *launcher) follow() error {
+func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
 	}
@@ -127,28 +127,33 @@ func (l *launcher) follow() error {
 	switch {
 	case err != nil:
 		l.log.Printf("the arguments stay as they are: %v", err)
-		return nil
+		return nil //nolint:nilerr // what runs goes on
 	case found.hash == "" || found.hash == l.list.Hash() || l.state.refuses(found.hash):
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
 		return nil
 	case grows(l.list, found.list):
-		if err := grow(l.options.Memcached, l.list, found.list); err != nil {
-			l.refuse(found.hash, err.Error())
-			return nil
-		}
-		l.log.Printf("memcached has %s MiB for items instead of %s", found.list.Value("-m"), l.list.Value("-m"))
-		l.list = found.list
-		l.accept()
+		l.grow(ctx, found.list)
 		return nil
 	}
-	return l.restart(found.list)
+	return l.restart(ctx, found.list)
+}
+
+// grow gives the process more memory.
+func (l *launcher) grow(ctx context.Context, list protocol.List) {
+	if err := grow(ctx, l.options.Memcached, l.list, list); err != nil {
+		l.refuse(list.Hash(), err.Error())
+		return
+	}
+	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
+	l.list = list
+	l.accept()
 }
 
 // restart replaces the process.
-func (l *launcher) restart(list protocol.List) error {
-	l.before = count(l.options.Memcached, l.list)
+func (l *launcher) restart(ctx context.Context, list protocol.List) error {
+	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
 	l.stopped = time.Now()
 	l.view.update(func(v *view) { v.status.Restarting = list.Hash() })
@@ -243,24 +248,24 @@ func (l *launcher) settling() <-chan time.Time {
 }
 
 // settle notes when memcached serves, and accepts its list when it has run long enough.
-func (l *launcher) settle() {
-	if answers(context.Background(), l.options.Memcached) != nil {
+func (l *launcher) settle(ctx context.Context) {
+	if answers(ctx, l.options.Memcached) != nil {
 		return
 	}
-	l.served()
+	l.served(ctx)
 	if time.Since(l.process.started) >= l.options.settled {
 		l.accept()
 	}
 }
 
 // served notes the first answer after a start.
-func (l *launcher) served() {
+func (l *launcher) served(ctx context.Context) {
 	if l.stopped.IsZero() {
 		l.view.update(func(v *view) { v.serving = true })
 		return
 	}
 	result := protocol.Restart{
-		ItemsBefore: l.before, ItemsAfter: count(l.options.Memcached, l.list), Seconds: time.Since(l.stopped).Seconds(),
+		ItemsBefore: l.before, ItemsAfter: count(ctx, l.options.Memcached, l.list), Seconds: time.Since(l.stopped).Seconds(),
 	}
 	l.stopped = time.Time{}
 	l.log.Printf("memcached serves again after %.1f s, with %d of %d items", result.Seconds, result.ItemsAfter, result.ItemsBefore)

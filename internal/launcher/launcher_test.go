@@ -237,7 +237,8 @@ func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 	const large = 10_000
 	for i := range 50 * 100 {
 		reply, err := conn.Command(t.Context(), fmt.Sprintf("set key-%d 0 0 %d\r\n%s", i, large, strings.Repeat("v", large)))
-		if must(t, err); reply != "STORED" {
+		must(t, err)
+		if reply != "STORED" {
 			t.Fatal(reply)
 		}
 	}
@@ -280,7 +281,8 @@ func TestEndWhileRestarting(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	p.start()
-	if p.runs(next); p.stored(stored) != stored {
+	p.runs(next)
+	if p.stored(stored) != stored {
 		t.Errorf("items are lost; the launcher logged:\n%s", p.logged())
 	}
 }
@@ -298,7 +300,8 @@ func TestIncompleteMetadata(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(meta, text[:len(text)/2], 0o700))
 	p.start()
-	if p.runs(hash); p.stored(stored) != 0 {
+	p.runs(hash)
+	if p.stored(stored) != 0 {
 		t.Error("items were found by half of their metadata")
 	}
 }

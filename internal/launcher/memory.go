@@ -23,8 +23,8 @@ import (
 const askTimeout = time.Second
 
 // ask connects to memcached, logs in if that is demanded, and asks.
-func ask(address string, list protocol.List, question func(context.Context, *memcache.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+func ask(ctx context.Context, address string, list protocol.List, question func(context.Context, *memcache.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	conn, err := memcache.Dial(ctx, address)
 	if err != nil {
@@ -55,9 +55,9 @@ func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 }
 
 // count returns how many items memcached holds, -1 if it does not say.
-func count(address string, list protocol.List) int64 {
+func count(ctx context.Context, address string, list protocol.List) int64 {
 	items := int64(-1)
-	err := ask(address, list, func(ctx context.Context, conn *memcache.Conn) error {
+	err := ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx)
 		if err == nil {
 			items, err = strconv.ParseInt(stats["curr_items"], 10, 64)
@@ -87,8 +87,8 @@ func grows(before, after protocol.List) bool {
 }
 
 // grow gives memcached more memory.
-func grow(address string, before, after protocol.List) error {
-	return ask(address, before, func(ctx context.Context, conn *memcache.Conn) error {
+func grow(ctx context.Context, address string, before, after protocol.List) error {
+	return ask(ctx, address, before, func(ctx context.Context, conn *memcache.Conn) error {
 		command := "cache_memlimit " + after.Value("-m")
 		reply, err := conn.Command(ctx, command)
 		if err == nil && reply != "OK" {

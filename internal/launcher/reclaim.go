@@ -26,11 +26,11 @@ const (
 
 // reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it has found
 // its items in a file: it then takes the memory for unused and never takes pages back (slab_automove.c of 1.6.45).
-func reclaim(address string, list protocol.List) error {
+func reclaim(ctx context.Context, address string, list protocol.List) error {
 	if !kept(list) {
 		return nil
 	}
-	return ask(address, list, func(ctx context.Context, conn *memcache.Conn) error {
+	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx, "slabs")
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ case "$*" in
 esac
 exec $limit %s -u %s "$@" -l 127.0.0.1:%s
 `, p.options.Items, repository.Path("bin", "memcached"), self.Username, port)
-	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700)) //nolint:gosec // a program
+	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700))
 	return p
 }
 
@@ -174,11 +174,11 @@ func (p *pod) runs(hash string) protocol.Status {
 }
 
 func (p *pod) get(path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.options.Listen+path, nil)
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.options.Listen+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	return http.DefaultClient.Do(request) //nolint:bodyclose // the caller closes it
+	return http.DefaultClient.Do(request)
 }
 
 // ready and live are the status codes of the probes.

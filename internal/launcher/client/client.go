@@ -42,7 +42,7 @@ func New() *Client {
 // Status asks the launcher at an IP address. The error names the address.
 func (c *Client) Status(ctx context.Context, address string, port int) (protocol.Status, error) {
 	target := url.URL{Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: protocol.StatusPath}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
 		return protocol.Status{}, err
 	}
@@ -50,7 +50,7 @@ func (c *Client) Status(ctx context.Context, address string, port int) (protocol
 	if err != nil {
 		return protocol.Status{}, err // it names the URL
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	status, err := decode(response)
 	if err != nil {
 		return protocol.Status{}, fmt.Errorf("%s: %w", target.String(), err)
