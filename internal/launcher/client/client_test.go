@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+func TestStatus(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
+	defer elsewhere.Close()
+	for name, test := range map[string]struct {
+		handle http.HandlerFunc
+		want   string
+		err    string
+	}{
+		"an answer": {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hash":"aa","new":1}`) }, want: "aa"},
+		"a redirect": {handle: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
+		}, err: "302 Found"},
+		"another server": {handle: http.NotFound, err: "404 Not Found"},
+		"garbage":        {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, err: "not the answer of a launcher"},
+		"too much": {handle: func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"hash":"%s"}`, strings.Repeat("x", maxAnswer))
+		}, err: "unexpected EOF"},
+		"a long header": {handle: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X", strings.Repeat("x", 2*maxAnswer))
+		}, err: "headers exceeded"},
+		"no answer": {handle: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, err: "Client.Timeout exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(test.handle)
+			defer server.Close()
+			host, text, err := net.SplitHostPort(server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			port, err := strconv.Atoi(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, err := New().Status(t.Context(), host, port)
+			if diff := cmp.Diff(protocol.Status{Hash: test.want}, status); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if (err == nil) != (test.err == "") || err != nil && (!strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), server.URL)) {
+				t.Errorf("got %v, want %q", err, test.err)
+			}
+		})
+	}
+}
+
+func TestNoProxy(t *testing.T) {
+	transport, ok := New().http.Transport.(*http.Transport)
+	if !ok || transport.Proxy != nil {
+		t.Error("the client uses a proxy of the environment")
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// metaLines is how many lines memcached writes into the file beside its items before it ends (restart.c of 1.6.45).
+const metaLines = 16
+
+// items is the file in which memcached keeps its items with -e. Beside it, memcached writes a file NAME.meta when it ends by SIGUSR1, and
+// removes it as soon as it has read it. After that it changes the items, so that only both files together can be used.
+type items string
+
+func (i items) meta() string { return string(i) + ".meta" }
+
+// kept reports whether a list keeps its items in the file.
+func kept(list protocol.List) bool { return list.Value("-e") != "" }
+
+// usable reports whether memcached would find its items with another list: it compares these options, and the operator gives none of the
+// others that it compares.
+func usable(before, after protocol.List) bool {
+	return kept(before) && kept(after) && before.Value("-m") == after.Value("-m") && before.Value("-I") == after.Value("-I")
+}
+
+// prepare removes the files unless memcached can start with them: it aborts at an incomplete NAME.meta, at each start.
+func (i items) prepare(usable bool) error {
+	if usable && i.complete() {
+		return nil
+	}
+	return errors.Join(remove(i.meta()), remove(string(i)))
+}
+
+func (i items) complete() bool {
+	meta, err := os.ReadFile(i.meta())
+	return err == nil && bytes.HasSuffix(meta, []byte("\n")) && bytes.Count(meta, []byte("\n")) >= metaLines
+}
+
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing unusable items: %w", err)
+	}
+	return nil
+}
+
+// startable returns how long to wait before memcached may start: in the second of its end, it would discard its items.
+func (i items) startable(now time.Time) time.Duration {
+	meta, err := os.Stat(i.meta())
+	if err != nil {
+		return 0
+	}
+	next := meta.ModTime().Truncate(time.Second).Add(time.Second)
+	return min(max(next.Sub(now), 0), time.Second)
+}

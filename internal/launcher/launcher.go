@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// launcher runs one memcached at a time. Its loop owns it; the server sees its view only.
+type launcher struct {
+	options Options
+	log     *log.Logger
+	signals <-chan os.Signal
+	source  source
+	items   items
+	state   state
+	view    view
+
+	process *process
+	// list is what the process runs with. It is accepted once the process has served with it for a while.
+	list     protocol.List
+	accepted bool
+	// stopped is when memcached last stopped serving, zero once it serves again.
+	stopped time.Time
+	// before is the number of items before that.
+	before int64
+	// ending says that the container is to end: nothing is started any more.
+	ending bool
+}
+
+// Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller must have
+// locked its thread: see start.
+func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return 1, err
+	}
+	l := &launcher{
+		options: o, log: log, signals: signals, items: items(o.Items),
+		source: source{folder: o.Arguments, section: o.Template, ordinal: o.Ordinal},
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, listener, o.Memcached, &l.view) }()
+	code, err := l.run(ctx)
+	cancel()
+	return code, errors.Join(err, <-served)
+}
+
+func (l *launcher) run(ctx context.Context) (int, error) {
+	if err := l.begin(); err != nil {
+		return 1, err
+	}
+	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
+	defer ticker.Stop()
+	defer reclaims.Stop()
+	for {
+		select {
+		case status := <-l.process.ended:
+			if err := l.goBack(status); err != nil {
+				l.log.Print(err)
+				return exitCode(status), nil
+			}
+		case signal := <-l.signals:
+			if signal != syscall.SIGHUP {
+				return l.end(signal), nil
+			}
+			_ = l.process.signal(syscall.SIGHUP) // a process that has ended reads its files at the next start
+		case <-l.settling():
+			l.settle(ctx)
+		case <-reclaims.C:
+			_ = reclaim(ctx, l.options.Memcached, l.list) // a memcached that is busy is asked again
+		case <-ticker.C:
+			err := l.follow(ctx)
+			if errors.Is(err, errEnded) {
+				return 0, nil
+			}
+			if err != nil {
+				return 1, err
+			}
+		}
+	}
+}
+
+// begin starts memcached with the list of this node, or with what it ran with before.
+func (l *launcher) begin() error {
+	state, err := loadState(l.options.State)
+	if err != nil {
+		l.log.Printf("what memcached ran with before is not known: %v", err)
+	}
+	l.state = state
+	last, ran := state.accepted()
+	l.source.changed()
+	found, err := l.source.read(!ran)
+	usable := err == nil && found.hash != "" && found.problem == nil && !state.refuses(found.hash)
+	switch {
+	case usable:
+		return l.start(found.list, !ran || last.Hash() == found.hash)
+	case ran:
+		return l.start(last, true)
+	case err == nil && found.hash == "":
+		err = fmt.Errorf("%s has no list of arguments for node %d", protocol.SectionKey(l.options.Template), l.options.Ordinal)
+	}
+	return errors.Join(err, found.problem)
+}
+
+// follow brings another list of the ConfigMap into effect.
+func (l *launcher) follow(ctx context.Context) error {
+	if !l.accepted || !l.source.changed() {
+		return nil
+	}
+	found, err := l.source.read(false)
+	switch {
+	case err != nil:
+		l.log.Printf("the arguments stay as they are: %v", err)
+		return nil //nolint:nilerr // what runs goes on
+	case found.hash == "" || found.hash == l.list.Hash() || l.state.refuses(found.hash):
+		return nil
+	case found.problem != nil:
+		l.refuse(found.hash, found.problem.Error())
+		return nil
+	case grows(l.list, found.list):
+		l.grow(ctx, found.list)
+		return nil
+	}
+	return l.restart(ctx, found.list)
+}
+
+// grow gives the process more memory.
+func (l *launcher) grow(ctx context.Context, list protocol.List) {
+	if err := grow(ctx, l.options.Memcached, l.list, list); err != nil {
+		l.refuse(list.Hash(), err.Error())
+		return
+	}
+	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
+	l.list = list
+	l.accept()
+}
+
+// restart replaces the process.
+func (l *launcher) restart(ctx context.Context, list protocol.List) error {
+	l.before = count(ctx, l.options.Memcached, l.list)
+	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
+	l.stopped = time.Now()
+	l.view.update(func(v *view) { v.status.Restarting = list.Hash() })
+	l.stop(syscall.SIGTERM)
+	if l.ending {
+		return errEnded
+	}
+	return l.start(list, false)
+}
+
+// errEnded is why no other process is started.
+var errEnded = errors.New("the container is to end")
+
+// stop ends memcached and waits. If it keeps its items in a file, it ends in a way that writes them.
+func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
+	if kept(l.list) {
+		signal = syscall.SIGUSR1
+	}
+	bound := patience(l.list)
+	l.excuse(bound)
+	_ = l.process.signal(signal) // a process that has ended says so below
+	for {
+		select {
+		case status := <-l.process.ended:
+			return status
+		case again := <-l.signals:
+			l.ending = l.ending || again != syscall.SIGHUP
+		case <-time.After(bound):
+			l.log.Printf("memcached has not ended within %s: killing it, without its items", bound)
+			_ = l.process.signal(syscall.SIGKILL)
+		}
+	}
+}
+
+// end ends memcached for good.
+func (l *launcher) end(signal os.Signal) int {
+	term, ok := signal.(syscall.Signal)
+	if !ok {
+		term = syscall.SIGTERM
+	}
+	return exitCode(l.stop(term))
+}
+
+// start starts memcached. A known list has run before: if memcached ends soon, that is no reason to go back to another one.
+func (l *launcher) start(list protocol.List, known bool) error {
+	last, ran := l.state.accepted()
+	if err := l.items.prepare(ran && usable(last, list)); err != nil {
+		return err
+	}
+	time.Sleep(l.items.startable(time.Now()))
+	l.list, l.accepted = list, false
+	l.excuse(patience(list))
+	started, err := start(l.options.Program, list)
+	if err != nil {
+		return err
+	}
+	l.process = started
+	if known {
+		l.state.Accepted = list.String()
+	}
+	return nil
+}
+
+// goBack starts memcached with the arguments that it ran with before if it has ended soon after a start with others. The error says that
+// there are none, and how memcached ended.
+func (l *launcher) goBack(status syscall.WaitStatus) error {
+	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
+	last, ran := l.state.accepted()
+	if l.accepted || !ran || last.Hash() == l.list.Hash() {
+		return errors.New(reason)
+	}
+	l.refuse(l.list.Hash(), reason)
+	return l.start(last, true)
+}
+
+// refuse remembers a list that is not in effect, and why.
+func (l *launcher) refuse(hash, reason string) {
+	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
+	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
+	l.save()
+	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
+}
+
+const settlePoll = 20 * time.Millisecond
+
+// settling returns a channel while memcached has not accepted its list.
+func (l *launcher) settling() <-chan time.Time {
+	if l.accepted {
+		return nil
+	}
+	return time.After(settlePoll)
+}
+
+// settle notes when memcached serves, and accepts its list when it has run long enough.
+func (l *launcher) settle(ctx context.Context) {
+	if answers(ctx, l.options.Memcached) != nil {
+		return
+	}
+	l.served(ctx)
+	if time.Since(l.process.started) >= l.options.settled {
+		l.accept()
+	}
+}
+
+// served notes the first answer after a start.
+func (l *launcher) served(ctx context.Context) {
+	if l.stopped.IsZero() {
+		l.view.update(func(v *view) { v.serving = true })
+		return
+	}
+	result := protocol.Restart{
+		ItemsBefore: l.before, ItemsAfter: count(ctx, l.options.Memcached, l.list), Seconds: time.Since(l.stopped).Seconds(),
+	}
+	l.stopped = time.Time{}
+	l.log.Printf("memcached serves again after %.1f s, with %d of %d items", result.Seconds, result.ItemsAfter, result.ItemsBefore)
+	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
+}
+
+// accept makes the list of the process that in effect.
+func (l *launcher) accept() {
+	l.accepted = true
+	hash := l.list.Hash()
+	l.state.Accepted = l.list.String()
+	if l.state.Refused != nil && l.state.Refused.Hash == hash {
+		l.state.Refused = nil
+	}
+	l.save()
+	l.view.update(func(v *view) {
+		if v.status.Hash != hash {
+			v.status.Since = time.Now().UTC()
+		}
+		v.status.Hash, v.status.List, v.status.Restarting, v.status.Refused = hash, l.state.Accepted, "", l.state.Refused
+	})
+}
+
+func (l *launcher) save() {
+	if err := l.state.save(l.options.State); err != nil {
+		l.log.Printf("what memcached runs with is not remembered: %v", err)
+	}
+}
+
+// excuse says for how long memcached need not accept connections.
+func (l *launcher) excuse(bound time.Duration) {
+	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
+}
+
+// patience is how long memcached may take to stop or to start: with 1 GiB in a file, it takes a second for each.
+func patience(list protocol.List) time.Duration {
+	mebibytes, err := strconv.Atoi(list.Value("-m"))
+	if err != nil {
+		mebibytes = 0
+	}
+	return 30*time.Second + time.Duration(mebibytes)*5*time.Millisecond
+}

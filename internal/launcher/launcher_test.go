@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+const stored = 2000
+
+func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.runs(func() string { hash := p.assign(inFile(t)); p.start(); return hash }())
+	p.store(stored)
+	for _, change := range [][]string{
+		{"-c 1055", "-c 2031", "=44", "=60"}, {"-t 4", "-t 8"}, {"-X", "-X -F -v"}, {"-W -X", "-W"}, {"=44", "=44,idle_timeout=600"}, nil,
+	} {
+		before := p.client() // a connection to the process that ends
+		status := p.runs(p.assign(inFile(t, change...)))
+		if status.Restart == nil || status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != stored {
+			t.Errorf("%q: the restart was %+v", change, status.Restart)
+		}
+		if found := p.stored(stored); found != stored {
+			t.Fatalf("%q: %d of %d items; the launcher logged:\n%s", change, found, stored, p.logged())
+		}
+		if _, err := before.Stats(t.Context()); err == nil {
+			t.Errorf("%q: memcached was not restarted", change)
+		}
+	}
+}
+
+func TestRestartedAt(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	list := inFile(t)
+	hash := p.assign(list)
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	list.RestartedAt = "2026-11-24T07:00:00Z"
+	status := p.runs(p.assign(list))
+	if found := p.stored(stored); found != stored || status.Restart == nil {
+		t.Errorf("%d of %d items, restart %+v", found, stored, status.Restart)
+	}
+}
+
+func TestOtherMemoryEmptiesTheFile(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inFile(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	status := p.runs(p.assign(inFile(t, "-m 128", "-m 192")))
+	if status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != 0 || p.setting("maxbytes") != "201326592" {
+		t.Errorf("the restart was %+v, and the memory is %s", status.Restart, p.setting("maxbytes"))
+	}
+}
+
+func TestMoreMemoryNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inMemory(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	conn := p.client()
+	status := p.runs(p.assign(inMemory(t, "-m 64", "-m 128")))
+	stats, err := conn.Stats(t.Context())
+	must(t, err)
+	if status.Restart != nil || p.stored(stored) != stored || stats["limit_maxbytes"] != "134217728" {
+		t.Errorf("restart %+v, memory %s", status.Restart, stats["limit_maxbytes"])
+	}
+	less := p.runs(p.assign(inMemory(t)))
+	if less.Restart == nil || less.Restart.ItemsAfter != 0 {
+		t.Errorf("less memory: restart %+v", less.Restart)
+	}
+}
+
+func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.assign(inFile(t))
+	p.start()
+	p.runs(good)
+	p.store(stored)
+	// It ends before it has read its items.
+	bad := p.assign(inFile(t, "-t 4", "-t 2"))
+	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
+	if status.Refused.Hash != bad || !strings.Contains(status.Refused.Reason, "no such option") {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+	if found := p.stored(stored); found != stored {
+		t.Errorf("%d of %d items; the launcher logged:\n%s", found, stored, p.logged())
+	}
+	// Neither the kubelet's next file nor another container tries it again.
+	p.write(protocol.SectionKey(template), p.section.String())
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	p.runs(good)
+	if found := p.stored(stored); found != stored {
+		t.Errorf("after the container: %d of %d items; the launcher logged:\n%s", found, stored, p.logged())
+	}
+}
+
+// memcached changes its items as soon as it has read what describes them.
+func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.assign(inFile(t))
+	p.start()
+	p.runs(good)
+	p.store(stored)
+	p.assign(inFile(t, "-t 4", "-t 3"))
+	p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
+	if found := p.stored(stored); found != 0 {
+		t.Errorf("%d items that nobody can trust; the launcher logged:\n%s", found, p.logged())
+	}
+}
+
+func TestForeignArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.assign(inMemory(t))
+	p.start()
+	p.runs(good)
+	foreign := protocol.List{Arguments: strings.Split("-p 11211 -A", " ")}
+	p.assign(foreign)
+	refused := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil })
+	if refused.Refused.Hash != foreign.Hash() || !strings.Contains(refused.Refused.Reason, "not what the operator writes") {
+		t.Errorf("refused: %+v", refused.Refused)
+	}
+	edited := inMemory(t, "-t 4", "-t 5")
+	p.write(protocol.ListKey(edited.Hash()), inMemory(t, "-t 4", "-t 6").String())
+	p.section.Nodes[1] = edited.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	p.status("the edited list is refused", func(s protocol.Status) bool {
+		return s.Refused != nil && s.Refused.Hash == edited.Hash() && strings.Contains(s.Refused.Reason, "was edited") && s.Hash == good
+	})
+}
+
+func TestMissingEntryMeansKeep(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	first, second := inMemory(t), inMemory(t, "-t 4", "-t 5")
+	p.write(protocol.ListKey(first.Hash()), first.String())
+	p.section.Default = first.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	p.start()
+	p.runs(first.Hash())
+	p.store(stored)
+	p.write(protocol.ListKey(second.Hash()), second.String())
+	p.section.Default = second.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	third := inMemory(t, "-X", "-X -F")
+	p.section.Nodes[2] = third.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	must(t, os.Remove(filepath.Join(p.options.Arguments, protocol.SectionKey(template))))
+	p.write(protocol.SectionKey(template), p.section.String())
+	if status := p.runs(first.Hash()); status.Restart != nil || p.stored(stored) != stored {
+		t.Errorf("restart %+v", status.Restart)
+	}
+	p.end()
+	p.start()
+	p.runs(first.Hash())
+}
+
+func TestFirstStartNeedsArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.section.Nodes[7] = "0"
+	p.write(protocol.SectionKey(template), p.section.String())
+	p.start()
+	if code := p.exit(); code != 1 || !strings.Contains(p.logged(), "nodes.0123 has no list of arguments for node 1") {
+		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]struct {
+		signal syscall.Signal
+		want   int
+	}{"killed": {syscall.SIGKILL, 137}, "aborted": {syscall.SIGABRT, 134}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPod(t)
+			hash := p.assign(inMemory(t))
+			p.start()
+			p.runs(hash)
+			must(t, syscall.Kill(p.pid(), end.signal))
+			if code := p.exit(); code != end.want {
+				t.Errorf("exit code %d, not %d", code, end.want)
+			}
+		})
+	}
+}
+
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inMemory(t))
+	p.start()
+	p.runs(hash)
+	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
+		t.Errorf("ready %d, live %d", ready, live)
+	}
+	// A process that is stopped accepts connections, and answers nothing.
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
+	defer func() { must(t, syscall.Kill(p.pid(), syscall.SIGCONT)) }()
+	if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK {
+		t.Errorf("memcached hangs: ready %d, live %d", ready, live)
+	}
+}
+
+func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	list := inFile(t)
+	hash := p.assign(list)
+	p.start()
+	p.runs(hash)
+	conn := p.client()
+	const large = 10_000
+	for i := range 50 * 100 {
+		reply, err := conn.Command(t.Context(), fmt.Sprintf("set key-%d 0 0 %d\r\n%s", i, large, strings.Repeat("v", large)))
+		must(t, err)
+		if reply != "STORED" {
+			t.Fatal(reply)
+		}
+	}
+	list.RestartedAt = "2026-11-24T07:00:00Z"
+	p.runs(p.assign(list))
+	conn = p.client()
+	for i := range 50 * 100 {
+		_, err := conn.Command(t.Context(), fmt.Sprintf("delete key-%d", i))
+		must(t, err)
+	}
+	p.await("no slab class keeps free pages", func() error {
+		stats, err := conn.Stats(t.Context(), "slabs")
+		must(t, err)
+		for class := 1; class <= lastClass; class++ {
+			if pages := free(stats, class); pages > 0 {
+				return fmt.Errorf("class %d has %d free pages", class, pages)
+			}
+		}
+		return nil
+	})
+}
+
+// The kubelet ends a container also in the middle of a restart.
+func TestEndWhileRestarting(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inFile(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // it cannot end before it goes on
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.status("memcached restarts", func(s protocol.Status) bool { return s.Restarting == next })
+	if live := p.live(); live != http.StatusOK {
+		t.Errorf("while memcached restarts: %s: %d", protocol.LivePath, live)
+	}
+	p.signals <- syscall.SIGTERM
+	must(t, syscall.Kill(p.pid(), syscall.SIGCONT))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	p.runs(next)
+	if p.stored(stored) != stored {
+		t.Errorf("items are lost; the launcher logged:\n%s", p.logged())
+	}
+}
+
+func TestIncompleteMetadata(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hash := p.assign(inFile(t))
+	p.start()
+	p.runs(hash)
+	p.store(stored)
+	p.end()
+	meta := p.options.Items + ".meta"
+	text, err := os.ReadFile(meta)
+	must(t, err)
+	must(t, os.WriteFile(meta, text[:len(text)/2], 0o700))
+	p.start()
+	p.runs(hash)
+	if p.stored(stored) != 0 {
+		t.Error("items were found by half of their metadata")
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// askTimeout limits what the launcher asks of memcached.
+const askTimeout = time.Second
+
+// ask connects to memcached, logs in if that is demanded, and asks.
+func ask(ctx context.Context, address string, list protocol.List, question func(context.Context, *memcache.Conn) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	conn, err := memcache.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer counts
+	if users := list.Value("-Y"); users != "" {
+		if err := logIn(ctx, conn, users); err != nil {
+			return err
+		}
+	}
+	return question(ctx, conn)
+}
+
+// logIn logs in as the first user of memcached's own file.
+func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
+	text, err := os.ReadFile(users) //nolint:gosec // the operator names it
+	if err != nil {
+		return err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	name, password, _ := strings.Cut(line, ":")
+	accepted, err := conn.LogIn(ctx, name, password)
+	if err == nil && !accepted {
+		err = errors.New("memcached refuses the first of its users")
+	}
+	return err
+}
+
+// count returns how many items memcached holds, -1 if it does not say.
+func count(ctx context.Context, address string, list protocol.List) int64 {
+	items := int64(-1)
+	err := ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
+		stats, err := conn.Stats(ctx)
+		if err == nil {
+			items, err = strconv.ParseInt(stats["curr_items"], 10, 64)
+		}
+		return err
+	})
+	if err != nil {
+		return -1
+	}
+	return items
+}
+
+// grows reports whether another list only has more memory, which memcached can be given while it runs. Not if it keeps its items in a
+// file, which has its size from the start.
+func grows(before, after protocol.List) bool {
+	if kept(before) || len(before.Arguments) != len(after.Arguments) || before.RestartedAt != after.RestartedAt {
+		return false
+	}
+	less, lessErr := strconv.Atoi(before.Value("-m"))
+	more, moreErr := strconv.Atoi(after.Value("-m"))
+	if lessErr != nil || moreErr != nil || less >= more {
+		return false
+	}
+	same := slices.Clone(before.Arguments)
+	same[slices.Index(same, "-m")+1] = after.Value("-m")
+	return slices.Equal(same, after.Arguments)
+}
+
+// grow gives memcached more memory.
+func grow(ctx context.Context, address string, before, after protocol.List) error {
+	return ask(ctx, address, before, func(ctx context.Context, conn *memcache.Conn) error {
+		command := "cache_memlimit " + after.Value("-m")
+		reply, err := conn.Command(ctx, command)
+		if err == nil && reply != "OK" {
+			err = fmt.Errorf("%s: %q", command, reply)
+		}
+		return err
+	})
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options are the launcher's flags.
+type Options struct {
+	// Arguments is the folder of the ConfigMap with the lists of arguments, and Template the hash of the pod template, which names the
+	// section that counts.
+	Arguments, Template string
+	// Ordinal is that of the pod in its StatefulSet.
+	Ordinal int
+	// State is the folder with what must outlive the container.
+	State string
+	// Items is the file in which memcached keeps its items with -e.
+	Items string
+	// Listen is the address of the launcher's own HTTP server, and Memcached that of memcached without TLS.
+	Listen, Memcached string
+	// Program is memcached.
+	Program string
+	// settled is how long memcached must run before its arguments count as accepted.
+	settled time.Duration
+	// poll is how often the launcher looks at memcached and at the ConfigMap.
+	poll time.Duration
+	// reclaim is how often it takes back pages that memcached does not.
+	reclaim time.Duration
+}
+
+// ErrUsage is wrapped by errors about flags.
+var ErrUsage = errors.New("usage")
+
+// Parse reads the flags. The host name of a pod of a StatefulSet ends with its ordinal.
+func Parse(args []string, hostname string, output io.Writer) (Options, error) {
+	o := Options{Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second}
+	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the lists of arguments")
+	flags.StringVar(&o.Template, "template", "", "the `hash` of the pod template, whose section counts")
+	flags.StringVar(&o.State, "state", "/run/launcher", "the `folder` in which the launcher keeps what must outlive the container")
+	flags.StringVar(&o.Items, "items", o.Items, "the `file` in which memcached keeps its items, if its arguments say so")
+	flags.StringVar(&o.Listen, "listen", ":9151", "the `address` of the launcher's HTTP server")
+	flags.StringVar(&o.Memcached, "memcached", "127.0.0.1:11211", "the `address` of memcached without TLS")
+	flags.StringVar(&o.Program, "program", "memcached", "the `command` that the launcher starts")
+	if err := flags.Parse(args); err != nil {
+		return Options{}, errors.Join(ErrUsage, err)
+	}
+	ordinal := hostname[strings.LastIndex(hostname, "-")+1:]
+	var err error
+	if o.Ordinal, err = strconv.Atoi(ordinal); err != nil {
+		return Options{}, errors.Join(ErrUsage, errors.New("the host name "+strconv.Quote(hostname)+
+			" does not end with an ordinal: the launcher runs in pods of a StatefulSet"))
+	}
+	return o, nil
+}
+
+// Install copies the running program to a file, for the container of memcached, whose image does not have it.
+func Install(file string) error {
+	program, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer program.Close()                                                          //nolint:errcheck // it was only read
+	installed, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // another container runs it
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(installed, program)
+	return errors.Join(err, installed.Close())
+}

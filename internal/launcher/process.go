@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// process is a running memcached.
+type process struct {
+	pid     int
+	started time.Time
+	// ended gets how it ended.
+	ended  chan syscall.WaitStatus
+	errors *lastLine
+}
+
+// start starts a program. Its caller must keep its thread: the kernel kills the child when the thread that has started it ends.
+func start(program string, list protocol.List) (*process, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, err
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{started: time.Now(), ended: make(chan syscall.WaitStatus, 1), errors: &lastLine{}}
+	p.pid, err = syscall.ForkExec( //nolint:gosec // the arguments match the pattern of what the operator writes
+		path, append([]string{program}, list.Arguments...), &syscall.ProcAttr{
+			Env: os.Environ(), Files: []uintptr{0, 1, write.Fd()}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+		})
+	_ = write.Close() // the child has its own
+	if err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(io.MultiWriter(p.errors, os.Stderr), read) // ends with the child
+		_ = read.Close()
+	}()
+	go p.wait(copied)
+	return p, nil
+}
+
+// wait waits for the end of memcached. The first process of a container also becomes the parent of those that have lost theirs.
+func (p *process) wait(copied <-chan struct{}) {
+	child := p.pid
+	if os.Getpid() == 1 {
+		child = -1
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(child, &status, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || pid == p.pid:
+			select {
+			case <-copied:
+			case <-time.After(time.Second): // a process that memcached has left could keep it open
+			}
+			p.ended <- status
+			return
+		}
+	}
+}
+
+func (p *process) signal(signal syscall.Signal) error { return syscall.Kill(p.pid, signal) }
+
+// exitCode is the code that tells how a process ended, as a shell has it.
+func exitCode(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// lastLine remembers the beginning of the last line that was written.
+type lastLine struct {
+	mutex sync.Mutex
+	line  string
+}
+
+// maxReason is how much of a line is remembered.
+const maxReason = 256
+
+// Write implements io.Writer.
+func (l *lastLine) Write(text []byte) (int, error) {
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	if line := strings.TrimSpace(lines[len(lines)-1]); line != "" {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		l.line = line[:min(len(line), maxReason)]
+	}
+	return len(text), nil
+}
+
+func (l *lastLine) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.line
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Keys of the ConfigMap. A list is the text of a List. A section says which list each node of a template runs.
+const (
+	listPrefix    = "arguments."
+	sectionPrefix = "nodes."
+)
+
+// ListKey is the key of the list with a hash.
+func ListKey(hash string) string { return listPrefix + hash }
+
+// SectionKey is the key of the section of a pod template.
+func SectionKey(template string) string { return sectionPrefix + template }
+
+// Pattern matches the arguments of memcached that the operator writes, joined by spaces. The admission policy has the same: the options
+// of memcached include shutdown by clients (-A), UDP (-U) and scripts (-o proxy_config).
+const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
+	`( -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212)?( -Y /run/memcached/current/users)?` +
+	` -o read_buf_mem_limit=[0-9]+(,idle_timeout=[0-9]+)?` +
+	`(,ssl_chain_cert=/run/memcached/current/tls[.]crt,ssl_key=/run/memcached/current/tls[.]key,ssl_min_version=[23]` +
+	`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?)?$`
+
+var (
+	pattern = regexp.MustCompile(Pattern)
+	restart = regexp.MustCompile(`^restartedAt=[0-9TZ:.+-]{1,64}$`)
+)
+
+// List is what a node is to run.
+type List struct {
+	// Arguments are those of memcached, without its name.
+	Arguments []string
+	// RestartedAt is spec.restartedAt. Another value restarts memcached. Empty if there is none.
+	RestartedAt string
+}
+
+// ErrNotOurs is why a list is refused that the operator would not write.
+var ErrNotOurs = errors.New("not what the operator writes")
+
+// ParseList reads the text of a list.
+func ParseList(text string) (List, error) {
+	line, rest, _ := strings.Cut(text, "\n")
+	if !pattern.MatchString(line) {
+		return List{}, fmt.Errorf("%w: arguments %q", ErrNotOurs, shorten(line))
+	}
+	list := List{Arguments: strings.Split(line, " ")}
+	if rest = strings.TrimSuffix(rest, "\n"); rest != "" {
+		if !restart.MatchString(rest) {
+			return List{}, fmt.Errorf("%w: %q after the arguments", ErrNotOurs, shorten(rest))
+		}
+		list.RestartedAt = strings.TrimPrefix(rest, "restartedAt=")
+	}
+	return list, nil
+}
+
+// String returns the text of the list.
+func (l List) String() string {
+	text := strings.Join(l.Arguments, " ") + "\n"
+	if l.RestartedAt != "" {
+		text += "restartedAt=" + l.RestartedAt + "\n"
+	}
+	return text
+}
+
+// Hash identifies the list.
+func (l List) Hash() string {
+	sum := sha256.Sum256([]byte(l.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Value is the value of an option such as -m, empty if the list does not have it.
+func (l List) Value(option string) string {
+	for i, argument := range l.Arguments[:max(len(l.Arguments)-1, 0)] {
+		if argument == option {
+			return l.Arguments[i+1]
+		}
+	}
+	return ""
+}
+
+// shorten limits what is repeated of a text that somebody else has written.
+func shorten(text string) string {
+	const most = 200
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}

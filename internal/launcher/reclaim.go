@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+const (
+	mebibyte = 1 << 20
+	// lastClass is memcached's largest slab class (memcached.h of 1.6.45).
+	lastClass = 63
+	// sparePages is how many free pages a slab class may keep, and maxPages how many pages are taken at once: memcached itself takes one a
+	// second.
+	sparePages = 2.5
+	maxPages   = 10
+)
+
+// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it has found
+// its items in a file: it then takes the memory for unused and never takes pages back (slab_automove.c of 1.6.45).
+func reclaim(ctx context.Context, address string, list protocol.List) error {
+	if !kept(list) {
+		return nil
+	}
+	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
+		stats, err := conn.Stats(ctx, "slabs")
+		if err != nil {
+			return err
+		}
+		memory, err := strconv.ParseInt(list.Value("-m"), 10, 64)
+		if err != nil || number(stats, "total_malloced") >= memory*mebibyte {
+			return err
+		}
+		for class := 1; class <= lastClass; class++ {
+			if err := reassign(ctx, conn, class, free(stats, class)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// free returns how many pages of a slab class are free beyond those that it may keep.
+func free(stats map[string]string, class int) int {
+	prefix := strconv.Itoa(class) + ":"
+	chunks, perPage := number(stats, prefix+"free_chunks"), number(stats, prefix+"chunks_per_page")
+	if perPage == 0 {
+		return 0
+	}
+	return min(int(float64(chunks)/float64(perPage)-sparePages), maxPages)
+}
+
+// reassign gives pages of a slab class to all of them. memcached moves one at a time, and says when it is busy.
+func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error {
+	for range pages {
+		reply, err := conn.Command(ctx, fmt.Sprintf("slabs reassign %d 0", class))
+		if err != nil || reply != "OK" {
+			return err
+		}
+	}
+	return nil
+}
+
+// number is 0 for a statistic that is absent.
+func number(stats map[string]string, name string) int64 {
+	value, err := strconv.ParseInt(stats[name], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return value
+}

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// Limits of the HTTP server: it lives within memcached's memory, and whoever reaches the pod can reach it.
+const (
+	maxConnections = 4
+	requestTimeout = 2 * time.Second
+	maxHeaderBytes = 4 << 10
+)
+
+// view is what the server says. The launcher's loop writes it.
+type view struct {
+	mutex  sync.Mutex
+	status protocol.Status
+	// serving is false while memcached is stopped or started, which must be over at the deadline.
+	serving  bool
+	deadline time.Time
+}
+
+func (v *view) update(change func(*view)) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	change(v)
+}
+
+// excused reports whether memcached need not accept connections at present.
+func (v *view) excused(now time.Time) bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return !v.serving && now.Before(v.deadline)
+}
+
+// MarshalJSON returns the status.
+func (v *view) MarshalJSON() ([]byte, error) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return json.Marshal(v.status)
+}
+
+// serve answers until the context ends.
+func serve(ctx context.Context, listener net.Listener, memcached string, v *view) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+protocol.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(v) // the client sees it
+	})
+	mux.HandleFunc("GET "+protocol.ReadyPath, func(w http.ResponseWriter, r *http.Request) { answer(w, answers(r.Context(), memcached)) })
+	mux.HandleFunc("GET "+protocol.LivePath, func(w http.ResponseWriter, r *http.Request) {
+		if v.excused(time.Now()) {
+			answer(w, nil)
+			return
+		}
+		answer(w, accepts(r.Context(), memcached))
+	})
+	server := &http.Server{
+		Handler: http.TimeoutHandler(mux, requestTimeout, "memcached did not answer in time"), ReadTimeout: requestTimeout,
+		WriteTimeout: 2 * requestTimeout, IdleTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
+	server.SetKeepAlivesEnabled(false)
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// accepts succeeds if memcached accepts connections.
+func accepts(ctx context.Context, address string) error {
+	conn, err := memcache.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// answers succeeds if memcached answers. That it has no connection left is an answer: clients have them all.
+func answers(ctx context.Context, address string) error {
+	conn, err := memcache.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer counts
+	if _, err := conn.DemandsLogin(ctx); err != nil && !errors.Is(err, memcache.ErrConnectionLimit) {
+		return err
+	}
+	return nil
+}

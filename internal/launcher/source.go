@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// source reads the ConfigMap with the lists of arguments, which the kubelet brings as files.
+type source struct {
+	folder, section string
+	ordinal         int
+	// seen is the section file as it was read last: the kubelet replaces it when it changes.
+	seen os.FileInfo
+}
+
+// entry is what the ConfigMap says about this node.
+type entry struct {
+	hash string
+	list protocol.List
+	// problem is why the list cannot be used.
+	problem error
+}
+
+// read returns the entry of this node, or that of the default if a first start may use it. The hash is empty if there is none.
+func (s *source) read(first bool) (entry, error) {
+	text, err := os.ReadFile(filepath.Join(s.folder, protocol.SectionKey(s.section)))
+	if err != nil {
+		return entry{}, err
+	}
+	section, err := protocol.ParseSection(string(text))
+	if err != nil {
+		return entry{}, err
+	}
+	found := entry{hash: section.Nodes[s.ordinal]}
+	if found.hash == "" && first {
+		found.hash = section.Default
+	}
+	if found.hash != "" {
+		found.list, found.problem = s.list(found.hash)
+	}
+	return found, nil
+}
+
+func (s *source) list(hash string) (protocol.List, error) {
+	text, err := os.ReadFile(filepath.Join(s.folder, protocol.ListKey(filepath.Base(hash))))
+	if err != nil {
+		return protocol.List{}, err
+	}
+	list, err := protocol.ParseList(string(text))
+	if err == nil && list.Hash() != hash {
+		err = fmt.Errorf("%w: the list with the hash %s was edited", protocol.ErrNotOurs, hash)
+	}
+	return list, err
+}
+
+// changed reports whether there is another ConfigMap since the last call.
+func (s *source) changed() bool {
+	now, err := os.Stat(filepath.Join(s.folder, protocol.SectionKey(s.section)))
+	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {
+		return false
+	}
+	s.seen = now
+	return true
+}

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// patienceOfTests exceeds what anything here takes on a loaded machine.
+const patienceOfTests = time.Minute
+
+const template = "0123"
+
+// pod is the container of a node, with a real memcached. The ConfigMap and the volumes are folders.
+type pod struct {
+	t       *testing.T
+	options Options
+	signals chan os.Signal
+	section protocol.Section
+
+	ended chan int
+	mutex sync.Mutex
+	log   strings.Builder
+}
+
+func newPod(t *testing.T) *pod {
+	t.Helper()
+	dir := t.TempDir()
+	p := &pod{t: t, section: protocol.Section{Nodes: map[int]string{}}, options: Options{
+		Arguments: filepath.Join(dir, "arguments"), Template: template, Ordinal: 1, State: filepath.Join(dir, "state"),
+		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
+		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
+	}}
+	must(t, os.Mkdir(p.options.Arguments, 0o700))
+	must(t, os.Mkdir(p.options.State, 0o700))
+	self, err := user.Current()
+	must(t, err)
+	_, port, err := net.SplitHostPort(p.options.Memcached)
+	must(t, err)
+	// memcached must be told that it may run as root, and gets an address and a file of this test. With some arguments, it ends at once
+	// or soon.
+	script := fmt.Sprintf(`#!/bin/sh
+for argument; do
+	shift
+	set -- "$@" "$(echo "$argument" | sed 's|/run/memcached-items/items|%s|')"
+done
+case "$*" in
+*"-t 2 "*) echo no such option >&2; exit 64 ;;
+*"-t 3 "*) limit="timeout --signal=KILL 0.5" ;;
+esac
+exec $limit %s -u %s "$@" -l 127.0.0.1:%s
+`, p.options.Items, repository.Path("bin", "memcached"), self.Username, port)
+	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700))
+	return p
+}
+
+// write changes the ConfigMap as the kubelet does: a new file takes the place of the old one.
+func (p *pod) write(name, text string) {
+	p.t.Helper()
+	file := filepath.Join(p.options.Arguments, name)
+	must(p.t, os.WriteFile(file+"~", []byte(text), 0o600))
+	must(p.t, os.Rename(file+"~", file))
+}
+
+// assign makes a list that of this node.
+func (p *pod) assign(list protocol.List) string {
+	p.t.Helper()
+	p.write(protocol.ListKey(list.Hash()), list.String())
+	p.section.Nodes[p.options.Ordinal] = list.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	return list.Hash()
+}
+
+// start starts the container.
+func (p *pod) start() {
+	p.t.Helper()
+	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
+	signals, ended := p.signals, p.ended
+	go func() {
+		runtime.LockOSThread() // the thread ends with this goroutine, and memcached with the thread
+		code, err := Run(context.Background(), p.options, signals, log.New(p, "", 0))
+		if err != nil {
+			_, _ = fmt.Fprintln(p, err)
+		}
+		ended <- code
+	}()
+	p.t.Cleanup(func() {
+		select {
+		case signals <- syscall.SIGTERM:
+		default:
+		}
+	})
+}
+
+// Write implements io.Writer for the log.
+func (p *pod) Write(text []byte) (int, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.log.Write(text)
+}
+
+func (p *pod) logged() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.log.String()
+}
+
+// end ends the container and returns its exit code.
+func (p *pod) end() int {
+	p.t.Helper()
+	p.signals <- syscall.SIGTERM
+	return p.exit()
+}
+
+// exit waits for the end of the container.
+func (p *pod) exit() int {
+	p.t.Helper()
+	select {
+	case code := <-p.ended:
+		return code
+	case <-time.After(patienceOfTests):
+		p.t.Fatalf("the launcher does not end; it logged:\n%s", p.logged())
+		return 0
+	}
+}
+
+// status waits until the status fulfills a condition.
+func (p *pod) status(what string, fulfilled func(protocol.Status) bool) protocol.Status {
+	p.t.Helper()
+	var status protocol.Status
+	p.await(what, func() error {
+		status = protocol.Status{}
+		response, err := p.get(protocol.StatusPath)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+			return err
+		}
+		if !fulfilled(status) {
+			return fmt.Errorf("the status is %+v", status)
+		}
+		return nil
+	})
+	return status
+}
+
+// runs waits until a list is in effect.
+func (p *pod) runs(hash string) protocol.Status {
+	p.t.Helper()
+	return p.status("the list "+hash+" is in effect", func(s protocol.Status) bool { return s.Hash == hash && s.Restarting == "" })
+}
+
+func (p *pod) get(path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.options.Listen+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
+}
+
+// ready and live are the status codes of the probes.
+func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
+func (p *pod) live() int  { return p.code(protocol.LivePath) }
+
+func (p *pod) code(path string) int {
+	p.t.Helper()
+	response, err := p.get(path)
+	must(p.t, err)
+	must(p.t, response.Body.Close())
+	return response.StatusCode
+}
+
+// await repeats a check until it succeeds.
+func (p *pod) await(what string, check func() error) {
+	p.t.Helper()
+	var err error
+	for began := time.Now(); time.Since(began) < patienceOfTests; time.Sleep(10 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	p.t.Fatalf("waiting until %s: %v; the launcher logged:\n%s", what, err, p.logged())
+}
+
+// client connects to memcached.
+func (p *pod) client() *memcache.Conn {
+	p.t.Helper()
+	var conn *memcache.Conn
+	p.await("memcached accepts a connection", func() (err error) {
+		conn, err = memcache.Dial(p.t.Context(), p.options.Memcached)
+		return err
+	})
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// store stores items of 100 bytes.
+func (p *pod) store(count int) {
+	p.t.Helper()
+	conn := p.client()
+	for i := range count {
+		reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set key-%d 0 3600 100\r\n%s", i, strings.Repeat("v", 100)))
+		must(p.t, err)
+		if reply != "STORED" {
+			p.t.Fatal(reply)
+		}
+	}
+}
+
+// stored returns how many of the items that store has stored are there.
+func (p *pod) stored(count int) int {
+	p.t.Helper()
+	conn, found := p.client(), 0
+	for i := range count {
+		value, err := conn.Value(p.t.Context(), fmt.Sprintf("key-%d", i))
+		must(p.t, err)
+		if value != nil {
+			found++
+		}
+	}
+	return found
+}
+
+// setting returns a setting of memcached, such as maxbytes.
+func (p *pod) setting(name string) string {
+	p.t.Helper()
+	settings, err := p.client().Stats(p.t.Context(), "settings")
+	must(p.t, err)
+	return settings[name]
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inMemory and inFile are lists with 64 MiB and 128 MiB. The changes replace arguments.
+func inMemory(t *testing.T, changes ...string) protocol.List {
+	t.Helper()
+	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)
+}
+
+func inFile(t *testing.T, changes ...string) protocol.List {
+	t.Helper()
+	return list(t, "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X -e /run/memcached-items/items -o read_buf_mem_limit=44", changes)
+}
+
+func list(t *testing.T, arguments string, changes []string) protocol.List {
+	t.Helper()
+	parsed, err := protocol.ParseList(strings.NewReplacer(changes...).Replace(arguments) + "\n")
+	must(t, err)
+	return parsed
+}
+
+// pid is the process ID of memcached.
+func (p *pod) pid() int {
+	p.t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(p.t, err)
+	for _, entry := range entries {
+		text, err := os.ReadFile(entry)
+		if err == nil && strings.Contains(string(text), "-l\x00"+p.options.Memcached+"\x00") {
+			var pid int
+			if _, err := fmt.Sscanf(entry, "/proc/%d/cmdline", &pid); err == nil {
+				return pid
+			}
+		}
+	}
+	p.t.Fatalf("memcached does not run; the launcher logged:\n%s", p.logged())
+	return 0
+}
