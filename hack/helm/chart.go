@@ -56,6 +56,9 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 	if r.image != "" {
 		defaults["image"] = r.image
 	}
+	if r.agentImage != "" {
+		defaults["agentImage"] = r.agentImage
+	}
 	if r.memcachedImage != "" {
 		defaults["memcachedImage"] = r.memcachedImage
 	}

@@ -106,17 +106,18 @@ func TestValuesOfTheContainer(t *testing.T) {
 	memcached := env(before)["RELATED_IMAGE_MEMCACHED"]["value"].(string)
 	for values, want := range map[string][]string{
 		"image: {tag: v9}": {
-			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
 			`manager: image "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
 		},
 		"image: {repository: a.b/c, tag: v9, digest: '" + digest + "'}": {
-			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
 			`manager: image "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
 		},
 		"image: {pullPolicy: Always}":              {`manager: imagePullPolicy null -> "Always"`},
 		"resources: {limits: {memory: 1Gi}}":       {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
 		"resources: null":                          {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
 		"goMemoryLimit: 700MiB":                    {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
+		"agentImage: a.b/c-agent:v9": {
+			`RELATED_IMAGE_MEMCACHED_AGENT: value "example.com/memcached-operator-agent:v` + version + `" -> "a.b/c-agent:v9"`,
+		},
 		"memcachedImage: mirror.example.com/m:1.7": {`RELATED_IMAGE_MEMCACHED: value "` + memcached + `" -> "mirror.example.com/m:1.7"`},
 		"extraArgs: [--a=b, --c]": {
 			`manager: args ["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=:8443"] -> ` +

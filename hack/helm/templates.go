@@ -178,7 +178,7 @@ func (m *marker) markValues(deployment object) error {
 	m.markValue(container, "resources", "resources")
 	container["args"] = append(container["args"].([]any), valueMark+"extraArgs")
 	for name, value := range map[string]string{
-		"RELATED_IMAGE_MEMCACHED": "memcachedImage", "RELATED_IMAGE_MEMCACHED_OPERATOR": "image", "GOMEMLIMIT": "goMemoryLimit",
+		"RELATED_IMAGE_MEMCACHED": "memcachedImage", "RELATED_IMAGE_MEMCACHED_AGENT": "agentImage", "GOMEMLIMIT": "goMemoryLimit",
 	} {
 		variable := find(container["env"].([]any), name)
 		if variable == nil {
@@ -209,6 +209,7 @@ func find(list []any, name string) object {
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,
+	"agentImage":     "{{ .Values.agentImage | quote }}",
 	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
 	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
 }

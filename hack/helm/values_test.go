@@ -25,6 +25,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"image: {pullSecrets: [key]}":                  "at '/image/pullSecrets/0': got string, want object",
 		"image: {repository: ''}":                      "at '/image/repository'",
 		"image: null":                                  "missing property 'image'",
+		"agentImage: ''":                               "at '/agentImage'",
 		"memcachedImage: ''":                           "at '/memcachedImage'",
 		"replicas: '1'":                                "at '/replicas': got string, want integer",
 		"replicas: -1":                                 "at '/replicas'",

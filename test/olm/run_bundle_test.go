@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -86,14 +87,17 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 		namespace := k8s.NewNamespaceAt(ctx, "baseline")
 		csv := "bundle/manifests/memcached-operator.clusterserviceversion.yaml"
 		related := relatedImage.FindAllStringSubmatch(clustertest.Read(csv), -1)
-		Expect(related).To(HaveLen(2), "memcached and the operator")
-		memcached, operator := pinned(ctx, related[0][1]), pinned(ctx, related[1][1])
-		Expect(operator).To(ContainSubstring("memcached-operator"))
+		Expect(related).To(HaveLen(3), "memcached, the operator and its agent")
+		images := map[string]string{}
+		for _, image := range related {
+			images[path.Base(repositoryOf(image[1]))] = pinned(ctx, image[1])
+		}
+		memcached, operator, agent := images["memcached"], images["memcached-operator"], images["memcached-operator-agent"]
 
 		By("making the bundle")
 		folder := filepath.Join(GinkgoT().TempDir(), "bundle")
 		k8s.Make(ctx, "bundle", "bundle-build", "bundle-push", "USE_IMAGE_DIGESTS=true",
-			"IMG="+operator, "MEMCACHED_IMAGE="+memcached, "BUNDLE_DIR="+folder,
+			"IMG="+operator, "AGENT_IMG="+agent, "MEMCACHED_IMAGE="+memcached, "BUNDLE_DIR="+folder,
 			"BUNDLE_IMG="+mirror+"/mirror/memcached-operator-bundle:v"+version,
 			"CONTAINER_TOOL=hack/cluster/container.sh")
 
