@@ -27,6 +27,7 @@ RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s 
     go build -trimpath -ldflags "$flags" -o manager . && \
     go build -trimpath -ldflags "$flags" -o agent ./cmd/agent
 # The licenses of everything that is linked into each binary.
+COPY LICENSE ./
 COPY hack/licenses/ hack/licenses/
 RUN export CGO_ENABLED=0 && \
     go run ./hack/licenses . licenses && \

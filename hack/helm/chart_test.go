@@ -111,10 +111,10 @@ func TestValuesOfTheContainer(t *testing.T) {
 		"image: {repository: a.b/c, tag: v9, digest: '" + digest + "'}": {
 			`manager: image "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
 		},
-		"image: {pullPolicy: Always}":              {`manager: imagePullPolicy null -> "Always"`},
-		"resources: {limits: {memory: 1Gi}}":       {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
-		"resources: null":                          {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
-		"goMemoryLimit: 700MiB":                    {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
+		"image: {pullPolicy: Always}":        {`manager: imagePullPolicy null -> "Always"`},
+		"resources: {limits: {memory: 1Gi}}": {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
+		"resources: null":                    {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
+		"goMemoryLimit: 700MiB":              {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
 		"agentImage: a.b/c-agent:v9": {
 			`RELATED_IMAGE_MEMCACHED_AGENT: value "example.com/memcached-operator-agent:v` + version + `" -> "a.b/c-agent:v9"`,
 		},

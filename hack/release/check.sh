@@ -64,7 +64,7 @@ check_placeholders() {
 		refuse "The API group ${group} is a placeholder, and cannot change after the first release: run hack/rename.sh."
 	# Everything that ships or is linked from what ships. What looks for placeholders names them.
 	local files
-	files=$(git grep -lE 'github\.com/example\b|@example\.com|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
+	files=$(git grep -lE 'github\.com/example\b|@example(\.com|/)|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
 		':!hack/release/check.sh' ':!hack/rename.sh' ':!Makefile' | head -5 || true)
 	[[ -z "${files}" ]] ||
 		refuse "These files, and maybe more, contain names, links or addresses with the placeholder example: ${files//$'\n'/, }." \

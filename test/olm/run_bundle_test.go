@@ -115,7 +115,7 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 })
 
 var _ = Describe("The bundle", func() {
-	It("passes every test of the scorecard, which has nothing to suggest", clustertest.Core, SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+	It("passes every test of the scorecard, which suggests nothing but a status in the examples", clustertest.Core, SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		output, failure := k8s.Try(ctx, "operator-sdk", "scorecard", "bundle", "--namespace", namespace, "--wait-time", "5m",
 			"--pod-security", "restricted", "--output", "json", "--untar-image", "quay.io/operator-framework/scorecard-untar:local")
@@ -125,7 +125,9 @@ var _ = Describe("The bundle", func() {
 		for _, test := range tests.Items {
 			for _, result := range test.Status.Results {
 				Expect(result.State).To(Equal(v1alpha3.PassState), "%s: %v", result.Name, result.Errors)
-				Expect(result.Suggestions).To(BeEmpty(), result.Name)
+				for _, suggestion := range result.Suggestions {
+					Expect(suggestion).To(ContainSubstring("does not have status spec"), result.Name) // users create the examples
+				}
 			}
 		}
 		Expect(failure).NotTo(HaveOccurred())
