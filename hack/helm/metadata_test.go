@@ -25,6 +25,11 @@ func TestChartIsLinted(t *testing.T) {
 			t.Errorf("with the values %q: %s", values, message)
 		}
 	}
+	for _, name := range []string{"LICENSE", ".helmignore"} {
+		if len(files[name]) == 0 {
+			t.Errorf("the chart has no %s", name)
+		}
+	}
 	// A chart is replaced, and nothing else is deleted.
 	if err := write(dir, files); err != nil {
 		t.Error(err)

@@ -199,9 +199,19 @@ func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 }
 
 // OpenShift's certification wants these labels and a license in /licenses; registries show those of the OCI.
-func TestImageOfTheOperatorHasLabelsAndALicense(t *testing.T) {
-	dockerfile := repository.Read(t, "Dockerfile")
-	_, final, _ := strings.Cut(dockerfile, "\nFROM ${BASE_IMAGE}\n")
+func TestImagesHaveLabelsAndALicense(t *testing.T) {
+	stages := strings.Split(repository.Read(t, "Dockerfile"), "\nFROM ")
+	common := stages[2]
+	if !strings.HasPrefix(common, "${BASE_IMAGE} AS base\n") || len(stages) != 5 {
+		t.Fatalf("the Dockerfile has %d stages, and the common one is %q: fix this test", len(stages), common)
+	}
+	for _, stage := range stages[3:] {
+		mustHaveLabelsAndALicense(t, common+stage)
+	}
+}
+
+func mustHaveLabelsAndALicense(t *testing.T, final string) {
+	t.Helper()
 	for _, label := range []string{
 		"name", "vendor", "maintainer", "version", "release", "summary", "description", "io.k8s.display-name", "io.k8s.description",
 		"io.openshift.tags", "org.opencontainers.image.title", "org.opencontainers.image.description", "org.opencontainers.image.version",
