@@ -26,39 +26,55 @@ ARG VERSION=0.0.0
 RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s -w -X main.version=v${VERSION}" && \
     go build -trimpath -ldflags "$flags" -o manager . && \
     go build -trimpath -ldflags "$flags" -o agent ./cmd/agent
-# Those of the operator and of everything that is linked into it. The agent links nothing else.
+# The licenses of everything that is linked into each binary.
 COPY LICENSE ./
 COPY hack/licenses/ hack/licenses/
-RUN CGO_ENABLED=0 go run ./hack/licenses . licenses
+RUN export CGO_ENABLED=0 && \
+    go run ./hack/licenses . licenses && \
+    go run ./hack/licenses ./cmd/agent licenses-agent
 
-FROM ${BASE_IMAGE}
+FROM ${BASE_IMAGE} AS base
 ARG VERSION=0.0.0
 # The commit. It has no default, because images for tests are not built from one.
 ARG REVISION
 # The first group is the OCI's, the others are what OpenShift shows and its certification demands.
-LABEL org.opencontainers.image.title="Memcached Operator" \
-      org.opencontainers.image.description="Runs memcached caches on Kubernetes" \
-      org.opencontainers.image.version="v${VERSION}" \
+LABEL org.opencontainers.image.version="v${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The Memcached Operator Authors" \
       org.opencontainers.image.source="https://github.com/example/memcached-operator" \
       org.opencontainers.image.documentation="https://github.com/example/memcached-operator/tree/v${VERSION}/docs" \
-      name="memcached-operator" \
       vendor="The Memcached Operator Authors" \
       maintainer="maintainers@example.com" \
       version="v${VERSION}" \
       release="1" \
+      io.openshift.tags="memcached,cache,operator"
+COPY LICENSE /licenses/LICENSE
+# The numeric ID of the user nonroot, so that the kubelet can verify runAsNonRoot.
+USER 65532:65532
+
+# What runs beside memcached in each pod, in an image of its own, because each cluster node with such a pod pulls it. The pods name the
+# command.
+FROM base AS agent
+LABEL org.opencontainers.image.title="Memcached Operator Agent" \
+      org.opencontainers.image.description="Observes and configures a memcached from within its pod" \
+      name="memcached-operator-agent" \
+      summary="Observes and configures a memcached from within its pod" \
+      description="Serves the metrics of a memcached, and hands it certificates and users while it runs" \
+      io.k8s.display-name="Memcached Operator Agent" \
+      io.k8s.description="Serves the metrics of a memcached, and hands it certificates and users while it runs"
+COPY --from=build /workspace/licenses-agent /licenses
+COPY --from=build /workspace/agent /agent
+ENTRYPOINT ["/agent"]
+
+FROM base AS operator
+LABEL org.opencontainers.image.title="Memcached Operator" \
+      org.opencontainers.image.description="Runs memcached caches on Kubernetes" \
+      name="memcached-operator" \
       summary="Runs memcached caches on Kubernetes" \
       description="Runs memcached caches that are sized, spread, hardened and updated node by node" \
       io.k8s.display-name="Memcached Operator" \
-      io.k8s.description="Runs memcached caches that are sized, spread, hardened and updated node by node" \
-      io.openshift.tags="memcached,cache,operator"
-COPY LICENSE /licenses/LICENSE
+      io.k8s.description="Runs memcached caches that are sized, spread, hardened and updated node by node"
 COPY --from=build /workspace/licenses /licenses
 COPY --from=build /workspace/manager /manager
-# It runs beside memcached, in pods that name it as their command.
-COPY --from=build /workspace/agent /agent
-# The numeric ID of the user nonroot, so that the kubelet can verify runAsNonRoot.
-USER 65532:65532
 ENTRYPOINT ["/manager"]

@@ -4,6 +4,10 @@
 include hack/release/published.mk
 # The image of the operator. config/manager names the same one.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
+# The image of the agent, which runs beside memcached: that of the operator with -agent in its name. If IMG has a digest, name this one
+# as well.
+AGENT_IMG ?= $(if $(findstring @,$(IMG)),,$(patsubst ./%,%,$(dir $(IMG)))$(patsubst %:,%,$(subst :,-agent:,$(notdir $(IMG)$(if \
+	$(findstring :,$(notdir $(IMG))),,:)))))
 # The tool that builds and pushes images: docker or podman.
 CONTAINER_TOOL ?= docker
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
@@ -15,7 +19,7 @@ DEPLOY_NAMESPACE ?=
 TEST_FLAGS ?=
 RUN_ARGS ?=
 # make would run what $(shell ...) in a value says, before check-version and check-img can look at it.
-$(foreach name,VERSION IMG IMAGE_TAG_BASE,$(if $(filter command environment,$(firstword $(origin $(name)))),\
+$(foreach name,VERSION IMG AGENT_IMG IMAGE_TAG_BASE,$(if $(filter command environment,$(firstword $(origin $(name)))),\
 	$(if $(findstring $$,$(value $(name))),$(error $(name) contains a $$, which make would expand: give the value itself))))
 export IMG VERSION
 
@@ -174,17 +178,19 @@ build: check-version ## Build the operator and its agent: bin/manager, bin/agent
 .PHONY: run
 run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_ARGS are its flags.
 	RELATED_IMAGE_MEMCACHED="$${RELATED_IMAGE_MEMCACHED:-$(MEMCACHED_IMAGE)}" \
-		RELATED_IMAGE_MEMCACHED_OPERATOR="$${RELATED_IMAGE_MEMCACHED_OPERATOR:-$(IMG)}" go run . $(RUN_ARGS)
+		RELATED_IMAGE_MEMCACHED_AGENT="$${RELATED_IMAGE_MEMCACHED_AGENT:-$(AGENT_IMG)}" go run . $(RUN_ARGS)
 
-##@ Release: the image and the manifests
+##@ Release: the images and the manifests
 
 .PHONY: docker-build
-docker-build: check-version check-img check-container-tool ## Build the image IMG.
+docker-build: check-version check-img check-container-tool ## Build the images IMG and AGENT_IMG.
 	$(CONTAINER_TOOL) build $(build-arguments) -t "$$IMG" .
+	$(CONTAINER_TOOL) build $(build-arguments) --target agent -t "$(AGENT_IMG)" .
 
 .PHONY: docker-push
-docker-push: check-img check-container-tool ## Push the image IMG.
+docker-push: check-img check-container-tool ## Push the images IMG and AGENT_IMG.
 	$(CONTAINER_TOOL) push "$$IMG"
+	$(CONTAINER_TOOL) push "$(AGENT_IMG)"
 
 .PHONY: build-installer
 build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
@@ -197,10 +203,10 @@ build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole install
 # ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
 ignore-not-found ?= false
 
-# render prints KUSTOMIZATION with the image IMG. It edits a copy, so that the checkout stays clean.
+# render prints KUSTOMIZATION with the images IMG and AGENT_IMG. It edits a copy, so that the checkout stays clean.
 define render
 tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && cp -R config "$$tmp" && \
-(cd "$$tmp/config/manager" && $(KUSTOMIZE) edit set image controller="$$IMG") && \
+(cd "$$tmp/config/manager" && $(KUSTOMIZE) edit set image controller="$$IMG" agent="$(AGENT_IMG)") && \
 $(if $(DEPLOY_NAMESPACE),(cd "$$tmp/$(KUSTOMIZATION)" && $(KUSTOMIZE) edit set namespace "$(DEPLOY_NAMESPACE)") &&) \
 $(KUSTOMIZE) build "$$tmp/$(KUSTOMIZATION)"
 endef
@@ -284,6 +290,10 @@ check-version:
 check-img:
 	@[[ "$$IMG" =~ ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$$ ]] || { \
 		echo "IMG is '$$IMG', but must name an image, such as registry.example.com/memcached-operator:v1.2.3." >&2; exit 2; }
+	@[[ "$$AGENT_IMG" =~ ^[A-Za-z0-9][A-Za-z0-9._:/@-]*$$ ]] || { \
+		echo "AGENT_IMG is '$$AGENT_IMG', but must name the image of the agent: its name follows from that of IMG only if IMG" \
+			"has no digest." >&2; exit 2; }
+check-img: export AGENT_IMG := $(AGENT_IMG)
 check-placeholder:
 	@[[ "$$IMG" != example.com/"memcached-operator:v$$VERSION" ]] || { \
 		echo "IMG is the placeholder $$IMG, which no cluster can pull: build, push and name your own image, such as" \

@@ -111,7 +111,7 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-		"  %s\n    \tImage of this operator, which has the agent of spec.monitoring.\n"+
+		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+

@@ -24,7 +24,7 @@ const (
 	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
 )
 
-// AgentImageVariable is the environment variable with the image of this operator, which has the agent of spec.monitoring.
+// AgentImageVariable is the environment variable with the image of the agents.
 const AgentImageVariable = memcached.AgentImageVariable
 
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.

@@ -46,7 +46,9 @@ for dot in . '\.' '\\.'; do
 		maintainers@${old_domain} maintainers@$1
 	END
 done
-commands+=(--expression "s#^( *domain: )${old_domain//./\\.}\$#\1$1#"
+owner() { cut -d / -f 2 <<<"$1"; }
+commands+=(--expression "s#^(\* @)$(owner "${old_repo}")/#\1$(owner "$3")/#" # the owners of the code
+	--expression "s#^( *domain: )${old_domain//./\\.}\$#\1$1#"
 	--expression "s#^(prefix = \")${old_prefix%%/*}\"#\1${2%%/*}\"#") # the mirror of the local cluster
 
 # What looks for placeholders keeps them, and so do published versions.

@@ -22,10 +22,12 @@ COMMUNITY_REVIEWERS ?=
 # needs no tag, and not every tool accepts both.
 by-digest = $(if $(and $($(2)),$(filter file,$(origin $(1)))),$(patsubst %:$(lastword $(subst :, ,$($(1)))),%,$($(1)))@$($(2)),$($(1)))
 published-operator = $(call by-digest,IMG,OPERATOR_DIGEST)
+# The name of the agent's image follows from IMG.
+published-agent = $(if $(filter file,$(origin IMG)),$(call by-digest,AGENT_IMG,AGENT_DIGEST),$(AGENT_IMG))
 published-memcached = $(call by-digest,MEMCACHED_IMAGE,MEMCACHED_DIGEST)
 published-scorecard = $(call by-digest,SCORECARD_IMG,SCORECARD_DIGEST)
 # If true, every image is named by its digest, which is looked up in its registry unless it has been recorded.
-USE_IMAGE_DIGESTS ?= $(if $(and $(findstring @,$(published-operator)),$(findstring @,$(published-memcached))),true,false)
+USE_IMAGE_DIGESTS ?= $(if $(and $(findstring @,$(published-operator)),$(findstring @,$(published-agent)),$(findstring @,$(published-memcached))),true,false)
 # Additional flags for operator-sdk generate bundle.
 BUNDLE_GEN_FLAGS ?=
 BUNDLE_DIR ?= bundle
@@ -49,8 +51,8 @@ export BUNDLE_IMG CATALOG_IMG SCORECARD_IMG
 .PHONY: bundle
 bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ## Generate bundle/ and bundle.Dockerfile for VERSION and IMG. Idempotent.
 	@BUNDLE_DIR="$(BUNDLE_DIR)" BUNDLE_GEN_FLAGS="$(BUNDLE_GEN_FLAGS)" CHANNELS="$(CHANNELS)" KUSTOMIZE="$(KUSTOMIZE)" \
-	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" IMG="$(published-operator)" MEMCACHED_IMAGE="$(published-memcached)" \
-	SCORECARD_IMG="$(published-scorecard)" OPERATOR_SDK="$(OPERATOR_SDK)" \
+	DEFAULT_CHANNEL="$(DEFAULT_CHANNEL)" IMG="$(published-operator)" AGENT_IMG="$(published-agent)" \
+	MEMCACHED_IMAGE="$(published-memcached)" SCORECARD_IMG="$(published-scorecard)" OPERATOR_SDK="$(OPERATOR_SDK)" \
 	OPENSHIFT_VERSIONS="$(OPENSHIFT_VERSIONS)" USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
 
 .PHONY: community

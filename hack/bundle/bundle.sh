@@ -22,7 +22,7 @@ check_input() {
 	[[ "${VERSION}" =~ ^${number}\.${number}\.${number}(-${identifier}(\.${identifier})*)?$ ]] ||
 		fail "VERSION is '${VERSION}', but must be a semantic version without a leading v, such as 1.2.3 or 1.2.3-rc.1."
 	local variable
-	for variable in IMG MEMCACHED_IMAGE SCORECARD_IMG; do
+	for variable in IMG AGENT_IMG MEMCACHED_IMAGE SCORECARD_IMG; do
 		[[ "${!variable}" =~ ${image} ]] ||
 			fail "${variable} is '${!variable}', but must name an image, such as registry.example.com/team/image:v1.2.3."
 	done
@@ -56,7 +56,7 @@ put() {
 
 copy_config() {
 	cp -R config PROJECT "${work}"
-	(cd "${work}/config/manager" && "${KUSTOMIZE}" edit set image "controller=${IMG}")
+	(cd "${work}/config/manager" && "${KUSTOMIZE}" edit set image "controller=${IMG}" "agent=${AGENT_IMG}")
 	local default
 	default=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 	sed -i "s|value: ${default}$|value: ${MEMCACHED_IMAGE}|" "${work}/config/manager/manager.yaml"
@@ -92,17 +92,19 @@ label_openshift() {
 # resolved VARIABLE prints the image that operator-sdk has set in an environment variable of the operator.
 resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
 
+all_pinned() { [[ "${IMG}" == *@* && "${AGENT_IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]]; }
+
 # operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. The first bundle is
 # therefore generated only to look up the digests, and the second one from images with digests.
 look_up_digests() {
 	copy_config
 	generate --use-image-digests ||
-		fail "The digests of ${IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push the images to a registry that this machine reaches," \
-			"or set IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
-	IMG=$(resolved RELATED_IMAGE_MEMCACHED_OPERATOR)
+		fail "The digests of ${IMG}, ${AGENT_IMG} and ${MEMCACHED_IMAGE} cannot be looked up; push the images to a registry that this" \
+			"machine reaches, or set IMG, AGENT_IMG and MEMCACHED_IMAGE with their digests, as name@sha256:... ($(cause))"
+	IMG=$(awk '$1 == "image:" { print $2; exit }' "${csv}")
+	AGENT_IMG=$(resolved RELATED_IMAGE_MEMCACHED_AGENT)
 	MEMCACHED_IMAGE=$(resolved RELATED_IMAGE_MEMCACHED)
-	[[ "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]] ||
-		fail "An image has no digest although USE_IMAGE_DIGESTS is true: set IMG and MEMCACHED_IMAGE as name@sha256:..."
+	all_pinned || fail "An image has no digest although USE_IMAGE_DIGESTS is true: set IMG, AGENT_IMG and MEMCACHED_IMAGE as name@sha256:..."
 	rm -rf "${work:?}"/*
 }
 
@@ -113,13 +115,15 @@ trap 'rm -rf "${work}" "${BUNDLE_DIR}.new"' EXIT
 name=$(basename "${BUNDLE_DIR}")
 pinned=${USE_IMAGE_DIGESTS:-false}
 csv=${work}/${name}/manifests/${package}.clusterserviceversion.yaml
-if [[ "${pinned}" == true && ! ( "${IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ) ]]; then
+if [[ "${pinned}" == true ]] && ! all_pinned; then
 	look_up_digests
 fi
 copy_config
 generate || fail "The bundle cannot be generated, fix what kustomize or operator-sdk names: $(cause)"
 # operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
+# operator-sdk lists the images in environment variables only, but a mirror needs that of the operator as well.
+sed -i "s#^  relatedImages:\$#&\n  - image: ${IMG}\n    name: memcached-operator#" "${csv}"
 label_openshift
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||
 	fail "The bundle is not valid, fix what operator-sdk names: $(cause)"

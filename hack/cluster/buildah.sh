@@ -56,13 +56,22 @@ go_arguments() {
 		--build-arg "TARGETARCH=${arch}" --build-arg "BUILD_IMAGE=${build_standin}" --build-arg "BASE_IMAGE=${base_standin}")
 }
 
-# build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator from the Dockerfile of a checkout.
+# agent_of NAME prints the name of the agent's image that belongs to an image of the operator.
+agent_of() { echo "${1%:*}-agent:${1##*:}"; }
+
+# build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator and its agent from the Dockerfile of a checkout.
 build_operator() {
 	local name=$1 fingerprint=$2 checkout=$3 version=$4 arguments
 	(cd "${checkout}" && go mod download)
 	go_arguments
 	build_image "${name}" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}"
+	if has_agent_image "${checkout}"; then
+		build_image "$(agent_of "${name}")" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}" --target agent
+	fi
 }
+
+# has_agent_image CHECKOUT reports whether the agent has an image of its own. In the first commits, that of the operator has it.
+has_agent_image() { grep -q ' AS agent$' "$1/Dockerfile"; }
 
 # trust FILE makes push trust the registry of the cluster, whose CA certificate is in the file.
 trust() {

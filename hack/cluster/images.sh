@@ -29,7 +29,9 @@ list() {
 		registry.k8s.io/coredns/coredns:local
 		${memcached_image}
 		${operator_image}
+		$(agent_of "${operator_image}")
 		${upgraded_image}
+		$(agent_of "${upgraded_image}")
 	END
 }
 

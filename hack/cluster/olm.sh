@@ -28,7 +28,7 @@ scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
 # The registry of the cluster has other digests than those recorded for published images: everything is named by its tag here.
-export OPERATOR_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
+export OPERATOR_DIGEST='' AGENT_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
 bundle=bundle
 if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
 
@@ -48,9 +48,10 @@ next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
 # Prints the images to push.
 list() {
 	printf '%s\n' "${olm_image}" "${opm_image}" "${default_opm_image}" "${shell_image}" "${scorecard_test_image}" \
-		"${untar_image}" "${IMG}" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
+		"${untar_image}" "${IMG}" "$(agent_of "${IMG}")" "${BUNDLE_IMG}" "${CATALOG_IMG}" "${SCORECARD_IMG}" "${previous_image}" \
 		"${previous_bundle_image}" "${previous_catalog_image}" "${upgrades_catalog_image}" \
-		"${next_image}" "${next_bundle_image}" "${next_catalog_image}"
+		"${next_image}" "$(agent_of "${next_image}")" "${next_bundle_image}" "${next_catalog_image}"
+	if has_agent_image "${images}/previous/checkout"; then agent_of "${previous_image}"; fi
 }
 
 # build_commands NAME COMMAND... builds an image with a shell and commands from bin/kubernetes, in place of an official image.
@@ -178,6 +179,7 @@ build_next() {
 	rm -rf "${context}"
 	mkdir -p "${context}"
 	buildah tag "${IMG}" "${next_image}"
+	buildah tag "$(agent_of "${IMG}")" "$(agent_of "${next_image}")"
 	quietly bundle bundle-build VERSION="${NEXT_VERSION}" IMG="${next_image}" BUNDLE_DIR="${context}/bundle" BUNDLE_IMG="${next_bundle_image}"
 	build_catalog "${next_catalog_image}" "${context}" "${bundle} ${context}/bundle" < <(printf '%s\n' "${BUNDLE_IMG}" "${next_bundle_image}")
 }

@@ -47,6 +47,9 @@ func render(r release) (map[string][]byte, error) {
 	if files["values.schema.json"], err = describe(files["values.schema.json"], files["values.yaml"]); err != nil {
 		return nil, err
 	}
+	if files["LICENSE"], err = os.ReadFile(filepath.Join(r.root, "LICENSE")); err != nil {
+		return nil, err
+	}
 	files["README.md"], err = r.readme(data["Repository"].(string))
 	return files, err
 }
@@ -55,6 +58,9 @@ func render(r release) (map[string][]byte, error) {
 func (r release) data(defaults map[string]any) (map[string]any, error) {
 	if r.image != "" {
 		defaults["image"] = r.image
+	}
+	if r.agentImage != "" {
+		defaults["agentImage"] = r.agentImage
 	}
 	if r.memcachedImage != "" {
 		defaults["memcachedImage"] = r.memcachedImage

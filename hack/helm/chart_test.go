@@ -44,12 +44,26 @@ func TestChartInstallsWhatConfigInstalls(t *testing.T) {
 func TestValuesChangeWhatTheySay(t *testing.T) {
 	const (
 		deployment = "Deployment memcached-operator-controller-manager: spec."
-		pod        = deployment + "template.spec."
+		template   = deployment + "template."
+		pod        = template + "spec."
+		account    = "ServiceAccount memcached-operator-controller-manager: metadata.annotations "
 	)
 	policies := []string{"children", "configmaps", "containers", "deletions", "pods", "services", "writes"}
 	before := install(t, "")
 	for values, want := range map[string][]string{
-		"replicas: 3":                            {deployment + "replicas 1 -> 3"},
+		"replicas: 3":                                          {"+ PodDisruptionBudget memcached-operator-controller-manager", deployment + "replicas 1 -> 3"},
+		"updateStrategy: {type: Recreate}":                     {deployment + `strategy null -> {"type":"Recreate"}`},
+		"podLabels: {team: a}":                                 {template + `metadata.labels.team null -> "a"`},
+		"podAnnotations: {a/b: c}":                             {template + `metadata.annotations.a/b null -> "c"`},
+		"topologySpreadConstraints: [{a: b}]":                  {pod + `topologySpreadConstraints null -> [{"a":"b"}]`},
+		"serviceAccount: {annotations: {a: b}}":                {account + `null -> {"a":"b"}`},
+		"podDisruptionBudget: {enabled: false}":                nil,
+		"{replicas: 2, podDisruptionBudget: {enabled: false}}": {deployment + "replicas 1 -> 2"},
+		"watchNamespaces: [shop]": {
+			"+ RoleBinding memcached-operator-manager-rolebinding",
+			"- ClusterRoleBinding memcached-operator-manager-rolebinding",
+			pod + watched(t, before, "shop"),
+		},
 		"priorityClassName: high":                {pod + `priorityClassName null -> "high"`},
 		"tolerations: [{key: a}]":                {pod + `tolerations null -> [{"key":"a"}]`},
 		"nodeSelector: {disk: ssd}":              {pod + `nodeSelector.disk null -> "ssd"`},
@@ -73,6 +87,100 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// watched is the change of the operator's container when it watches these namespaces.
+func watched(t *testing.T, before objects, namespaces string) string {
+	t.Helper()
+	spec := before["Deployment memcached-operator-controller-manager"]["spec"].(object)["template"].(object)["spec"].(object)
+	containers := inJSONOf(spec["containers"])
+	after := strings.Replace(containers, `"name":"WATCH_NAMESPACE","value":""`, `"name":"WATCH_NAMESPACE","value":"`+namespaces+`"`, 1)
+	if after == containers {
+		t.Fatal("the operator has no variable WATCH_NAMESPACE")
+	}
+	return "containers " + containers + " -> " + after
+}
+
+// What refers to the operator's account follows its name, and nothing else does.
+func TestTheAccountCanHaveAnotherName(t *testing.T) {
+	const everything = "monitoring: {enabled: true}, networkPolicy: {enabled: true}, replicas: 2"
+	usual := installAs(t, "memcached-operator", namespace, "{"+everything+"}")
+	const name = `"memcached-operator-controller-manager"`
+	for _, kind := range []string{"Deployment", "PodDisruptionBudget"} {
+		usual[kind+" memcached-operator-controller-manager"]["metadata"].(object)["name"] = "kept"
+	}
+	text := inJSONOf(usual)
+	text = strings.ReplaceAll(text, "ServiceAccount memcached-operator-controller-manager", "ServiceAccount other")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, name, `"other"`), `"kept"`, name)
+	var want objects
+	if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, install(t, "{"+everything+", serviceAccount: {name: other}}")); diff != "" {
+		t.Errorf("another name (-want +got):\n%s", diff)
+	}
+	delete(want, "ServiceAccount other")
+	if diff := cmp.Diff(want, install(t, "{"+everything+", serviceAccount: {name: other, create: false}}")); diff != "" {
+		t.Errorf("an account of others (-want +got):\n%s", diff)
+	}
+}
+
+// kube-prometheus-stack selects monitors by a label, and users drop series that they do not keep.
+func TestValuesOfTheServiceMonitor(t *testing.T) {
+	monitor := "ServiceMonitor memcached-operator-controller-manager-metrics-monitor"
+	before := install(t, "monitoring: {enabled: true}")[monitor]
+	after := install(t, "monitoring: {enabled: true, labels: {release: stack}, interval: 30s, scrapeTimeout: 5s, relabelings: [{action: drop}], "+
+		"metricRelabelings: [{action: keep}]}")[monitor]
+	endpoint := func(monitor object) object { return monitor["spec"].(object)["endpoints"].([]any)[0].(object) }
+	got := append(fieldChanges("labels:", before["metadata"].(object)["labels"], after["metadata"].(object)["labels"]),
+		fieldChanges("endpoint:", endpoint(before), endpoint(after))...)
+	want := []string{
+		`labels: release null -> "stack"`, `endpoint: interval null -> "30s"`, `endpoint: metricRelabelings null -> [{"action":"keep"}]`,
+		`endpoint: relabelings null -> [{"action":"drop"}]`, `endpoint: scrapeTimeout null -> "5s"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes of the ServiceMonitor (-want +got):\n%s", diff)
+	}
+}
+
+// The operator may do the same in each of the namespaces as otherwise in all, and nothing in others.
+func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
+	files, err := installed(t, chartFor(t, tested(t)), "memcached-operator", namespace, "watchNamespaces: [shop, blog]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := install(t, "")["ClusterRoleBinding memcached-operator-manager-rolebinding"]
+	found := map[string]bool{}
+	for part := range strings.SplitSeq(files["memcached-operator/templates/watchnamespaces.yaml"], "\n---\n") {
+		var binding object
+		if err := yaml.Unmarshal([]byte(part), &binding); err != nil {
+			t.Fatal(err)
+		}
+		if binding == nil {
+			continue
+		}
+		found[binding["metadata"].(object)["namespace"].(string)] = true
+		for _, field := range []string{"roleRef", "subjects"} {
+			if diff := cmp.Diff(usual[field], binding[field]); diff != "" {
+				t.Errorf("%s (-cluster +namespace):\n%s", field, diff)
+			}
+		}
+	}
+	if !found["shop"] || !found["blog"] || len(found) != 2 {
+		t.Errorf("the operator has permissions in %v", found)
+	}
+	if !strings.Contains(files["memcached-operator/templates/deployment.yaml"], `value: "blog,shop"`) {
+		t.Error("the operator does not watch the namespaces")
+	}
+}
+
+// The release's own labels are on every object, and on the pods only those of podLabels.
+func TestCommonLabelsAreOnEveryObject(t *testing.T) {
+	for key, manifest := range install(t, "{commonLabels: {team: a}, monitoring: {enabled: true}, replicas: 2}") {
+		if manifest["metadata"].(object)["labels"].(object)["team"] != "a" {
+			t.Errorf("%s lacks the label", key)
+		}
 	}
 }
 
@@ -106,17 +214,18 @@ func TestValuesOfTheContainer(t *testing.T) {
 	memcached := env(before)["RELATED_IMAGE_MEMCACHED"]["value"].(string)
 	for values, want := range map[string][]string{
 		"image: {tag: v9}": {
-			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
 			`manager: image "example.com/memcached-operator:v` + version + `" -> "example.com/memcached-operator:v9"`,
 		},
 		"image: {repository: a.b/c, tag: v9, digest: '" + digest + "'}": {
-			`RELATED_IMAGE_MEMCACHED_OPERATOR: value "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
 			`manager: image "example.com/memcached-operator:v` + version + `" -> "a.b/c@` + digest + `"`,
 		},
-		"image: {pullPolicy: Always}":              {`manager: imagePullPolicy null -> "Always"`},
-		"resources: {limits: {memory: 1Gi}}":       {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
-		"resources: null":                          {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
-		"goMemoryLimit: 700MiB":                    {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
+		"image: {pullPolicy: Always}":        {`manager: imagePullPolicy null -> "Always"`},
+		"resources: {limits: {memory: 1Gi}}": {`manager: resources.limits.memory "512Mi" -> "1Gi"`},
+		"resources: null":                    {`manager: resources {"limits":{"memory":"512Mi"},"requests":{"cpu":"10m","memory":"64Mi"}} -> null`},
+		"goMemoryLimit: 700MiB":              {`GOMEMLIMIT: value "360MiB" -> "700MiB"`},
+		"agentImage: a.b/c-agent:v9": {
+			`RELATED_IMAGE_MEMCACHED_AGENT: value "example.com/memcached-operator-agent:v` + version + `" -> "a.b/c-agent:v9"`,
+		},
 		"memcachedImage: mirror.example.com/m:1.7": {`RELATED_IMAGE_MEMCACHED: value "` + memcached + `" -> "mirror.example.com/m:1.7"`},
 		"extraArgs: [--a=b, --c]": {
 			`manager: args ["--leader-elect","--health-probe-bind-address=:8081","--metrics-bind-address=:8443"] -> ` +

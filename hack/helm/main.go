@@ -31,8 +31,8 @@ type release struct {
 	root string
 	// version is that of the operator and of the chart, without a leading v.
 	version string
-	// image and memcachedImage replace the images that config names, unless they are empty.
-	image, memcachedImage string
+	// image, agentImage and memcachedImage replace the images that config names, unless they are empty.
+	image, agentImage, memcachedImage string
 }
 
 func run(args []string) error {
@@ -41,6 +41,7 @@ func run(args []string) error {
 	flags.StringVar(&r.root, "root", ".", "the folder of the repository")
 	flags.StringVar(&r.version, "version", "", "the version of the chart, without a leading v")
 	flags.StringVar(&r.image, "image", "", "the image of the operator, instead of the one in config")
+	flags.StringVar(&r.agentImage, "agent-image", "", "the image of the agents, instead of the one in config")
 	flags.StringVar(&r.memcachedImage, "memcached-image", "", "the default image of memcached, instead of the one in config")
 	output := flags.String("output", "", "the folder to write the chart to; a chart in it is replaced")
 	if err := flags.Parse(args); err != nil {

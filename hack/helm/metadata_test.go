@@ -25,6 +25,11 @@ func TestChartIsLinted(t *testing.T) {
 			t.Errorf("with the values %q: %s", values, message)
 		}
 	}
+	for _, name := range []string{"LICENSE", ".helmignore"} {
+		if len(files[name]) == 0 {
+			t.Errorf("the chart has no %s", name)
+		}
+	}
 	// A chart is replaced, and nothing else is deleted.
 	if err := write(dir, files); err != nil {
 		t.Error(err)
@@ -69,13 +74,13 @@ func TestImagesOfTheRelease(t *testing.T) {
 		"registry.example.com:5000/team/operator" + digest:        "registry.example.com:5000/team/operator" + digest,
 		"registry.example.com:5000/team/operator:v1.2.3" + digest: "registry.example.com:5000/team/operator" + digest,
 	} {
-		chart := chartFor(t, release{root: root, version: "1.2.3", image: image, memcachedImage: "mirror.example.com/m:1"})
+		chart := chartFor(t, release{root: root, version: "1.2.3", image: image, agentImage: "mirror.example.com/a:1", memcachedImage: "mirror.example.com/m:1"})
 		files, err := installed(t, chart, "memcached-operator", namespace, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		deployment := files["memcached-operator/templates/deployment.yaml"]
-		for _, wanted := range []string{`image: "` + want + `"`, `value: "mirror.example.com/m:1"`} {
+		for _, wanted := range []string{`image: "` + want + `"`, `value: "mirror.example.com/a:1"`, `value: "mirror.example.com/m:1"`} {
 			if !strings.Contains(deployment, wanted) {
 				t.Errorf("%s: the Deployment lacks %s", image, wanted)
 			}

@@ -16,12 +16,15 @@ import (
 const (
 	namespace  = "memcached-operator-system"
 	namePrefix = "memcached-operator-"
+	// account is the ServiceAccount of the operator. The Deployment has the same name, to which nothing refers.
+	account = namePrefix + "controller-manager"
 )
 
 // Marks stand for expressions until the manifests are templates. They are plain scalars in YAML.
 const (
 	namespaceMark = "CHART.namespace"
 	nameMark      = "CHART.name-"
+	accountMark   = "CHART.account"
 	labelsMark    = "CHART.labels"
 	valueMark     = "CHART.value."
 )
@@ -77,9 +80,19 @@ func assemble(keys []string, manifests map[string][]string, others []map[string]
 			same = append(same, other[key])
 		}
 		kind, _, _ := strings.Cut(key, " ")
-		files["templates/"+strings.ToLower(kind)+".yaml"] += expressions(merge(manifests[key], same))
+		text := expressions(merge(manifests[key], same))
+		if when := conditions[key]; when != "" {
+			text = "{{- if " + when + " }}\n" + text + "{{- end }}\n"
+		}
+		files["templates/"+strings.ToLower(kind)+".yaml"] += text
 	}
 	return files
+}
+
+// conditions are those of whole manifests.
+var conditions = map[string]string{
+	"ServiceAccount " + account:                          ".Values.serviceAccount.create",
+	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml has others
 }
 
 // keyOf identifies a manifest in all variants: a Role in one may be a ClusterRole in another.
@@ -111,13 +124,14 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 	manifests := map[string][]string{}
 	for _, manifest := range objects {
 		key := keyOf(manifest)
-		if manifest["kind"] == "Deployment" {
-			if err := m.markValues(manifest); err != nil {
-				return nil, err
-			}
+		if err := m.markKind(manifest); err != nil {
+			return nil, err
 		}
 		m.markNames(manifest)
 		metadata := manifest["metadata"].(object)
+		if manifest["kind"] == "Deployment" {
+			metadata["name"] = nameMark + strings.TrimPrefix(account, namePrefix)
+		}
 		labels, _ := metadata["labels"].(object)
 		if labels == nil {
 			labels = object{}
@@ -150,6 +164,9 @@ func (m *marker) markNames(value any) any {
 		if value == namespace {
 			return namespaceMark
 		}
+		if value == account {
+			return accountMark
+		}
 		if m.names[value] {
 			return nameMark + strings.TrimPrefix(value, namePrefix)
 		}
@@ -157,11 +174,32 @@ func (m *marker) markNames(value any) any {
 	return value
 }
 
-// markValues replaces what the chart has values for.
-func (m *marker) markValues(deployment object) error {
-	spec := deployment["spec"].(object)
+// markKind replaces what the chart has values for.
+func (m *marker) markKind(manifest object) error {
+	metadata := manifest["metadata"].(object)
+	switch {
+	case manifest["kind"] == "Deployment":
+		return m.markDeployment(manifest["spec"].(object))
+	case manifest["kind"] == "ServiceAccount" && metadata["name"] == account:
+		m.markValue(metadata, "annotations", "serviceAccount.annotations")
+	case manifest["kind"] == "ServiceMonitor":
+		metadata["labels"].(object)[valueMark+"monitoring.labels"] = ""
+		endpoint := manifest["spec"].(object)["endpoints"].([]any)[0].(object)
+		for _, field := range []string{"interval", "scrapeTimeout", "relabelings", "metricRelabelings"} {
+			m.markValue(endpoint, field, "monitoring."+field)
+		}
+	}
+	return nil
+}
+
+func (m *marker) markDeployment(spec object) error {
 	m.markValue(spec, "replicas", "replicas")
-	pod := spec["template"].(object)["spec"].(object)
+	m.markValue(spec, "strategy", "updateStrategy")
+	template := spec["template"].(object)
+	template["metadata"].(object)["labels"].(object)[valueMark+"podLabels"] = ""
+	template["metadata"].(object)["annotations"].(object)[valueMark+"podAnnotations"] = ""
+	pod := template["spec"].(object)
+	m.markValue(pod, "topologySpreadConstraints", "topologySpreadConstraints")
 	m.markValue(pod, "nodeSelector", "nodeSelector")
 	m.markValue(pod, "affinity", "affinity")
 	m.markValue(pod, "tolerations", "tolerations")
@@ -178,13 +216,17 @@ func (m *marker) markValues(deployment object) error {
 	m.markValue(container, "resources", "resources")
 	container["args"] = append(container["args"].([]any), valueMark+"extraArgs")
 	for name, value := range map[string]string{
-		"RELATED_IMAGE_MEMCACHED": "memcachedImage", "RELATED_IMAGE_MEMCACHED_OPERATOR": "image", "GOMEMLIMIT": "goMemoryLimit",
+		"RELATED_IMAGE_MEMCACHED": "memcachedImage", "RELATED_IMAGE_MEMCACHED_AGENT": "agentImage", "GOMEMLIMIT": "goMemoryLimit",
 	} {
 		variable := find(container["env"].([]any), name)
 		if variable == nil {
 			return fmt.Errorf("the operator has no variable %s, for which the chart has a value", name)
 		}
 		m.markValue(variable, "value", value)
+	}
+	// That of an operator in one namespace comes from its pod.
+	if variable := find(container["env"].([]any), "WATCH_NAMESPACE"); variable["valueFrom"] == nil {
+		m.markValue(variable, "value", "watchNamespaces")
 	}
 	return nil
 }
@@ -209,15 +251,30 @@ func find(list []any, name string) object {
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,
+	"agentImage":     "{{ .Values.agentImage | quote }}",
 	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
 	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
+	// In the order of the alphabet, so that another order of the same namespaces restarts nothing.
+	"watchNamespaces": `{{ sortAlpha .Values.watchNamespaces | join "," | quote }}`,
+}
+
+// scalars are the values that need not be set and are no maps or lists.
+var scalars = map[string]bool{
+	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
 }
 
 // markedValue matches a line whose value, or item of a list, is the mark of a value.
 var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
 
+// markedFields matches the mark of a value whose fields are added to those of a map.
+var markedFields = regexp.MustCompile(`(?m)^( *)` + regexp.QuoteMeta(valueMark) + `([\w.]+): ""$`)
+
 // expressions replaces the marks.
 func expressions(text string) string {
+	text = markedFields.ReplaceAllStringFunc(text, func(line string) string {
+		parts := markedFields.FindStringSubmatch(line)
+		return fmt.Sprintf("{{- with .Values.%s }}\n%s{{- toYaml . | nindent %d }}\n{{- end }}", parts[2], parts[1], len(parts[1]))
+	})
 	text = markedValue.ReplaceAllStringFunc(text, func(line string) string {
 		parts := markedValue.FindStringSubmatch(line)
 		indent, field, value := parts[1], parts[2], parts[3]
@@ -228,7 +285,7 @@ func expressions(text string) string {
 		switch {
 		case field == "- ":
 			return fmt.Sprintf("%s%s{{- toYaml . | nindent %d }}\n{{- end }}", start, indent, len(indent))
-		case value == "priorityClassName" || value == "image.pullPolicy":
+		case scalars[value]:
 			return start + indent + field + "{{ . | quote }}\n{{- end }}"
 		}
 		field = strings.TrimSpace(field)
@@ -236,6 +293,7 @@ func expressions(text string) string {
 	})
 	return strings.NewReplacer(
 		namespaceMark, "{{ .Release.Namespace | quote }}",
+		accountMark, `{{ include "memcached-operator.serviceAccountName" . }}`,
 		nameMark, `{{ include "memcached-operator.fullname" . }}-`,
 		labelsMark+`: ""`, `{{- include "memcached-operator.labels" . | nindent 4 }}`,
 	).Replace(text)

@@ -28,6 +28,8 @@ if [[ -n "${BUNDLE_DIGEST}" ]]; then
 	cp -R bundle "catalog/bundles/${VERSION}"
 	previous=$(sed -n 's/^\([0-9][^ ]*\) .*/\1/p' test/olm/previous)
 	sed -i "s/:v${previous//./\\.}\$/:v${VERSION}/" "${list}"
+	grep -qxF "${IMAGE_TAG_BASE}-agent:v${VERSION}" "${list}" ||
+		sed -i "s#^${IMAGE_TAG_BASE}:v${VERSION}\$#&\n${IMAGE_TAG_BASE}-agent:v${VERSION}#" "${list}"
 	sed -i "s/^[0-9].*/${VERSION} v${VERSION}/" test/olm/previous
 	sed -i "s#^| ${old} |\(.*\)#| ${NEXT} |\1\n&#" "${table}"
 else

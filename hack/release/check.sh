@@ -46,15 +46,16 @@ check_versions() {
 	grep -q -- "-bundle:v${VERSION//./\\.}\(@.*\)\?$" catalog/template.yaml ||
 		refuse "catalog/template.yaml does not list this version: add it."
 	if [[ -n "${OPERATOR_DIGEST}" && "$(sources_of_image)" != "${SOURCES}" ]]; then
-		refuse "The image was pushed before its sources changed: push it anew, as the page about releases says."
+		refuse "The images were pushed before their sources changed: push them anew, as the page about releases says."
 	fi
 	[[ "${IMG##*/}" == *":v${VERSION}" ]] || refuse "IMG is ${IMG}, but its tag must be v${VERSION}: set IMG or IMAGE_TAG_BASE."
+	[[ "${AGENT_IMG##*/}" == *":v${VERSION}" ]] || refuse "AGENT_IMG is ${AGENT_IMG}, but its tag must be v${VERSION}: set AGENT_IMG or IMAGE_TAG_BASE."
 }
 
 # example.com belongs to nobody who could publish there, and its names are taken to be placeholders.
 check_placeholders() {
 	local variable group
-	for variable in IMG BUNDLE_IMG CATALOG_IMG SCORECARD_IMG; do
+	for variable in IMG AGENT_IMG BUNDLE_IMG CATALOG_IMG SCORECARD_IMG; do
 		[[ "${!variable}" != example.com/* ]] ||
 			refuse "${variable} is the placeholder ${!variable}: set IMAGE_TAG_BASE to the prefix of your images in your registry."
 	done
@@ -63,7 +64,7 @@ check_placeholders() {
 		refuse "The API group ${group} is a placeholder, and cannot change after the first release: run hack/rename.sh."
 	# Everything that ships or is linked from what ships. What looks for placeholders names them.
 	local files
-	files=$(git grep -lE 'github\.com/example\b|@example\.com|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
+	files=$(git grep -lE 'github\.com/example\b|@example(\.com|/)|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
 		':!hack/release/check.sh' ':!hack/rename.sh' ':!Makefile' | head -5 || true)
 	[[ -z "${files}" ]] ||
 		refuse "These files, and maybe more, contain names, links or addresses with the placeholder example: ${files//$'\n'/, }." \

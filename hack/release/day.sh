@@ -13,4 +13,14 @@ if grep -q "^## \[${VERSION//./\\.}\] - " CHANGELOG.md; then
 else
 	sed -i "s/^## \[Unreleased\]\$/&\n\n## [${VERSION}] - ${DAY}/" CHANGELOG.md
 fi
+
+# Each version links to its changes since the one before.
+repository=https://$(sed -n 's/^module //p' go.mod)
+earlier=$(grep -E '^\[[0-9][^]]*\]: ' CHANGELOG.md | grep -vF "[${VERSION}]: " || true)
+previous=$(sed -n '1s/^\[\(.*\)\]: .*/\1/p' <<<"${earlier}")
+changes=${repository}/releases/tag/v${VERSION}
+if [[ -n "${previous}" ]]; then changes=${repository}/compare/v${previous}...v${VERSION}; fi
+sed -i -E '/^\[[^]]+\]: /d' CHANGELOG.md
+printf '%s\n' "[Unreleased]: ${repository}/compare/v${VERSION}...HEAD" "[${VERSION}]: ${changes}" ${earlier:+"${earlier}"} >>CHANGELOG.md
+
 sed -i "s/^\( *createdAt: \).*/\1\"${DAY}T00:00:00Z\"/" config/manifests/bases/memcached-operator.clusterserviceversion.yaml

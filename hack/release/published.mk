@@ -12,8 +12,9 @@ IMAGE_TAG_BASE ?= example.com/memcached-operator
 CHANNEL_LISTS ?= candidate$(if $(findstring -,$(VERSION)),, stable)
 # The digests of the images of this version, once they have been pushed. The bundle and the catalog then name images by them.
 OPERATOR_DIGEST ?=
+AGENT_DIGEST ?=
 MEMCACHED_DIGEST ?=
 SCORECARD_DIGEST ?=
 BUNDLE_DIGEST ?=
-# A checksum of the sources that the image of the operator was built from.
+# A checksum of the sources that the images of the operator and of the agent were built from.
 SOURCES ?=

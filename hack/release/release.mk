@@ -44,9 +44,9 @@ release-day: check-version ## Set the day of the release, today or DAY, in the c
 	@$(release-variables) DAY="$(DAY)" hack/release/day.sh
 
 .PHONY: record-images
-record-images: check-version ## Record the digests of IMG, MEMCACHED_IMAGE and SCORECARD_IMG, which have been pushed.
-	@$(release-variables) hack/release/record.sh OPERATOR_DIGEST="$(IMG)" MEMCACHED_DIGEST="$(MEMCACHED_IMAGE)" \
-		SCORECARD_DIGEST="$(SCORECARD_IMG)"
+record-images: check-version check-img ## Record the digests of IMG, AGENT_IMG, MEMCACHED_IMAGE and SCORECARD_IMG, which have been pushed.
+	@$(release-variables) hack/release/record.sh OPERATOR_DIGEST="$(IMG)" AGENT_DIGEST="$(AGENT_IMG)" \
+		MEMCACHED_DIGEST="$(MEMCACHED_IMAGE)" SCORECARD_DIGEST="$(SCORECARD_IMG)"
 
 .PHONY: published-image
 published-image:
@@ -57,8 +57,9 @@ record-bundle: check-version ## Record the digest of BUNDLE_IMG, which has been 
 	@$(release-variables) hack/release/record.sh BUNDLE_DIGEST="$(BUNDLE_IMG)"
 
 .PHONY: docker-buildx
-docker-buildx: check-version check-img check-container-tool ## Build and push the image IMG for all PLATFORMS.
+docker-buildx: check-version check-img check-container-tool ## Build and push the images IMG and AGENT_IMG for all PLATFORMS.
 	$(call buildx,$(IMG),$(build-arguments) .)
+	$(call buildx,$(AGENT_IMG),$(build-arguments) --target agent .)
 
 .PHONY: bundle-buildx
 bundle-buildx: check-container-tool ## Build and push the bundle image BUNDLE_IMG for all PLATFORMS.
@@ -87,5 +88,5 @@ outdated: ## Name the dependencies and tools older than MAX_AGE days that have a
 
 .PHONY: check-release
 check-release: check-version ## Refuse to release what must not be published, and say what to set.
-	@BUILD_IMAGE="$(BUILD_IMAGE)" BASE_IMAGE="$(BASE_IMAGE)" OPM_IMG="$(OPM_IMG)" OPERATOR_DIGEST="$(OPERATOR_DIGEST)" SOURCES="$(SOURCES)" \
+	@AGENT_IMG="$(AGENT_IMG)" BUILD_IMAGE="$(BUILD_IMAGE)" BASE_IMAGE="$(BASE_IMAGE)" OPM_IMG="$(OPM_IMG)" OPERATOR_DIGEST="$(OPERATOR_DIGEST)" SOURCES="$(SOURCES)" \
 		hack/release/check.sh

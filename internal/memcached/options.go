@@ -7,7 +7,7 @@ package memcached
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
 	DefaultImage string
-	// AgentImage is the image of the agents: that of this operator.
+	// AgentImage is the image of the agents.
 	AgentImage string
 	// OmitRunAsUser leaves the user of the pods to the cluster. OpenShift's restricted-v2 gives each namespace a range of
 	// users and refuses any other.
@@ -17,4 +17,4 @@ type Options struct {
 }
 
 // AgentImageVariable is the environment variable of the operator that holds AgentImage.
-const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_OPERATOR"
+const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_AGENT"

@@ -32,8 +32,8 @@ case "$*" in
 	case "$*" in
 	*--use-image-digests*)
 		[ "$REGISTRY_DIGEST" ] || { echo 'level=fatal msg="error resolving image: connection refused"' >&2; exit 1; }
-		printf -- '- name: RELATED_IMAGE_MEMCACHED_OPERATOR\n  value: %s%s\n- name: RELATED_IMAGE_MEMCACHED\n  value: %s%s\n' \
-			"$IMG" "$REGISTRY_DIGEST" "$MEMCACHED_IMAGE" "$REGISTRY_DIGEST" >bundle/manifests/memcached-operator.clusterserviceversion.yaml
+		printf -- '  image: %s%s\n- name: RELATED_IMAGE_MEMCACHED_AGENT\n  value: %s%s\n- name: RELATED_IMAGE_MEMCACHED\n  value: %s%s\n' \
+			"$IMG" "$REGISTRY_DIGEST" "$AGENT_IMG" "$REGISTRY_DIGEST" "$MEMCACHED_IMAGE" "$REGISTRY_DIGEST" >bundle/manifests/memcached-operator.clusterserviceversion.yaml
 		exit ;;
 	*--broken*) echo "Error: unknown flag: --broken" >&2; exit 1 ;;
 	esac
@@ -71,7 +71,8 @@ func generate(t *testing.T, variables ...string) generation {
 		t.Fatal(err)
 	}
 	command := exec.Command(repository.Path("hack", "bundle", "bundle.sh"))
-	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=example.com/operator:v1.2.3", "MEMCACHED_IMAGE=example.com/memcached:1",
+	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=example.com/operator:v1.2.3", "AGENT_IMG=example.com/operator-agent:v1.2.3",
+		"MEMCACHED_IMAGE=example.com/memcached:1",
 		"SCORECARD_IMG=example.com/scorecard:v1.2.3", "CHANNELS=candidate-v1,stable-v1", "DEFAULT_CHANNEL=stable-v1",
 		"USE_IMAGE_DIGESTS=false", "OPENSHIFT_VERSIONS=v4.17", "BUNDLE_GEN_FLAGS=", "BUNDLE_DIR="+filepath.Join(folder, "bundle"),
 		"KUSTOMIZE="+filepath.Join(folder, "kustomize"), "OPERATOR_SDK="+filepath.Join(folder, "operator-sdk"))
@@ -181,7 +182,8 @@ func sorted(files string) string {
 }
 
 func TestImagesWithDigestsNeedNoRegistry(t *testing.T) {
-	got := generate(t, "USE_IMAGE_DIGESTS=true", "IMG=example.com/operator"+digest, "MEMCACHED_IMAGE=example.com/memcached"+digest)
+	got := generate(t, "USE_IMAGE_DIGESTS=true", "IMG=example.com/operator"+digest, "AGENT_IMG=example.com/operator-agent"+digest,
+		"MEMCACHED_IMAGE=example.com/memcached"+digest)
 	if got.code != 0 {
 		t.Errorf("exit code %d, output %q", got.code, got.output)
 	}

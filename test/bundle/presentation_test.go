@@ -38,13 +38,33 @@ func annotation[T any](t *testing.T, name string) T {
 func TestFirstExampleIsTheSimplest(t *testing.T) {
 	examples := annotation[[]map[string]any](t, "alm-examples")
 	first := examples[0]
-	delete(first, "status")
 	want := map[string]any{
 		"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
 		"metadata": map[string]any{"name": "memcached-sample"}, "spec": map[string]any{"size": 3.0},
 	}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("the first example (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, annotation[map[string]any](t, "operatorframework.io/initialization-resource")); diff != "" {
+		t.Errorf("what the console offers after the installation (-want +got):\n%s", diff)
+	}
+}
+
+// Users create what the examples show: the operator writes the status.
+func TestExamplesHaveNoStatus(t *testing.T) {
+	for _, example := range annotation[[]map[string]any](t, "alm-examples") {
+		if example["status"] != nil {
+			t.Errorf("%v has a status", example["metadata"])
+		}
+	}
+}
+
+// Whoever chooses in a catalog reads this, and nothing else.
+func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
+	for _, field := range []string{"spec.tls", "spec.auth", "spec.monitoring", "spec.workload: StatefulSet", "spec.networkPolicy"} {
+		if !strings.Contains(bundle(t).CSV.Spec.Description, "`"+field+"`") {
+			t.Errorf("the description lacks %s", field)
+		}
 	}
 }
 

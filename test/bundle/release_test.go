@@ -72,6 +72,7 @@ func checkRelease(t *testing.T, folder string, variables ...string) (output stri
 	t.Helper()
 	command := exec.Command(filepath.Join(folder, "hack", "release", "check.sh"))
 	command.Env = append(os.Environ(), "VERSION=1.2.3", "IMG=quay.io/team/memcached-operator:v1.2.3",
+		"AGENT_IMG=quay.io/team/memcached-operator-agent:v1.2.3",
 		"BUNDLE_IMG=quay.io/team/memcached-operator-bundle:v1.2.3", "CATALOG_IMG=quay.io/team/memcached-operator-catalog:v1.2.3",
 		"SCORECARD_IMG=quay.io/team/memcached-operator-scorecard:v1.2.3", "BUILD_IMAGE=golang"+digest, "BASE_IMAGE=static"+digest,
 		"OPM_IMG=opm"+digest, "OPERATOR_DIGEST=", "SOURCES=")
@@ -147,7 +148,7 @@ func TestReleaseIsRefused(t *testing.T) {
 			want:   "with the placeholder example: CHANGELOG.md.",
 		},
 		"an image of other sources": {
-			variables: []string{"OPERATOR_DIGEST=sha256:1", "SOURCES=2"}, want: "The image was pushed before its sources changed",
+			variables: []string{"OPERATOR_DIGEST=sha256:1", "SOURCES=2"}, want: "The images were pushed before their sources changed",
 		},
 		"a tag in the scorecard": {
 			mutate: replace("bundle/tests/scorecard/config.yaml", "scorecard"+digest, "scorecard:v1"), want: "run make record-images, then make bundle.",
@@ -198,9 +199,19 @@ func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 }
 
 // OpenShift's certification wants these labels and a license in /licenses; registries show those of the OCI.
-func TestImageOfTheOperatorHasLabelsAndALicense(t *testing.T) {
-	dockerfile := repository.Read(t, "Dockerfile")
-	_, final, _ := strings.Cut(dockerfile, "\nFROM ${BASE_IMAGE}\n")
+func TestImagesHaveLabelsAndALicense(t *testing.T) {
+	stages := strings.Split(repository.Read(t, "Dockerfile"), "\nFROM ")
+	common := stages[2]
+	if !strings.HasPrefix(common, "${BASE_IMAGE} AS base\n") || len(stages) != 5 {
+		t.Fatalf("the Dockerfile has %d stages, and the common one is %q: fix this test", len(stages), common)
+	}
+	for _, stage := range stages[3:] {
+		mustHaveLabelsAndALicense(t, common+stage)
+	}
+}
+
+func mustHaveLabelsAndALicense(t *testing.T, final string) {
+	t.Helper()
 	for _, label := range []string{
 		"name", "vendor", "maintainer", "version", "release", "summary", "description", "io.k8s.display-name", "io.k8s.description",
 		"io.openshift.tags", "org.opencontainers.image.title", "org.opencontainers.image.description", "org.opencontainers.image.version",

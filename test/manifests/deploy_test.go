@@ -119,6 +119,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"docker-push deploy IMG=",
 			},
 		},
+		"deploy needs both digests": {
+			arguments: []string{"deploy", "IMG=registry.example.com/memcached-operator@sha256:" + strings.Repeat("0", 64)}, fails: true,
+			says: []string{"AGENT_IMG is '', but must name the image of the agent"},
+		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
 			says: []string{

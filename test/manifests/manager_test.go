@@ -94,12 +94,13 @@ func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
 	}
 }
 
-// The agents of spec.monitoring are in the image of the operator.
-func TestAgentImageIsTheOneOfTheManager(t *testing.T) {
+// The image of the agents is built with that of the operator, and has its name with -agent.
+func TestAgentImageBelongsToTheManager(t *testing.T) {
 	for _, overlay := range []string{"default", "namespaced", "samples/namespaced"} {
 		all := kustomize.Render(t, config(overlay))
-		if got, want := env(t, all, "RELATED_IMAGE_MEMCACHED_OPERATOR").Value, container(t, all).Image; got != want {
-			t.Errorf("config/%s has agents from the image %s, the operator is %s", overlay, got, want)
+		want := strings.Replace(container(t, all).Image, "memcached-operator:", "memcached-operator-agent:", 1)
+		if got := env(t, all, "RELATED_IMAGE_MEMCACHED_AGENT").Value; got != want {
+			t.Errorf("config/%s has agents from the image %s, want %s", overlay, got, want)
 		}
 	}
 }

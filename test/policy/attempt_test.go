@@ -34,7 +34,7 @@ const (
 	empty    = "no-nodes"
 )
 
-const agentImage = "example.com/memcached-operator:v1.0.0"
+const agentImage = "example.com/memcached-operator-agent:v1.0.0"
 
 // createMemcacheds creates all Memcacheds, and the children of those that have some.
 func (i *installation) createMemcacheds(t *testing.T) {

@@ -46,7 +46,7 @@ func TestRenameLeavesNoPlaceholder(t *testing.T) {
 		t.Fatal(output)
 	}
 	// What looks for placeholders names them.
-	for _, placeholder := range []string{"github.com/" + "example/", "cache." + "example.com", "@" + "example.com"} {
+	for _, placeholder := range []string{"github.com/" + "example/", "cache." + "example.com", "@" + "example.com", "@" + "example/"} {
 		files, _ := run(t, folder, "git", "grep", "-lF", placeholder, "--", ":!hack/rename.sh", ":!hack/release/check.sh")
 		if files != "" {
 			t.Errorf("%s is left in %q", placeholder, files)

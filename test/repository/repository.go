@@ -70,6 +70,7 @@ func ByTag(t *testing.T, text string) string {
 	name := memcached[1][:strings.LastIndex(memcached[1], ":")]
 	for _, image := range []struct{ name, digest, tagged string }{
 		{prefix, "OPERATOR_DIGEST", prefix + ":v" + version},
+		{prefix + "-agent", "AGENT_DIGEST", prefix + "-agent:v" + version},
 		{prefix + "-scorecard", "SCORECARD_DIGEST", prefix + "-scorecard:v" + version},
 		{prefix + "-bundle:v" + version, "BUNDLE_DIGEST", prefix + "-bundle:v" + version},
 		{prefix + "-bundle", "BUNDLE_DIGEST", prefix + "-bundle:v" + version},

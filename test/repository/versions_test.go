@@ -13,7 +13,7 @@ import (
 )
 
 // aVersion matches the version of the operator in what readers run: of an image, a chart, a ClusterServiceVersion.
-var aVersion = regexp.MustCompile(`memcached-operator(?:-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
+var aVersion = regexp.MustCompile(`memcached-operator(?:-agent|-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
 
 // history are the pages that name other versions as well.
 var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|images|release)\.|config/manifests/bases/)`)

@@ -62,7 +62,7 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) error {
 	case mc.Spec.Auth != nil:
 		field, remedy = "spec.auth", "remove spec.auth"
 	}
-	return &InvalidError{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the operator, which "+
+	return &InvalidError{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the agent, which "+
 		"the operator does not know: set its environment variable %s, or %s", field, memcached.AgentImageVariable, remedy)}
 }
 

@@ -190,7 +190,7 @@ func TestAgentWithoutImage(t *testing.T) {
 		_, err := For(mc, memcached.Observed{}, untold)
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || invalid.Reason != cachev1alpha1.ReasonInvalidSpec ||
-			!strings.Contains(invalid.Message, field+" needs the image of the operator") {
+			!strings.Contains(invalid.Message, field+" needs the image of the agent") {
 			t.Errorf("%s: the error is %v", field, err)
 		}
 		live := memcached.Observed{Children: []client.Object{liveWorkload(t, mc, memcachedtest.Options).Object}}

@@ -7,12 +7,20 @@
 {{- .Values.fullnameOverride | default $name | trunc 28 | trimSuffix "-" }}
 {{- end }}
 
+{{/* The service account of the operator. */}}
+{{- define "memcached-operator.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (printf "%s-controller-manager" (include "memcached-operator.fullname" .)) }}
+{{- end }}
+
 {{/* The labels of all objects, beside those that config gives them. */}}
 {{- define "memcached-operator.labels" -}}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* The image of the operator. */}}
