@@ -123,11 +123,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
 	}
-	found, err := l.source.read(false)
-	switch {
-	case err != nil:
-		l.log.Printf("the arguments stay as they are: %v", err)
-		return nil //nolint:nilerr // what runs goes on
+	switch found := l.next(); {
 	case found.hash == "" || found.hash == l.list.Hash() || l.state.refuses(found.hash):
 		return nil
 	case found.problem != nil:
@@ -136,8 +132,18 @@ func (l *launcher) follow(ctx context.Context) error {
 	case grows(l.list, found.list):
 		l.grow(ctx, found.list)
 		return nil
+	default:
+		return l.restart(ctx, found.list)
 	}
-	return l.restart(ctx, found.list)
+}
+
+// next is what the ConfigMap says, nothing if it cannot be read.
+func (l *launcher) next() entry {
+	found, err := l.source.read(false)
+	if err != nil {
+		l.log.Printf("the arguments stay as they are: %v", err)
+	}
+	return found
 }
 
 // grow gives the process more memory.
