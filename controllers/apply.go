@@ -48,7 +48,7 @@ func (r *Reconciler) apply(
 	if live, last := observed.Workload(mc), mc.Status.LastApplied; live != nil && last != nil {
 		r.applier.Recall(live.Object, last.AppliedHash)
 	}
-	plan := r.applier.PlanParts(mc, desired.Objects, observed.Children, partsOf(desired, invalid))
+	plan := r.applier.Plan(mc, desired.Objects, observed.Children, sizeOnly(desired, invalid)...)
 	drifted := templateDiffers(plan)
 	if mc.Spec.Paused {
 		a := classify(errors.Join(invalid, plan.Err()))
@@ -72,18 +72,12 @@ func (r *Reconciler) apply(
 	return a
 }
 
-// partsOf says which part of each object is written. With an invalid spec, the pods that run stay as they are.
-func partsOf(desired memcached.Desired, invalid error) func(client.Object) apply.Part {
-	return func(object client.Object) apply.Part {
-		switch {
-		case object == desired.Former:
-			return apply.Size
-		case invalid != nil:
-			return apply.Rest
-		default:
-			return apply.Whole
-		}
+// sizeOnly are the objects of which only the size is written. With an invalid spec, the pods that run stay as they are.
+func sizeOnly(desired memcached.Desired, invalid error) []client.Object {
+	if invalid != nil {
+		return desired.Objects
 	}
+	return []client.Object{desired.Former}
 }
 
 // emitCorrections tells what others have done to the objects of a Memcached.

@@ -171,7 +171,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 				gets = append(gets, "get configmaps")
 			}
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
-			Expect(o.try(ctx, mc, writeDeployment, writeStatefulSet, deleteConfigMap, writeStatus)).To(Succeed())
+			Expect(o.try(ctx, mc, writeDeployment, deleteConfigMap, writeStatus)).To(Succeed())
 			Expect(o.requests.Gets()).To(ConsistOf(gets))
 			Expect(status(ctx, mc).Servers).To(BeEmpty())
 		}

@@ -142,10 +142,30 @@ func validateServices(
 // rewriteImages lets a server put a mirror in front of the images of Deployments in a namespace.
 func rewriteImages(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
-	server := httptest.NewTLSServer(answering(func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	return patchDeployments(ctx, namespace, func(*admissionv1.AdmissionRequest) string {
+		return `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mirror.example.com/memcached"}]`
+	})
+}
+
+// injectContainers lets a server add a container to Deployments that do not have it, each time with another image.
+func injectContainers(ctx context.Context, namespace string) client.Object {
+	GinkgoHelper()
+	var times atomic.Int32
+	return patchDeployments(ctx, namespace, func(request *admissionv1.AdmissionRequest) string {
+		if strings.Contains(string(request.Object.Raw), `"injected"`) {
+			return "[]"
+		}
+		const patch = `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "injected", "image": "injected:%d"}}]`
+		return fmt.Sprintf(patch, times.Add(1))
+	})
+}
+
+// patchDeployments lets a server patch the Deployments of a namespace.
+func patchDeployments(ctx context.Context, namespace string, patch func(*admissionv1.AdmissionRequest) string) client.Object {
+	GinkgoHelper()
+	server := httptest.NewTLSServer(answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{
-			Allowed: true, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch),
-			Patch: []byte(`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mirror.example.com/memcached"}]`),
+			Allowed: true, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch), Patch: []byte(patch(request)),
 		}
 	}))
 	DeferCleanup(server.Close)

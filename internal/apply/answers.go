@@ -4,9 +4,9 @@
 package apply
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // answer is how an object differed from what had just been written: a webhook changes it, or the API server rounds a value. To
@@ -14,8 +14,8 @@ import (
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// part is what was written.
-	part Part
+	// surplus is what was added to owned fields, nil if nothing was.
+	surplus *typed.TypedValue
 }
 
 // answers remembers how the API server answered writes.
@@ -25,18 +25,25 @@ type answers struct {
 	differ differ
 }
 
-// futile reports whether a write of a part of what was rendered was once answered with the difference that is there now.
-func (a *answers) futile(live client.Object, rendered *unstructured.Unstructured, part Part, found difference) bool {
+// futile reports whether a write of what was rendered was once answered with the difference that is there now.
+func (a *answers) futile(live client.Object, rendered rendering, found difference) bool {
 	known, ok := a.get(live)
-	return ok && !found.none() && known == answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, part}
+	return ok && !found.none() &&
+		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// record remembers what the answer to a write lacks of the part that was written.
-func (a *answers) record(live client.Object, rendered *unstructured.Unstructured, part Part) {
-	found, err := a.differ.compare(live, a.differ.wanted(rendered, part))
+// explain reports whether a write was once answered with all that is left of a surplus.
+func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
+	known, _ := a.get(live)
+	return known.uid == live.GetUID() && keeps(known.surplus, left)
+}
+
+// record remembers what the answer to a write lacks of what was written.
+func (a *answers) record(live client.Object, rendered rendering) {
+	found, err := a.differ.compare(live, rendered)
 	if err != nil || found.none() {
 		a.forget(live)
 		return
 	}
-	a.set(live, answer{live.GetUID(), a.differ.hashOf(rendered), found.fingerprint, part})
+	a.set(live, answer{live.GetUID(), rendered.hash, found.fingerprint, found.surplus})
 }

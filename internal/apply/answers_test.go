@@ -6,6 +6,8 @@ package apply_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,9 +21,11 @@ import (
 
 // plans are the ways to plan.
 var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
-	"all": (*apply.Applier).Plan,
-	"a part": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
-		return a.PlanParts(owner, desired, observed, func(client.Object) apply.Part { return apply.Rest })
+	"all": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
+		return a.Plan(owner, desired, observed)
+	},
+	"the size": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
+		return a.Plan(owner, desired, observed, desired...)
 	},
 }
 
@@ -67,8 +71,7 @@ var _ = Describe("A field that somebody changes in each write, as a webhook does
 	It("is written once by a new process, which corrects nothing by that", func(ctx SpecContext) {
 		owner := newOwner(ctx)
 		wanted := deployment(owner)
-		wanted.Spec.RevisionHistoryLimit = ptr.To(int32(5))
-		webhook := replacing(`"revisionHistoryLimit":5`, `"revisionHistoryLimit":4`)
+		webhook := replacing(`"replicas":3`, `"replicas":4`)
 		first := newApplierOf(webhook)
 		created, err := first.Apply(ctx, first.Plan(owner, []client.Object{wanted}, nil))
 		Expect(err).NotTo(HaveOccurred())
@@ -79,7 +82,7 @@ var _ = Describe("A field that somebody changes in each write, as a webhook does
 			applier := newApplierOf(webhook)
 			for step := range 5 {
 				live := read(ctx, deployment(owner))
-				Expect(live.Spec.RevisionHistoryLimit).To(HaveValue(BeEquivalentTo(4)))
+				Expect(live.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
 				requests.Reset()
 				planned := plan(applier, owner, []client.Object{wanted}, []client.Object{live})
 				Expect(planned.Pending()).To(HaveLen(max(1-step, 0)))
@@ -93,8 +96,52 @@ var _ = Describe("A field that somebody changes in each write, as a webhook does
 	})
 })
 
+var _ = Describe("A container that a webhook adds, each time with another value", func() {
+	It("is written about once by a new process, and with each change, and makes no second rollout of one", func(ctx SpecContext) {
+		owner, times := newOwner(ctx), 0
+		webhook := answeringWith(func(body []byte) []byte {
+			times++
+			injected := fmt.Sprintf(`"containers":[{"name":"injected","image":"injected:%d"},`, times)
+			return bytes.Replace(body, []byte(`"containers":[`), []byte(injected), 1)
+		})
+		wanted := deployment(owner)
+		applier := newApplierOf(webhook)
+		generation := int64(0)
+		expect := func(generations, writes int) {
+			GinkgoHelper()
+			for step := range 3 {
+				var observed []client.Object
+				if generation > 0 {
+					observed = []client.Object{read(ctx, deployment(owner))}
+				}
+				requests.Reset()
+				_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{wanted}, observed))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(requests.Writes()).To(HaveLen(max(writes*(1-step), 0)))
+				generation += int64(max(generations*(1-step), 0))
+				Expect(read(ctx, deployment(owner)).Generation).To(Equal(generation))
+			}
+		}
+		expect(1, 1)
+
+		By("wanting something else")
+		for i := range 3 {
+			wanted.Spec.Template.Spec.Containers[0].Args = []string{"-m", strconv.Itoa(i)}
+			expect(1, 1)
+		}
+
+		By("starting a new process")
+		applier = newApplierOf(webhook)
+		expect(1, 1)
+	})
+})
+
 // replacing is a client whose patches somebody changes before they are stored.
 func replacing(old, with string) client.Client {
+	return answeringWith(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(old), []byte(with)) })
+}
+
+func answeringWith(change func(body []byte) []byte) client.Client {
 	return interceptor.NewClient(ours, interceptor.Funcs{Patch: func(
 		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
 	) error {
@@ -102,6 +149,6 @@ func replacing(old, with string) client.Client {
 		if err != nil {
 			return err
 		}
-		return c.Patch(ctx, object, client.RawPatch(patch.Type(), bytes.ReplaceAll(body, []byte(old), []byte(with))), opts...)
+		return c.Patch(ctx, object, client.RawPatch(patch.Type(), change(body)), opts...)
 	}})
 }

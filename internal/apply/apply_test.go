@@ -153,36 +153,78 @@ var _ = Describe("Apply", func() {
 			applied(ctx, objects(deployment(owner)), nil, "patch deployments")
 			twice := corev1.EnvVar{Name: "A", Value: "a"}
 			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Replicas = ptr.To(int32(9))
+				d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{twice, twice}
 				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
 					corev1.Container{Name: "sidecar", Image: "sidecar:1", Env: []corev1.EnvVar{twice, twice}})
 			})
-			applied(ctx, objects(deployment(owner)), objects(live))
-			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
 			applied(ctx, objects(deployment(owner)), objects(live), "patch deployments")
+			healed := read(ctx, deployment(owner))
+			Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+			Expect(healed.Spec.Template.Spec).To(Equal(deployment(owner).Spec.Template.Spec))
 		})
 
-		It("keeps what others have added, without a write", func(ctx SpecContext) {
+		It("keeps the metadata that others have added, without a write", func(ctx SpecContext) {
 			applied(ctx, objects(deployment(owner), service(owner)), nil, "patch deployments", "patch services")
-			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
 				d.Annotations["user"] = "note"
 				d.Labels["team"] = "cache"
-				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers,
-					corev1.Container{Name: "sidecar", Image: "sidecar:1"})
+				d.Spec.Template.Labels["team"] = "cache"
 				d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 			})
-			liveService := foreign(ctx, service(owner), func(s *corev1.Service) {
-				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "extra", Port: 9150, Protocol: corev1.ProtocolTCP})
-			})
-			applied(ctx, objects(deployment(owner), service(owner)), objects(liveDeployment, liveService))
+			applied(ctx, objects(deployment(owner)), objects(live))
 
-			By("keeping them also when we have something to write")
+			By("keeping it also when we have something to write, or to take away")
 			wanted := deployment(owner)
 			wanted.Spec.Replicas = ptr.To(int32(5))
-			applied(ctx, objects(wanted), objects(liveDeployment), "patch deployments")
-			live := read(ctx, deployment(owner))
+			applied(ctx, objects(wanted), objects(live), "patch deployments")
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.HostNetwork = true })
+			applied(ctx, objects(wanted), objects(live), "patch deployments")
+			live = read(ctx, deployment(owner))
 			Expect(live.Annotations).To(HaveKeyWithValue("user", "note"))
-			Expect(live.Spec.Template.Spec.Containers).To(HaveLen(2))
+			Expect(live.Labels).To(HaveKeyWithValue("team", "cache"))
+			Expect(live.Spec.Template.Labels).To(HaveKeyWithValue("team", "cache"))
 			Expect(live.Spec.Template.Annotations).To(HaveKey("kubectl.kubernetes.io/restartedAt"))
+			Expect(live.Spec.Template.Spec.HostNetwork).To(BeFalse())
+		})
+
+		It("loses what was added to owned fields, with one write", func(ctx SpecContext) {
+			desired := objects(deployment(owner), service(owner))
+			applied(ctx, desired, nil, "patch deployments", "patch services")
+			liveDeployment := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "a"}}
+				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
+			})
+			liveService := foreign(ctx, service(owner), func(s *corev1.Service) {
+				s.Spec.Ports[0].Port = 80 // the API server refuses two ports of one name
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "extra", Port: 9150, Protocol: corev1.ProtocolTCP})
+			})
+			result := applied(ctx, desired, objects(liveDeployment, liveService), "patch deployments", "patch services")
+			Expect(read(ctx, deployment(owner)).Spec.Template.Spec).To(Equal(deployment(owner).Spec.Template.Spec))
+			Expect(read(ctx, service(owner)).Spec.Ports).To(Equal(service(owner).Spec.Ports))
+			applied(ctx, desired, result.Objects)
+		})
+
+		It("loses it also when something else is desired at the same time", func(ctx SpecContext) {
+			applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.HostPID = true })
+			wanted := deployment(owner)
+			wanted.Spec.Template.Spec.Containers[0].Args = nil
+			applied(ctx, objects(wanted), objects(live), "patch deployments", "patch deployments")
+			Expect(read(ctx, deployment(owner)).Spec.Template.Spec).To(Equal(wanted.Spec.Template.Spec))
+
+			By("losing later what we have put back, and no longer want")
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To(int64(9)) })
+			wanted.Spec.Template.Spec.NodeSelector = map[string]string{"a": "b"}
+			applied(ctx, objects(wanted), objects(live), "patch deployments")
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.HostPID = nil, true
+			})
+			applied(ctx, objects(wanted), objects(live), "patch deployments")
+			wanted.Spec.Template.Spec.NodeSelector = nil
+			_, err := applier.Apply(ctx, applier.Plan(owner, objects(wanted), objects(read(ctx, deployment(owner)))))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(read(ctx, deployment(owner)).Spec.Template.Spec).To(Equal(wanted.Spec.Template.Spec))
 		})
 
 		It("loses what we applied once and no longer want", func(ctx SpecContext) {

@@ -28,11 +28,11 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 		}
 	}
 	s.rendered.SetResourceVersion(absent)
-	created, err := a.send(ctx, s.desired, s.rendered)
+	created, err := a.send(ctx, s)
 	s.rendered.SetResourceVersion("") // it is no difference
 	if err == nil {
 		a.conflicts.forget(created)
-		a.answers.record(created, s.rendered, Whole)
+		a.answers.record(created, s.rendered)
 	}
 	if !apierrors.IsConflict(err) {
 		return created, err

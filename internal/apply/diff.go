@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -31,31 +32,54 @@ type differ struct {
 	rules          map[schema.GroupVersionKind]field.Rules
 }
 
-// render turns a desired object into what is applied: with the owner, the zero values that matter, and the hash of all
-// this as an annotation. The hash shows that a field was applied once and is no longer desired.
-func (d differ) render(owner, desired client.Object, part Part) (*unstructured.Unstructured, error) {
+// rendering is a desired object as it is sent, or its size alone, with a hash of it.
+type rendering struct {
+	*unstructured.Unstructured
+
+	hash     string
+	sizeOnly bool
+}
+
+// render turns a desired object into what is applied: with the owner, and the hash of all this as an annotation. The hash shows that
+// a field was applied once and is no longer desired.
+func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
-		return nil, fmt.Errorf("set the owner of %s: %w", desired.GetName(), err)
+		return rendering{}, fmt.Errorf("set the owner of %s: %w", desired.GetName(), err)
 	}
-	rendered, err := d.fields(object)
+	fields, err := d.fields(object)
 	if err != nil {
-		return nil, err
+		return rendering{}, err
 	}
-	if part == Size {
-		rendered.Object = d.sizeOf(rendered)
-	}
-	text, err := json.Marshal(rendered.Object)
+	text, err := json.Marshal(fields.Object)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", desired.GetName(), err)
+		return rendering{}, fmt.Errorf("encode %s: %w", desired.GetName(), err)
 	}
-	annotations := rendered.GetAnnotations()
+	annotations := fields.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[d.hashAnnotation] = hash(text)
-	rendered.SetAnnotations(annotations)
-	return rendered, nil
+	sum := hash(text)
+	annotations[d.hashAnnotation] = sum
+	fields.SetAnnotations(annotations)
+	return rendering{Unstructured: fields, hash: sum}, nil
+}
+
+// sizeOf is the part of what was rendered that is the size, and to whom the object belongs. Annotations may describe the rest.
+func (d differ) sizeOf(whole rendering) (rendering, error) {
+	part := whole.DeepCopy()
+	path := d.rules[whole.GroupVersionKind()].Size
+	size, found, err := unstructured.NestedFieldNoCopy(part.Object, path...)
+	delete(part.Object, path[0])
+	if err == nil && found {
+		err = unstructured.SetNestedField(part.Object, size, path...)
+	}
+	part.SetAnnotations(nil)
+	text, encodeErr := json.Marshal(part.Object)
+	if err := errors.Join(err, encodeErr); err != nil {
+		return rendering{}, fmt.Errorf("encode the size of %s: %w", whole.GetName(), err)
+	}
+	return rendering{Unstructured: part, hash: hash(text), sizeOnly: true}, nil
 }
 
 func hash(text []byte) string {
@@ -63,7 +87,7 @@ func hash(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// fields are the fields of an object that can be applied and compared: without status, with the zero values that matter.
+// fields are the fields of an object that can be applied and compared: all but its status.
 func (d differ) fields(object client.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -76,22 +100,15 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 		return nil, fmt.Errorf("find the kind of %s: %w", object.GetName(), err)
 	}
 	fields.SetGroupVersionKind(kind)
-	for _, zero := range d.rules[kind].Zeros {
-		if _, found, _ := unstructured.NestedFieldNoCopy(content, zero.Path...); !found {
-			if err := unstructured.SetNestedField(content, zero.Value, zero.Path...); err != nil {
-				return nil, fmt.Errorf("set %v of %s: %w", zero.Path, object.GetName(), err)
-			}
-		}
-	}
 	return fields, nil
 }
 
 // difference is how a live object differs from what was rendered. The zero value says that it does not.
 type difference struct {
-	// fields are the desired ones that are missing or have another value.
+	// fields are those that are missing, have another value, or were added to owned ones.
 	fields []fieldpath.Path
-	// replacement is the strategic merge patch that takes away what an apply cannot, nil if there is nothing.
-	replacement map[string]any
+	// surplus is what was added to owned fields, nil if nothing was. An apply does not remove what somebody else has added.
+	surplus *typed.TypedValue
 	// fingerprint is the same for the same difference: fields and their live values.
 	fingerprint string
 }
@@ -106,16 +123,10 @@ func (d difference) touches(prefix []string) bool {
 	})
 }
 
-// upToDate reports whether a live object holds all that was rendered.
-func (d differ) upToDate(live client.Object, rendered *unstructured.Unstructured) bool {
-	difference, err := d.compare(live, rendered)
-	return err == nil && difference.none()
-}
-
 // compare finds what a live object lacks of what was rendered, the hash included: it says that nothing that was applied once
 // is no longer desired. Lists and maps mean what the schema of Kubernetes says: what others add to them is not compared,
-// unless it is ours alone.
-func (d differ) compare(live client.Object, rendered *unstructured.Unstructured) (difference, error) {
+// unless it is owned.
+func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
 		return difference{}, err
@@ -125,7 +136,7 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 	if err != nil {
 		return difference{}, fmt.Errorf("type the live %s: %w", live.GetName(), err)
 	}
-	wanted, err := d.converter.ObjectToTyped(rendered)
+	wanted, err := d.converter.ObjectToTyped(rendered.Unstructured)
 	if err != nil {
 		return difference{}, fmt.Errorf("type the desired %s: %w", rendered.GetName(), err)
 	}
@@ -133,22 +144,29 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 	if err != nil {
 		return difference{}, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
-	// What else is there, comparison.Removed, belongs to others.
 	rules := d.rules[rendered.GroupVersionKind()]
-	replacement, missing := replacementFor(rules, fields, rendered), comparison.Added
-	if !missing.Empty() {
-		missing = missing.Difference(setOf(rules.Gated))
+	missing := below(comparison.Added, rules.Gated, false)
+	surplus := &fieldpath.Set{}
+	if !rendered.sizeOnly {
+		surplus = below(comparison.Removed, rules.Owned, true)
 	}
-	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {
+	if missing.Empty() && comparison.Modified.Empty() && surplus.Empty() {
 		return difference{}, nil
 	}
-	found := difference{replacement: replacement}
+	var found difference
+	if !surplus.Empty() {
+		found.surplus = liveValue.ExtractItems(surplus)
+	}
 	missing.Union(comparison.Modified).Leaves().Iterate(func(path fieldpath.Path) {
 		found.fields = append(found.fields, path.Copy())
 	})
-	found.fields = append(found.fields, removed(replacement, nil)...)
-	changed := liveValue.ExtractItems(comparison.Modified).AsValue().Unstructured()
-	text, err := json.Marshal([]any{missing.String(), comparison.Modified.String(), changed, replacement})
+	surplus.Iterate(func(path fieldpath.Path) {
+		if !surplus.Has(path[:len(path)-1]) { // what is in an added object says nothing more
+			found.fields = append(found.fields, path.Copy())
+		}
+	})
+	changed := liveValue.ExtractItems(comparison.Modified.Union(surplus)).AsValue().Unstructured()
+	text, err := json.Marshal([]any{missing.String(), comparison.Modified.String(), surplus.String(), changed})
 	if err != nil {
 		return difference{}, fmt.Errorf("encode the difference of %s: %w", rendered.GetName(), err)
 	}
@@ -156,15 +174,41 @@ func (d differ) compare(live client.Object, rendered *unstructured.Unstructured)
 	return found, nil
 }
 
-func setOf(paths [][]string) *fieldpath.Set {
-	set := &fieldpath.Set{}
-	for _, names := range paths {
-		var path fieldpath.Path
-		for _, name := range names {
-			path = append(path, fieldpath.PathElement{FieldName: &name})
-		}
-		set.Insert(path)
+// keeps reports whether all of a surplus was there before, with the same values.
+func keeps(before, surplus *typed.TypedValue) bool {
+	if before == nil || surplus == nil {
+		return false
 	}
+	comparison, err := before.Compare(surplus)
+	return err == nil && comparison.Added.Empty() && comparison.Modified.Empty()
+}
+
+// replacement is a strategic merge patch that makes an object as rendered, and replaces owned fields.
+func (d differ) replacement(rendered rendering) (_ rendering, err error) {
+	patch := rendered.DeepCopy()
+	for _, path := range d.rules[rendered.GroupVersionKind()].Owned {
+		value, _, _ := unstructured.NestedFieldNoCopy(patch.Object, path...)
+		switch owned := value.(type) {
+		case nil:
+		case map[string]any:
+			owned["$patch"] = "replace"
+		case []any:
+			value = slices.Concat(owned, []any{map[string]any{"$patch": "replace"}})
+		}
+		err = errors.Join(err, unstructured.SetNestedField(patch.Object, value, path...))
+	}
+	rendered.Unstructured = patch
+	return rendered, err
+}
+
+// below returns the paths that are at or below one of the fields, or those that are not.
+func below(paths *fieldpath.Set, fields [][]string, wanted bool) *fieldpath.Set {
+	set := &fieldpath.Set{}
+	paths.Iterate(func(path fieldpath.Path) {
+		if slices.ContainsFunc(fields, func(field []string) bool { return startsWith(path, field) }) == wanted {
+			set.Insert(path.Copy())
+		}
+	})
 	return set
 }
 
@@ -180,67 +224,16 @@ func startsWith(path fieldpath.Path, prefix []string) bool {
 	return true
 }
 
-// removed are the paths of the fields that a patch takes away.
-func removed(patch any, prefix fieldpath.Path) []fieldpath.Path {
-	var paths []fieldpath.Path
-	switch patch := patch.(type) {
-	case map[string]any:
-		for key, value := range patch {
-			inner := append(prefix.Copy(), fieldpath.PathElement{FieldName: &key})
-			if value == nil {
-				paths = append(paths, inner)
-			}
-			paths = append(paths, removed(value, inner)...)
-		}
-	case []any:
-		for _, item := range patch {
-			inner := prefix
-			if name, ok := asMap(item)["name"]; ok {
-				key := fieldpath.KeyByFields("name", name)
-				inner = append(prefix.Copy(), fieldpath.PathElement{Key: key})
-			}
-			paths = append(paths, removed(item, inner)...)
-		}
-	}
-	return paths
+// applied reports whether a live object says that what was rendered is what was applied last.
+func (d differ) applied(live client.Object, rendered rendering) bool {
+	return live.GetAnnotations()[d.hashAnnotation] == rendered.hash
 }
 
-// sameHash reports whether what was rendered is what was applied last.
-func (d differ) sameHash(live client.Object, rendered *unstructured.Unstructured) bool {
-	return live.GetAnnotations()[d.hashAnnotation] == d.hashOf(rendered)
-}
-
-func (d differ) hashOf(rendered *unstructured.Unstructured) string {
-	return rendered.GetAnnotations()[d.hashAnnotation]
-}
-
-// separable reports whether an object has separable fields.
-func (d differ) separable(object client.Object) bool {
+// sizeField is the field with the size of a Kind, empty if it has none.
+func (d differ) sizeField(object client.Object) []string {
 	kind, err := apiutil.GVKForObject(object, d.scheme) // what was read may not have it
-	return err == nil && len(d.rules[kind].Separable) > 0
-}
-
-// sizeOf is the part of an object that is its metadata and its size.
-func (d differ) sizeOf(rendered *unstructured.Unstructured) map[string]any {
-	object, path := rendered.Object, d.rules[rendered.GroupVersionKind()].Size
-	part := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": object["metadata"]}
-	if size, found, _ := unstructured.NestedFieldNoCopy(object, path...); found {
-		for i := len(path) - 1; i > 0; i-- {
-			size = map[string]any{path[i]: size}
-		}
-		part[path[0]] = size
+	if err != nil {
+		return nil
 	}
-	return part
-}
-
-// wanted returns what a live object is to hold of what was rendered: the rest is without the separable fields.
-func (d differ) wanted(rendered *unstructured.Unstructured, part Part) *unstructured.Unstructured {
-	if part != Rest {
-		return rendered
-	}
-	rest := rendered.DeepCopy()
-	for _, path := range d.rules[rendered.GroupVersionKind()].Separable {
-		unstructured.RemoveNestedField(rest.Object, path...)
-	}
-	return rest
+	return d.rules[kind].Size
 }

@@ -7,7 +7,7 @@
 // Writes are server-side applies with one constant field owner. An object that was once created with POST would have two
 // owners of its fields, and a field that is no longer desired would stay for ever. In front of the writes stands a comparison:
 // nothing is sent if the live object already holds the desired state. Fields that others add are left alone, unless what they
-// are added to is ours alone (Exclusive): an apply cannot take those away, a strategic merge patch does.
+// are added to is owned: an apply cannot remove those, a strategic merge patch does.
 //
 // Server-side apply has two traps. A forced apply silently takes over an object that belongs to somebody else: objects
 // that do not seem to exist are therefore applied with the resource version "1", which the API server refuses with 409 if

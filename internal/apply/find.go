@@ -22,14 +22,14 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 }
 
 // undesired returns the objects that are not desired and not being deleted already: those that the owner controls, and orphans that
-// were applied for an owner of the name. An orphan with separable fields runs something that must not end with it.
+// were applied for an owner of the name. An orphan with a size runs something that must not end with it.
 func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {
 		if find(desired, object) != nil || object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if metav1.IsControlledBy(object, owner) || a.orphaned(owner, object) && !a.differ.separable(object) {
+		if metav1.IsControlledBy(object, owner) || a.orphaned(owner, object) && a.differ.sizeField(object) == nil {
 			left = append(left, object)
 		}
 	}

@@ -23,41 +23,20 @@ type Plan struct {
 // Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it; those
 // that do, or did before they lost their owner, and are not desired are to be deleted. Desired objects have their apiVersion and
 // kind, and those fields set that Go writes even if they are empty and that the API server fills: a Deployment's strategy, the
-// targetPort of a Service.
-func (a *Applier) Plan(owner client.Object, desired, observed []client.Object) Plan {
-	return a.PlanParts(owner, desired, observed, func(client.Object) Part { return Whole })
-}
-
-// Part is how much of a desired object is to be written. Of one that does not exist, only the whole is.
-type Part int
-
-// The parts of an object whose Kind has separable fields. Of others, there is only the whole.
-const (
-	// Whole is all of the object.
-	Whole Part = iota
-	// Rest is all but the separable fields, and but the annotations, which may describe them.
-	Rest
-	// Size is the metadata and the size.
-	Size
-)
-
-// PlanParts is a Plan of which some objects are to be written in part.
-func (a *Applier) PlanParts(owner client.Object, desired, observed []client.Object, partOf func(client.Object) Part) Plan {
+// targetPort of a Service. Of the objects in sizeOnly whose Kind has a size, only that is written, and nothing if they do not exist.
+func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
-		live, part := find(observed, object), Whole
-		if a.differ.separable(object) {
-			part = partOf(object)
-		}
-		if live != nil || part == Whole {
-			plan.steps = append(plan.steps, a.compare(owner, object, live, part))
+		live, partly := find(observed, object), slices.Contains(sizeOnly, object) && a.differ.sizeField(object) != nil
+		if live != nil || !partly {
+			plan.steps = append(plan.steps, a.compare(owner, object, live, partly))
 		}
 	}
 	return plan
 }
 
-func (a *Applier) compare(owner, desired, live client.Object, part Part) step {
-	s := step{desired: desired, live: live, part: part}
+func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) step {
+	s := step{desired: desired, live: live}
 	if live != nil {
 		s.err = a.checkOwnership(owner, desired, live)
 	} else if s.inTheWay = a.conflicts.known(desired); s.inTheWay != nil && s.inTheWay.RetryAfter > 0 {
@@ -67,7 +46,10 @@ func (a *Applier) compare(owner, desired, live client.Object, part Part) step {
 		return s
 	}
 	var err error
-	if s.rendered, err = a.differ.render(owner, desired, part); err == nil && live != nil {
+	if s.rendered, err = a.differ.render(owner, desired); err == nil && sizeOnly {
+		s.rendered, err = a.differ.sizeOf(s.rendered)
+	}
+	if err == nil && live != nil {
 		err = a.compareWith(live, &s)
 	}
 	if err != nil {
@@ -78,13 +60,13 @@ func (a *Applier) compare(owner, desired, live client.Object, part Part) step {
 
 // compareWith finds out how a live object differs from what was rendered in the step.
 func (a *Applier) compareWith(live client.Object, s *step) error {
-	s.drifted = a.differ.sameHash(live, s.rendered) || a.contests.wrote(live, a.differ.hashOf(s.rendered))
+	s.drifted = a.differ.applied(live, s.rendered) || a.contests.wrote(live, s.rendered.hash)
 	var err error
-	s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.part))
+	s.difference, err = a.differ.compare(live, s.rendered)
 	if s.immutable = a.keepImmutable(live, s); s.immutable != nil {
-		s.difference, err = a.differ.compare(live, a.differ.wanted(s.rendered, s.part))
+		s.difference, err = a.differ.compare(live, s.rendered)
 	}
-	if err == nil && a.answers.futile(live, s.rendered, s.part, s.difference) {
+	if err == nil && a.answers.futile(live, s.rendered, s.difference) {
 		s.difference = difference{}
 	}
 	return err

@@ -4,7 +4,6 @@
 package apply
 
 import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -13,13 +12,11 @@ type step struct {
 	desired client.Object
 	// live is what there is, nil if there is none.
 	live     client.Object
-	rendered *unstructured.Unstructured
+	rendered rendering
 	// difference is how the live object differs from what was rendered.
 	difference difference
 	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
 	drifted bool
-	// part is how much of what is desired is written.
-	part Part
 	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
 	inTheWay *ConflictError
 	// immutable is an *ImmutableError if the live object has another value of a field that nobody can change. What was rendered has

@@ -58,8 +58,6 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-var containers = []string{"spec", "template", "spec", "containers"}
-
 func newApplier() *apply.Applier { return newApplierOf(ours) }
 
 // newApplierOf has rules like those of the operator.
@@ -72,26 +70,17 @@ func newApplierOf(c client.Client) *apply.Applier {
 		Identity:       labelsOf,
 		Rules: map[schema.GroupVersionKind]field.Rules{
 			corev1.SchemeGroupVersion.WithKind("Service"): {
-				Zeros: []field.Zero{{Path: []string{"spec", "publishNotReadyAddresses"}, Value: false}},
+				Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}},
 			},
-			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): {Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): {Owned: [][]string{{"spec"}}},
 			appsv1.SchemeGroupVersion.WithKind("Deployment"): {
-				Zeros: []field.Zero{
-					{Path: []string{"spec", "paused"}, Value: false},
-					{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
-				},
-				Exclusives: []field.Exclusive{
-					{Path: containers, Fields: []string{"livenessProbe", "resources", "securityContext", "lifecycle"}},
-					{Path: []string{"spec", "template", "spec"}, Fields: []string{"securityContext", "hostNetwork"}},
-				},
-				NamedLists: []field.NamedList{
-					{Path: containers, Field: "ports", Key: "containerPort", Unset: []string{"hostPort"}},
-				},
-				Separable: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
+				Owned: [][]string{{"spec", "template", "spec"}, {"spec", "paused"}, {"spec", "minReadySeconds"}},
+				Size:  []string{"spec", "replicas"},
 			},
 			appsv1.SchemeGroupVersion.WithKind("StatefulSet"): {
-				Separable: [][]string{{"spec", "template"}, {"metadata", "annotations"}},
-				Gated:     [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
+				Owned: [][]string{{"spec", "template", "spec"}},
+				Size:  []string{"spec", "replicas"},
+				Gated: [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
 			},
 		},
 	})
@@ -124,14 +113,20 @@ func deployment(owner client.Object) *appsv1.Deployment {
 			Selector: &metav1.LabelSelector{MatchLabels: labelsOf(owner)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(owner)},
-				Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{}, Containers: []corev1.Container{{
-					Name: "main", Image: "main:1", Args: []string{"-m", "64"},
-					LivenessProbe: &corev1.Probe{
-						ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("main")}},
-						PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
-					},
-					Ports: []corev1.ContainerPort{{Name: "main", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}},
-				}}},
+				Spec: corev1.PodSpec{
+					SecurityContext: &corev1.PodSecurityContext{},
+					Containers: []corev1.Container{{
+						Name: "main", Image: "main:1", Args: []string{"-m", "64"}, ImagePullPolicy: corev1.PullIfNotPresent,
+						TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+						LivenessProbe: &corev1.Probe{
+							ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("main")}},
+							PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3,
+						},
+						Ports: []corev1.ContainerPort{{Name: "main", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}},
+					}},
+					RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst,
+					SchedulerName: corev1.DefaultSchedulerName, TerminationGracePeriodSeconds: ptr.To(int64(30)),
+				},
 			},
 		},
 	}

@@ -29,8 +29,8 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 		correction = correctionOf(s, managed)
 		known = a.contests.corrects(s.live, s.difference.fields, managed)
 	}
-	if err == nil && s.part != Rest {
-		known.hash = a.differ.hashOf(s.rendered)
+	if err == nil {
+		known.hash = s.rendered.hash
 	}
 	a.contests.set(changed, known)
 	if contested, _ := a.contests.contested(s.desired, changed); contested != nil {
@@ -42,75 +42,78 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	return outcome{live: changed, written: written, correction: correction, err: err}
 }
 
-// change makes a live object hold what was rendered. If that is refused, it makes it hold the rest. It returns what is there
-// then, and whether a write was accepted.
+// change makes a live object hold what was rendered. If that is refused, it makes it hold the size. It returns what is there then,
+// and whether a write was accepted.
 func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
-	if s.part != Whole {
-		return a.changePart(ctx, s, s.part)
+	if s.rendered.sizeOnly {
+		return a.changeSize(ctx, s, s.rendered)
 	}
 	changed, err := a.changeAll(ctx, s)
 	if err == nil {
-		a.answers.record(changed, s.rendered, Whole)
+		a.answers.record(changed, s.rendered)
 		return changed, true, nil
 	}
-	if !isRefusal(err) || !a.differ.separable(s.desired) {
+	if !isRefusal(err) || a.differ.sizeField(s.desired) == nil {
 		return s.live, false, err
 	}
-	changed, sent, restErr := a.changePart(ctx, s, Rest)
-	if restErr != nil {
-		return s.live, false, err // the rest is refused for the same cause, or will be tried again with the whole
+	size, sizeErr := a.differ.sizeOf(s.rendered)
+	if sizeErr != nil {
+		return s.live, false, err
+	}
+	changed, sent, sizeErr = a.changeSize(ctx, s, size)
+	if sizeErr != nil {
+		return s.live, false, err // the size is refused for the same cause, or will be tried again with the whole
 	}
 	return changed, sent, err
 }
 
-// changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to what is ours alone,
-// that is replaced. If nobody desires anything new, this is known to be the cause, and comes first.
+// changeSize makes a live object hold the size. It is no apply, which would drop the other fields.
+func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
+	found, err := a.differ.compare(s.live, size)
+	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {
+		return s.live, false, nil
+	}
+	changed, err := a.merge(ctx, s, size)
+	if err != nil {
+		return s.live, false, err
+	}
+	a.answers.record(changed, size)
+	return changed, true, nil
+}
+
+// changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to owned fields, these are
+// replaced. If nothing new is desired, this is known to be the cause, and comes first. What a webhook has added is left to it: it
+// would add it again, perhaps with another value, and so replace the pods once more.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
-	replacement := s.difference.replacement
-	if replacement != nil && s.drifted {
-		return a.replaceAndApply(ctx, s, s.live, replacement)
+	before := s.difference.surplus
+	if before != nil && s.drifted {
+		return a.replace(ctx, s)
 	}
-	changed, err := a.send(ctx, s.desired, s.rendered)
+	changed, err := a.send(ctx, s)
 	switch {
-	case replacement == nil || err != nil && !apierrors.IsInvalid(err):
+	case before != nil && apierrors.IsInvalid(err):
+		if _, err := a.replace(ctx, s); err != nil {
+			return nil, err
+		}
+		return a.send(ctx, s) // it removes what was applied once and is no longer desired
+	case before == nil || err != nil:
 		return changed, err
-	case err != nil:
-		return a.replaceAndApply(ctx, s, s.live, replacement)
 	}
-	if left, err := a.differ.compare(changed, s.rendered); err == nil && left.replacement != nil {
-		return a.replaceAndApply(ctx, s, changed, left.replacement)
+	left, err := a.differ.compare(changed, s.rendered)
+	if err == nil && keeps(before, left.surplus) && !a.answers.explain(s.live, left.surplus) {
+		return a.replace(ctx, s)
 	}
 	return changed, nil
 }
 
-func (a *Applier) replaceAndApply(ctx context.Context, s step, live client.Object, replacement map[string]any) (client.Object, error) {
-	changed, err := a.replace(ctx, s.desired, live, replacement)
-	if err != nil || a.differ.upToDate(changed, s.rendered) {
-		return changed, err
-	}
-	return a.send(ctx, s.desired, s.rendered)
-}
-
-// replace takes away what somebody else has added to what is ours alone, which no apply can.
-func (a *Applier) replace(ctx context.Context, desired, live client.Object, patch map[string]any) (client.Object, error) {
-	patch["metadata"] = map[string]any{"uid": live.GetUID()}
-	return a.merge(ctx, desired, patch)
-}
-
-// changePart makes a live object hold a part of what was rendered. It is no apply, which would drop the other fields.
-func (a *Applier) changePart(ctx context.Context, s step, part Part) (_ client.Object, sent bool, _ error) {
-	wanted := a.differ.wanted(s.rendered, part)
-	found, err := a.differ.compare(s.live, wanted)
-	if err == nil && (found.none() || a.answers.futile(s.live, s.rendered, part, found)) {
-		return s.live, false, nil
-	}
-	changed, err := a.merge(ctx, s.desired, wanted.Object)
+// replace makes a live object as rendered, without what was added to owned fields.
+func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
+	body, err := a.differ.replacement(s.rendered)
 	if err != nil {
-		return s.live, false, err
+		return nil, &RenderError{Name: s.desired.GetName(), Err: err}
 	}
-	a.answers.record(changed, s.rendered, part)
-	return changed, true, nil
+	return a.merge(ctx, s, body)
 }
 
 // isRefusal reports whether the API server has decided against a write, rather than failed or found another object.

@@ -9,39 +9,36 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func (a *Applier) merge(ctx context.Context, desired client.Object, patch map[string]any) (client.Object, error) {
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return nil, &RenderError{Name: desired.GetName(), Err: err}
-	}
-	return a.patch(ctx, desired, client.RawPatch(types.StrategicMergePatchType, text), a.owner)
+// merge sends a strategic merge patch.
+func (a *Applier) merge(ctx context.Context, s step, body rendering) (client.Object, error) {
+	return a.patch(ctx, s, body, types.StrategicMergePatchType)
 }
 
-func (a *Applier) send(ctx context.Context, desired client.Object, body *unstructured.Unstructured) (client.Object, error) {
+// send applies what was rendered.
+func (a *Applier) send(ctx context.Context, s step) (client.Object, error) {
+	return a.patch(ctx, s, s.rendered, types.ApplyPatchType, client.ForceOwnership)
+}
+
+// patch sends a body about the object of a step.
+func (a *Applier) patch(
+	ctx context.Context, s step, body rendering, kind types.PatchType, opts ...client.PatchOption,
+) (client.Object, error) {
 	text, err := json.Marshal(body.Object)
 	if err != nil {
-		return nil, &RenderError{Name: desired.GetName(), Err: err}
+		return nil, &RenderError{Name: s.desired.GetName(), Err: err}
 	}
-	return a.patch(ctx, desired, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, a.owner)
-}
-
-func (a *Applier) patch(
-	ctx context.Context, desired client.Object, patch client.Patch, opts ...client.PatchOption,
-) (client.Object, error) {
-	answer, err := a.empty(desired)
+	answer, err := a.empty(s.desired)
 	if err != nil {
 		return nil, err
 	}
 	// An apply with unknown fields is refused anyway; to warn of duplicate ones, the API server would parse it twice.
-	opts = append(opts, client.FieldValidation(metav1.FieldValidationIgnore))
-	if err := a.client.Patch(ctx, answer, patch, opts...); err != nil {
-		kind := desired.GetObjectKind().GroupVersionKind().Kind
-		return nil, fmt.Errorf("apply %s %s: %w", kind, desired.GetName(), err)
+	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
+	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
+		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
 	}
 	a.mutations.RecordWrite(answer)
 	return answer, nil

@@ -46,22 +46,18 @@ type Child struct {
 // desired, the RBAC marker in the controllers, and a golden file.
 var Children = []Child{
 	child(Child{
-		Kind: corev1.SchemeGroupVersion.WithKind("Service"),
-		Fields: field.Rules{
-			Zeros: []field.Zero{{Path: []string{"spec", "publishNotReadyAddresses"}, Value: false}},
-			// The API server finds ports by number and protocol.
-			NamedLists: []field.NamedList{{Path: []string{"spec"}, Field: "ports", Key: "port", Others: []string{"protocol"}}},
-		},
+		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
+		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
 	}, func(s *corev1.Service) any { return &s.Spec }),
 	child(Child{
 		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
-		Fields:   field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}},
+		Fields:   field.Rules{Owned: [][]string{{"spec"}}},
 		Expected: unwantedBudget,
 	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec }),
 	child(Child{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"spec"}}}, Guard: true},
+		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
 		// Most Memcacheds have none, and a request at each change of a spec would be too much to find one without a label.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
@@ -69,7 +65,7 @@ var Children = []Child{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications read all of it into their environment.
-		Fields: field.Rules{Exclusives: []field.Exclusive{{Fields: []string{"data", "binaryData"}}}},
+		Fields: field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}},
 		// The last status says that there was one, and the spec wants none.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
@@ -79,16 +75,10 @@ var Children = []Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
 		Fields: field.Rules{
-			Zeros: []field.Zero{
-				{Path: []string{"spec", "paused"}, Value: false},
-				{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)},
-			},
-			Exclusives: podExclusives,
-			NamedLists: podNamedLists,
-			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
-			Size:       []string{"spec", "replicas"},
-			Immutable:  [][]string{{"spec", "selector"}},
-			Guarded:    true,
+			Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
+			Size:      []string{"spec", "replicas"},
+			Immutable: [][]string{{"spec", "selector"}},
+			Guarded:   true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			// A cache that moves to a StatefulSet has no servers yet.
@@ -100,15 +90,12 @@ var Children = []Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
 		Fields: field.Rules{
-			Zeros: []field.Zero{{Path: []string{"spec", "minReadySeconds"}, Value: int64(0)}},
 			// The numbers of the nodes begin with 0.
-			Exclusives: append([]field.Exclusive{{Path: []string{"spec"}, Fields: []string{"ordinals"}}}, podExclusives...),
-			NamedLists: podNamedLists,
-			Separable:  [][]string{PodTemplatePath, {"metadata", "annotations"}},
-			Size:       []string{"spec", "replicas"},
-			Immutable:  [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
-			Gated:      [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
-			Guarded:    true,
+			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}},
+			Size:      []string{"spec", "replicas"},
+			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
+			Gated:     [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
+			Guarded:   true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			// A cache that moves to a Deployment has no servers any more, but nodes of both.
@@ -121,32 +108,8 @@ var Children = []Child{
 // PodTemplatePath is the field of a workload that holds the pod template.
 var PodTemplatePath = []string{"spec", "template"}
 
-// In a pod template, a mixture of fields of ours and of others would be refused, or give the pods more rights or other resources
-// than the Memcached says. The API server gives the ports of pods in the network of their host a port of the host, and leaves
-// it there.
-var (
-	podSpecPath    = append(slices.Clone(PodTemplatePath), "spec")
-	containersPath = append(slices.Clone(podSpecPath), "containers")
-	agentsPath     = append(slices.Clone(podSpecPath), "initContainers")
-
-	podExclusives = []field.Exclusive{
-		{Path: podSpecPath, Fields: []string{"securityContext", "hostNetwork", "hostPID", "hostIPC"}},
-		{Path: containersPath, Fields: containerExclusives},
-		{Path: agentsPath, Fields: containerExclusives},
-		// A volume of two kinds is refused.
-		{Path: append(slices.Clone(podSpecPath), "volumes"), Fields: []string{
-			"emptyDir", "projected", "secret", "configMap", "downwardAPI", "hostPath", "persistentVolumeClaim", "ephemeral", "csi", "image",
-		}},
-	}
-	containerExclusives = []string{"resources", "securityContext", "lifecycle", "readinessProbe", "livenessProbe", "startupProbe"}
-	podNamedLists       = []field.NamedList{containerPorts(containersPath), containerPorts(agentsPath)}
-)
-
-func containerPorts(containers []string) field.NamedList {
-	return field.NamedList{
-		Path: containers, Field: "ports", Key: "containerPort", Others: []string{"protocol"}, Unset: []string{"hostPort", "hostIP"},
-	}
-}
+// podSpecPath is the part of it that belongs to the operator as a whole: see ADR-0008. Others may add labels and annotations to pods.
+var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
 // child completes a row with what depends on the Go type of the objects.
 func child[T any, P interface {

@@ -188,7 +188,7 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 		t.Errorf("a service account: %+v", spec)
 	case spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.HostUsers != nil, len(spec.HostAliases) != 0, spec.Hostname != "":
 		t.Errorf("something of the host: %+v", spec)
-	case spec.NodeName != "", spec.RuntimeClassName != nil, spec.SchedulerName != "",
+	case spec.NodeName != "", spec.RuntimeClassName != nil, spec.SchedulerName != corev1.DefaultSchedulerName,
 		(spec.ShareProcessNamespace != nil) != (len(spec.Volumes) > 0):
 		t.Errorf("something that the spec does not offer: %+v", spec)
 	case (spec.SecurityContext.RunAsUser == nil) != opts.OmitRunAsUser:

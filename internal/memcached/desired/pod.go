@@ -70,6 +70,20 @@ func imagePullSecrets(mc *cachev1alpha1.Memcached) []corev1.LocalObjectReference
 	return secrets
 }
 
+// withAPIDefaults sets what the API server would: whatever else is in the spec of the pods is somebody else's. It is no part of the
+// template's hash, of which another value replaces every node.
+func withAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	spec := &template.Spec
+	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].TerminationMessagePath = corev1.TerminationMessagePathDefault
+			containers[i].TerminationMessagePolicy = corev1.TerminationMessageReadFile
+		}
+	}
+	return template
+}
+
 // templateHash is the hash of the pod template that the spec alone determines.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	sum := sha256.Sum256([]byte(encode(podTemplate(mc, opts, podDefaults{}))))

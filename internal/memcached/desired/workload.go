@@ -32,7 +32,7 @@ func Workload(
 		Labels:      labelsOf(mc, nil),
 		Annotations: memcached.RecordAnnotations(record),
 	}
-	size, template := moveIn(mc, observed), podTemplate(mc, opts, defaults)
+	size, template := moveIn(mc, observed), withAPIDefaults(podTemplate(mc, opts, defaults))
 	if isStatefulSet(mc) {
 		return statefulSet(mc, metadata, size, template), record, invalid
 	}
