@@ -128,7 +128,7 @@ func (l *launcher) follow(ctx context.Context) error {
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
-		return nil
+		return nil //nolint:nilerr // the status tells it
 	case grows(l.list, found.list):
 		l.grow(ctx, found.list)
 		return nil
