@@ -34,7 +34,7 @@ var computedDefaults = map[string]string{
 	"spec.restartedAt":                                                "no restart",
 	"spec.image":                                                      "the image that the operator was installed with",
 	"spec.config.threads":                                             "the CPU limit rounded up, or 4 without a CPU limit",
-	"spec.config.idleTimeout":                                         "to keep idle connections open",
+	"spec.config.idleTimeout":                                         "10m with spec.tls or spec.auth",
 	"spec.service.ipFamilyPolicy":                                     "the cluster's",
 	"spec.podDisruptionBudget.maxUnavailable":                         "1, unless minAvailable is given",
 	"spec.podDisruptionBudget.minAvailable":                           "to use maxUnavailable",

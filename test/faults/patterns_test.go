@@ -62,7 +62,7 @@ var patterns = []pattern{
 	{
 		name: "8 endless writes because of server defaults", pkg: inControllers, test: "TestControllers",
 		spec: "is accepted by the API server, converges, and is a fixed point: the second reconcile writes nothing",
-		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && surplus.Empty() {",
 		to: "	if comparison.IsSame() {",
 	},
 	{
@@ -93,7 +93,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "14 drift", pkg: inControllers, test: "TestControllers", spec: "heals each child that somebody changed with one write",
-		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && replacement == nil {",
+		file: "internal/apply/diff.go", from: "	if missing.Empty() && comparison.Modified.Empty() && surplus.Empty() {",
 		to: "	if comparison != nil {",
 	},
 	{
