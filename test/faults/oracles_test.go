@@ -174,7 +174,7 @@ func withoutNamespace(text, namespace string) string {
 // changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
 func changes(entries []entry) map[string][]string {
 	found := map[string][]string{}
-	specs := map[string]string{}
+	before, specs := map[string]string{}, map[string]string{}
 	for _, e := range entries {
 		if e.resource == "memcacheds" {
 			continue
@@ -188,12 +188,22 @@ func changes(entries []entry) map[string][]string {
 		case specs[e.key()] == spec:
 		case len(found[e.key()]) == 1 && specs[e.key()] == withoutNodes(spec):
 			found[e.key()][0] = "created " + spec
+		case sizeFirst(before[e.key()], specs[e.key()], spec):
+			found[e.key()][len(found[e.key()])-1] = "changed to " + spec
 		default:
 			found[e.key()] = append(found[e.key()], "changed to "+spec)
 		}
-		specs[e.key()] = spec
+		if specs[e.key()] != spec {
+			before[e.key()], specs[e.key()] = specs[e.key()], spec
+		}
 	}
 	return found
+}
+
+// sizeFirst reports whether a workload got its size before the rest of a change, because the API server had refused the whole.
+func sizeFirst(before, between, after string) bool {
+	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
+		replicas.FindString(between) == replicas.FindString(after)
 }
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
