@@ -10,6 +10,7 @@ AGENT_IMG ?= $(if $(findstring @,$(IMG)),,$(patsubst ./%,%,$(dir $(IMG)))$(patsu
 	$(findstring :,$(notdir $(IMG))),,:)))))
 # The tool that builds and pushes images: docker or podman.
 CONTAINER_TOOL ?= docker
+comma := ,
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
 # The kustomization for deploy, undeploy and build-installer: config/default, or config/namespaced for a restricted installation.
 KUSTOMIZATION ?= config/default
@@ -174,6 +175,12 @@ compile-tests = go test -c
 build: check-version ## Build the operator and its agent: bin/manager, bin/agent.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent
+
+.PHONY: build-platforms
+build-platforms: ## Compile what runs in the images for each of PLATFORMS.
+	@for platform in $(subst $(comma), ,$(PLATFORMS)); do \
+		echo "$$platform" && CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath . ./cmd/agent ./cmd/launcher || exit 1; \
+	done
 
 .PHONY: run
 run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_ARGS are its flags.

@@ -16,6 +16,7 @@ check race make test-race
 check compatibility make test-compatibility
 check faults make test-faults
 check counts make bench-short
+check platforms make build-platforms
 check rehearsal make release-rehearsal
 if missing=$(hack/cluster/olmv1.sh check 2>&1); then
 	beside olm-v1 make test-olm-v1

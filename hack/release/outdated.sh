@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Names the dependencies whose version is older than MAX_AGE days although there is a newer one: the direct ones and the commands of
-# every module, and the tools of the Makefile. Needs a module proxy. make outdated calls this script.
+# every module, and the tools of the makefiles. Needs a module proxy. make outdated calls this script.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -25,16 +25,16 @@ direct() {
 		}' "$1" | sort
 }
 
-# tools prints the modules of the tools in the Makefile, as module@version.
+# tools prints the modules of the tools in the makefiles, as module@version.
 tools() {
 	local package name version
 	while IFS=, read -r _ package name; do
-		version=$(sed -n "s/^${name} ?= //p" Makefile)
+		version=$(sed -n "s/^${name} ?= //p" Makefile hack/*/*.mk)
 		while ! go list -m "${package}@${version}" 2>/dev/null | sed 's/ /@/'; do
 			[[ "${package}" == */*/* ]] || { echo "the module of ${name} is unknown" >&2; return 1; }
 			package=${package%/*}
 		done
-	done < <(sed -n 's/^\t$(call \(go-install,[^,]*\),$(\([A-Z_]*\)))$/\1,\2/p' Makefile)
+	done < <(sed -n 's/^\t$(call \(go-install,[^,]*\),$(\([A-Z_]*\)))$/\1,\2/p' Makefile hack/*/*.mk)
 }
 
 # look_up MODULE... prints each module with its version, the day of that version, and the newest version or "?".

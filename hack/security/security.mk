@@ -5,14 +5,20 @@
 
 KUBE_SCORE_VERSION ?= v1.20.0
 SYFT_VERSION ?= v1.52.0
+GOVULNCHECK_VERSION ?= v1.9.0
 KUBE_SCORE ?= $(LOCALBIN)/kube-score-$(KUBE_SCORE_VERSION)
 SYFT ?= $(LOCALBIN)/syft-$(SYFT_VERSION)
+GOVULNCHECK ?= $(LOCALBIN)/govulncheck-$(GOVULNCHECK_VERSION)
 
 lint: lint-manifests
 
 .PHONY: lint-manifests
 lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and the objects of every golden Memcached, with kube-score.
 	@KUBE_SCORE="$(KUBE_SCORE)" KUSTOMIZE="$(KUSTOMIZE)" hack/security/lint-manifests.sh
+
+.PHONY: vulnerabilities
+vulnerabilities: $(GOVULNCHECK) ## Name the known vulnerabilities that the code can reach. Needs the internet: vuln.go.dev.
+	$(GOVULNCHECK) ./...
 
 ##@ Release: proofs
 
@@ -29,3 +35,6 @@ $(KUBE_SCORE):
 
 $(SYFT):
 	$(call go-install,github.com/anchore/syft/cmd/syft,$(SYFT_VERSION))
+
+$(GOVULNCHECK):
+	$(call go-install,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))
