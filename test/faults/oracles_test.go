@@ -188,7 +188,7 @@ func changes(entries []entry) map[string][]string {
 		case specs[e.key()] == spec:
 		case len(found[e.key()]) == 1 && specs[e.key()] == withoutNodes(spec):
 			found[e.key()][0] = "created " + spec
-		case sizeFirst(before[e.key()], specs[e.key()], spec):
+		case len(found[e.key()]) > 1 && sizeFirst(before[e.key()], specs[e.key()], spec):
 			found[e.key()][len(found[e.key()])-1] = "changed to " + spec
 		default:
 			found[e.key()] = append(found[e.key()], "changed to "+spec)
