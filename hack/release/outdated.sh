@@ -5,6 +5,7 @@
 # Names the dependencies whose version is older than MAX_AGE days although there is a newer one: the direct ones and the commands of
 # every module, and the tools of the makefiles. Needs a module proxy. make outdated calls this script.
 set -o errexit -o nounset -o pipefail
+shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # direct FILE prints the modules that a go.mod requires directly, or for a command among its tools.
