@@ -71,9 +71,9 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
 	mc.Spec.Size = 3
-	wanted, err := desired.For(mc, memcached.Observed{}, defaults)
-	if err != nil {
-		t.Fatal(err)
+	wanted := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Unix(1000, 0)), defaults)
+	if wanted.Problem != nil {
+		t.Fatal(wanted.Problem)
 	}
 	for _, child := range wanted.Objects {
 		received := child.DeepCopyObject().(client.Object)
@@ -165,8 +165,8 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				observed := memcached.Observed{Pods: pods, Children: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
 				}}}}
-				wanted, _ := desired.For(mc, observed, defaults)
-				return memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Unix(1000, 0))
+				view := memcached.NewView(mc, observed, time.Unix(1000, 0))
+				return memcachedstatus.For(view, desired.For(view, defaults), memcached.Written{})
 			}
 			want := statusOf(pod, failed)
 			if len(want.Nodes) != 1 {

@@ -18,63 +18,54 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify turns the errors of desired.For and Apply into a result: some are reported to the user, some are retried.
-func classify(err error) applyResult {
-	var a applyResult
-	var retry, terminal []error
+// classify says what became of a plan with a problem, nil for none, whose writes have failed with an error: some errors are reported
+// to the user, some are retried.
+func classify(problem *memcached.Problem, err error) memcached.Written {
+	written := memcached.Written{Problem: problem}
+	report := func(reason, message string) {
+		written.Problem = written.Problem.And(&memcached.Problem{Reason: reason, Message: message})
+	}
+	var retry []error
 	for _, err := range flatten(err) {
 		var waiting *apply.WaitingError
-		var invalid *desired.InvalidError
 		var conflict *apply.ConflictError
 		var contested *apply.ContestedError
 		var immutable *apply.ImmutableError
 		switch {
 		case errors.As(err, &waiting):
-			a.Waiting = waiting.Error()
+			written.Waiting = waiting.Error()
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			a.Waiting = "The namespace is being deleted"
-		case errors.As(err, &invalid):
-			a.add(status.Problem{Reason: invalid.Reason, Message: invalid.Message})
-			terminal = append(terminal, err)
+			written.Waiting = "The namespace is being deleted"
 		case errors.As(err, &conflict):
-			a.add(status.Problem{Reason: cachev1alpha1.ReasonConflict, Message: conflict.Error()})
-			a.retryAfter = sooner(a.retryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
+			report(cachev1alpha1.ReasonConflict, conflict.Error())
+			written.RetryAfter = sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
 		case errors.As(err, &contested):
-			a.add(status.Problem{Reason: cachev1alpha1.ReasonFieldContested, Message: contested.Error() + ": " + remedy(contested)})
-			a.retryAfter = sooner(a.retryAfter, contested.RetryAfter)
+			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(contested))
+			written.RetryAfter = sooner(written.RetryAfter, contested.RetryAfter)
 		case errors.As(err, &immutable):
-			a.add(status.Problem{Reason: cachev1alpha1.ReasonImmutableField, Message: immutable.Error() + ": " + recreate(immutable)})
+			report(cachev1alpha1.ReasonImmutableField, immutable.Error()+": "+recreate(immutable))
 		default:
-			a.transient = a.transient || failedToDecide(err)
-			a.add(problemOf(err))
+			written.Transient = written.Transient || failedToDecide(err)
+			report(reasonFor(err), status.NameSpecFields(err.Error()))
 			retry = append(retry, err)
 		}
 	}
-	if a.err = errors.Join(retry...); a.err == nil && len(terminal) > 0 {
-		a.err = reconcile.TerminalError(errors.Join(terminal...))
+	if written.Err = errors.Join(retry...); written.Err == nil && problem != nil {
+		written.Err = reconcile.TerminalError(errors.New(problem.Message))
 	}
-	return a
+	return written
 }
 
-// add adds a problem to report; the first one gives the reason.
-func (a *applyResult) add(problem status.Problem) {
-	if a.Problem != nil {
-		problem = status.Problem{Reason: a.Problem.Reason, Message: a.Problem.Message + "; " + problem.Message}
+// reasonFor is the reason of the condition Degraded for an error of the API server.
+func reasonFor(err error) string {
+	reason := status.RefusalReason(err.Error())
+	if apierrors.IsInvalid(err) && reason == cachev1alpha1.ReasonApplyFailed {
+		return cachev1alpha1.ReasonInvalidSpec
 	}
-	a.Problem = &problem
-}
-
-func problemOf(err error) status.Problem {
-	problem := status.Problem{Reason: status.RefusalReason(err.Error()), Message: err.Error()}
-	problem.Message = status.NameSpecFields(problem.Message)
-	if apierrors.IsInvalid(err) && problem.Reason == cachev1alpha1.ReasonApplyFailed {
-		problem.Reason = cachev1alpha1.ReasonInvalidSpec
-	}
-	return problem
+	return reason
 }
 
 // remedy says what helps against somebody else who keeps writing what is ours.

@@ -12,30 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes the pods that would keep their names for ever. It adds to the result what was refused, and when to look
-// again.
+// deleteLostPods deletes the pods that would keep their names for ever. It adds what was refused, and when to look again.
 func (r *Reconciler) deleteLostPods(
-	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, result *applyResult,
+	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
-	lost, next := memcached.LostPods(mc, observed, r.serverClock.Now())
-	result.retryAfter = sooner(result.retryAfter, next)
-	if len(lost) == 0 {
+	mc := view.Memcached
+	written.RetryAfter = sooner(written.RetryAfter, plan.NextLostPod)
+	if len(plan.LostPods) == 0 {
 		return
 	}
 	if !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil { // it may be paused since, or deleted
-			result.join(classify(err))
+			join(written, classify(nil, err))
 			return
 		}
 	}
-	for _, pod := range lost {
+	for _, pod := range plan.LostPods {
 		switch err := r.deleteLostPod(ctx, pod); {
 		case err == nil:
-			result.written = true
+			written.Changed = true
 			r.metrics.LostPodDeleted()
 			r.recorder.Eventf(mc, pod, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
 				"Pod %s did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new %s can start",
@@ -44,9 +42,9 @@ func (r *Reconciler) deleteLostPods(
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
 			// The pod has changed, or is another one of the name. An event may come, but not for what the cache does not keep.
-			result.retryAfter = sooner(result.retryAfter, recheckInterval)
+			written.RetryAfter = sooner(written.RetryAfter, recheckInterval)
 		default:
-			result.join(classify(fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
+			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
 		}
 	}
 }

@@ -66,23 +66,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	observed, pendingCreate, err := r.observe(ctx, mc)
+	view, err := r.observe(ctx, mc)
 	if err != nil {
-		return reconcile.Result{}, r.reportUnobserved(ctx, mc, err)
+		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
 	}
-	wanted, invalid := desired.For(mc, observed, r.options)
-	result := r.apply(ctx, mc, observed, wanted, invalid)
-	r.deleteLostPods(ctx, mc, observed, &result)
-	r.metrics.Reconciled(result.reason())
-	if r.isTransient(request.NamespacedName, result) {
-		return reconcile.Result{}, result.err
+	plan := desired.For(view, r.options)
+	written := r.write(ctx, view, plan)
+	r.metrics.Reconciled(resultOf(written))
+	if r.isTransient(request.NamespacedName, written) {
+		return reconcile.Result{}, written.Err
 	}
-	current := status.For(mc, observed.With(result.objects), wanted, result.Outcome, r.serverClock.Now())
-	if wait, err := r.report(ctx, mc, current, result); wait > 0 || err != nil {
+	current := status.For(view, plan, written)
+	if wait, err := r.report(ctx, mc, current, written); wait > 0 || err != nil {
 		return reconcile.Result{RequeueAfter: wait}, err // alone: beside a terminal error it would not be retried
 	}
-	result.retryAfter = sooner(result.retryAfter, status.RequeueAfter(mc, observed, current, r.serverClock.Now()))
-	return result.requeue(pendingCreate)
+	return requeue(view, written, current)
 }
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.

@@ -43,9 +43,8 @@ func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cache
 	return mc, nil
 }
 
-// observe reads all that is known of a Memcached, from the cache and from what was written since. PendingCreate reports that
-// something was created which the cache has not received.
-func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (_ memcached.Observed, pendingCreate bool, _ error) {
+// observe reads all that is known of a Memcached, from the cache and from what was written since.
+func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (memcached.View, error) {
 	var observed memcached.Observed
 	var errs []error
 	for _, child := range memcached.Children {
@@ -53,16 +52,17 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 		if found != nil {
 			observed.Children = append(observed.Children, found)
 		}
-		pendingCreate = pendingCreate || pending
+		observed.PendingCreate = observed.PendingCreate || pending
 		errs = append(errs, err)
 	}
 	var pods corev1.PodList
 	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})
 	observed.Pods = pods.Items
+	view := memcached.NewView(mc, observed, r.serverClock.Now())
 	if err := errors.Join(append(errs, err)...); err != nil {
-		return observed, false, fmt.Errorf("observe: %w", err)
+		return view, fmt.Errorf("observe: %w", err)
 	}
-	return observed, pendingCreate, nil
+	return view, nil
 }
 
 // read returns the object of this type and name, nil if there is none. One that is expected to exist and is not in the cache may

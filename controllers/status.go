@@ -15,32 +15,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
 // report reports a status in the metrics, and writes it if it has changed. Wait is for how long it need not be written.
 func (r *Reconciler) report(
-	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, result applyResult,
+	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) (wait time.Duration, _ error) {
 	r.metrics.Observe(instance(mc, current))
 	if equality.Semantic.DeepEqual(mc.Status, current) {
 		return 0, nil
 	}
-	if wait := r.deferStatusWrite(mc, current, result); wait > 0 {
+	if wait := r.deferStatusWrite(mc, current, written); wait > 0 {
 		return wait, nil
 	}
 	return 0, r.writeStatus(ctx, mc, current)
 }
 
 // reportUnobserved reports that a Memcached could not be observed. It returns the error, so that the next try follows.
-func (r *Reconciler) reportUnobserved(ctx context.Context, mc *cachev1alpha1.Memcached, err error) error {
-	result := classify(err)
-	r.metrics.Reconciled(result.reason())
-	if r.isTransient(client.ObjectKeyFromObject(mc), result) {
+func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
+	mc, written := view.Memcached, classify(nil, err)
+	r.metrics.Reconciled(resultOf(written))
+	if r.isTransient(client.ObjectKeyFromObject(mc), written) {
 		return err
 	}
-	_, unwritten := r.report(ctx, mc, status.Unobserved(mc, *result.Problem, r.serverClock.Now()), result)
+	_, unwritten := r.report(ctx, mc, status.Unobserved(view, *written.Problem), written)
 	return errors.Join(err, unwritten)
 }
 
@@ -81,13 +82,13 @@ const progressStatusInterval = 5 * time.Second
 
 // deferStatusWrite returns for how long a status need not be written, 0 for not at all. See ADR-0006.
 func (r *Reconciler) deferStatusWrite(
-	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, result applyResult,
+	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
-	written := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
-	if written.IsZero() || result.written || result.err != nil || !onlyProgressed(mc.Status, status) {
+	writtenAt := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	if writtenAt.IsZero() || written.Changed || written.Err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}
-	return written.Add(progressStatusInterval).Sub(r.clock.Now())
+	return writtenAt.Add(progressStatusInterval).Sub(r.clock.Now())
 }
 
 // onlyProgressed reports whether the second status neither answers what the user did, nor is bad news, nor is Ready.

@@ -51,32 +51,30 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 // verifyBeforeWrites verifies the Memcached before the first write of this process to children that exist, and before one of them is
 // created again: that it is missing may be the work of the garbage collector. To create the first ones needs no verification: the
 // API server refuses if they exist. In a move, it verifies the workloads as well.
-func (r *Reconciler) verifyBeforeWrites(
-	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, plan apply.Plan,
-) error {
-	if len(plan.Pending()) == 0 {
+func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
+	if len(changes.Pending()) == 0 {
 		return nil
 	}
-	reconciled := mc.Status.ObservedGeneration > 0
-	missing := reconciled && plan.Missing()
-	if missing || (reconciled || plan.Changing()) && !r.verified(mc) {
+	mc, reconciled := view.Memcached, view.Last.Generation > 0
+	missing := reconciled && changes.Missing()
+	if missing || (reconciled || changes.Changing()) && !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil {
 			return err
 		}
 	}
-	return r.verifyMove(ctx, mc, observed)
+	return r.verifyMove(ctx, view)
 }
 
 // verifyMove asks the API server once in each move whether the cache has both workloads as they are. The size of each follows from the
 // other one, so a cache that shows one of them before a step and the other one after it leads to a step back: nodes that have just come
 // would leave. From then on this process remembers what it writes.
-func (r *Reconciler) verifyMove(ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed) error {
-	former, name := observed.Former(mc), client.ObjectKeyFromObject(mc)
+func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
+	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
 		return nil
 	}
 	stale := false
-	for _, object := range observed.Children {
+	for _, object := range view.Children {
 		child, ok := memcached.ChildOf(object)
 		if !ok || !child.Workload {
 			continue

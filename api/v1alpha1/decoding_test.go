@@ -4,11 +4,11 @@
 package v1alpha1_test
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -173,7 +173,7 @@ func (t *try) decode(stored []byte, refusal error) {
 // undecodable says why what was accepted cannot be decoded.
 func (t *try) undecodable() error { return t.decodeErr }
 
-// undesirable says what desired.For does that it may not: panic, or fail for another cause than the spec.
+// undesirable says what desired.For does that it may not: panic, or report a problem without a reason or a message.
 func (t *try) undesirable() (problem error) {
 	if t.refusal != nil || t.decodeErr != nil {
 		return nil
@@ -183,9 +183,10 @@ func (t *try) undesirable() (problem error) {
 			problem = fmt.Errorf("panic: %v", cause)
 		}
 	}()
-	_, err := desired.For(&t.mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
-	if invalid := (*desired.InvalidError)(nil); err != nil && !errors.As(err, &invalid) {
-		return fmt.Errorf("want an InvalidError, got %T: %w", err, err)
+	view := memcached.NewView(&t.mc, memcached.Observed{}, time.Now())
+	plan := desired.For(view, memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
+	if invalid := plan.Problem; invalid != nil && (invalid.Reason == "" || invalid.Message == "") {
+		return fmt.Errorf("a problem that tells the user nothing: %+v", *invalid)
 	}
 	return nil
 }

@@ -8,5 +8,5 @@
 // All three are pure. Nothing here reads or writes a cluster, a clock, the environment or a log, so everything here is tested as
 // a table or as a golden file.
 //
-//	watch event -> Reconcile -> observe (reads) -> desired.For -> apply (writes) -> status.For -> one status patch -> events
+//	watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 package memcached

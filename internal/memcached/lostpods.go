@@ -22,23 +22,23 @@ const evictedByTaint = "DeletionByTaintManager"
 const lostPodMargin = 10 * time.Second
 
 // LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next
-// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends. Now is the time of the API
-// server, as those in pods are: by a clock that is ahead, pods of living cluster nodes would seem lost.
+// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends. The time of the view
+// counts: by a clock that is ahead, pods of living cluster nodes would seem lost.
 //
 // Kubernetes promises that at most one pod of a StatefulSet has a name, so it waits until the kubelet confirms that the pod has
 // stopped, which that of a lost cluster node never does. A cache has nothing that two pods of one name could corrupt. The pods of
 // a Deployment are never lost: their replacements have other names and do not wait. Neither are those of a paused Memcached, for
 // which the operator writes nothing, and of one that is being deleted, which get no replacements.
-func LostPods(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) (lost []*corev1.Pod, next time.Duration) {
-	if mc.Spec.Paused || mc.DeletionTimestamp != nil {
+func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
+	if v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil {
 		return nil, 0
 	}
-	for i := range observed.Pods {
-		pod := &observed.Pods[i]
-		if !evictedByTaints(pod) || !inStatefulSet(pod, observed.Workload(mc), observed.Former(mc)) {
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		if !evictedByTaints(pod) || !inStatefulSet(pod, v.Workload, v.Former) {
 			continue
 		}
-		wait := pod.DeletionTimestamp.Add(lostPodMargin).Sub(now)
+		wait := pod.DeletionTimestamp.Add(lostPodMargin).Sub(v.Now)
 		if wait <= 0 {
 			lost = append(lost, pod)
 		} else if next == 0 || wait < next {

@@ -153,7 +153,7 @@ func expectLost(
 	t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, now time.Time, want []string, next time.Duration,
 ) {
 	t.Helper()
-	lost, wait := memcached.LostPods(mc, observed, now)
+	lost, wait := memcached.NewView(mc, observed, now).LostPods()
 	var names []string
 	for _, pod := range lost {
 		names = append(names, pod.Name)

@@ -12,9 +12,9 @@ import (
 
 // Orphans are the nodes that no workload controls, sorted by number or name: somebody has deleted it with --cascade=orphan. The
 // Service selects them all the same. A ReplicaSet without a Deployment goes on replacing its pods.
-func (o Observed) Orphans() []*corev1.Pod {
-	deployment := findWorkload(o.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
-	return nodesOf(o.Pods, func(pod *corev1.Pod) bool {
+func (v View) Orphans() []*corev1.Pod {
+	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
+	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {
 		return pod.Labels[NameLabel] == nodeName && // else the Service does not select it
 			(metav1.GetControllerOfNoCopy(pod) == nil || deployment == nil && ownedByDeployment(pod, pod.Labels[InstanceLabel]))
 	}, true)

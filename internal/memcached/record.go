@@ -45,12 +45,12 @@ func (w *Workload) RecordAnnotations() map[string]string {
 
 // LastApplied returns the defaults that were carried out last, if that was for a template with this hash. The status has the record.
 // The annotations of the workload have it if the status was lost, or was not written after the workload.
-func (o Observed) LastApplied(mc *cachev1alpha1.Memcached, templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
-	last := mc.Status.LastApplied
-	if last != nil && last.Workload == WorkloadKind(mc) && last.TemplateHash == templateHash {
+func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
+	last := v.Last.Applied
+	if last != nil && last.Workload == WorkloadKind(v.Memcached) && last.TemplateHash == templateHash {
 		return last.Defaults, true
 	}
-	live := o.Workload(mc)
+	live := v.Workload
 	if live == nil || live.TemplateHash() != templateHash {
 		return cachev1alpha1.MemcachedDefaults{}, false
 	}
@@ -62,15 +62,15 @@ func (o Observed) LastApplied(mc *cachev1alpha1.Memcached, templateHash string) 
 }
 
 // CarriedOut is the record after a write: the decided one if the workload bears it, and until then the last one.
-func (o Observed) CarriedOut(mc *cachev1alpha1.Memcached, decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
-	live := o.Workload(mc)
+func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
+	live := v.Workload
 	if live == nil {
-		return mc.Status.LastApplied
+		return v.Last.Applied
 	}
 	annotations := live.GetAnnotations()
 	for key, value := range RecordAnnotations(decided) {
 		if annotations[key] != value {
-			return mc.Status.LastApplied
+			return v.Last.Applied
 		}
 	}
 	decided.AppliedHash = annotations[AppliedHashAnnotation]

@@ -53,7 +53,7 @@ func TestCarriedOut(t *testing.T) {
 					OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)},
 				}})
 			}
-			if diff := cmp.Diff(c.want, observed.CarriedOut(mc, decided)); diff != "" {
+			if diff := cmp.Diff(c.want, memcachedtest.View(mc, observed).CarriedOut(decided)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

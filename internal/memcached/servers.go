@@ -25,26 +25,26 @@ func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namesp
 // none. While a pause holds back a smaller size or a move, the slots stay. So do those of the last status when somebody else has
 // deleted the StatefulSet or scaled it down, which the operator undoes. Once reported for the present spec, they stay although a
 // cache that lags behind shows the other workload again: the move is over.
-func (o Observed) Servers(mc *cachev1alpha1.Memcached) []string {
-	return o.serversAt(mc, o.ports(mc)[0])
+func (v View) Servers() []string {
+	return v.serversAt(v.ports()[0])
 }
 
 // ServerPort is the port of Servers.
-func (o Observed) ServerPort(mc *cachev1alpha1.Memcached) int { return int(o.ports(mc)[0].Number) }
+func (v View) ServerPort() int { return int(v.ports()[0].Number) }
 
 // TLSServers are the same with the port for TLS, nil if the StatefulSet does not open it.
-func (o Observed) TLSServers(mc *cachev1alpha1.Memcached) []string {
-	if slices.Contains(o.ports(mc), tls) {
-		return o.serversAt(mc, tls)
+func (v View) TLSServers() []string {
+	if slices.Contains(v.ports(), tls) {
+		return v.serversAt(tls)
 	}
 	return nil
 }
 
 // ports are the ports for clients that the StatefulSet opens, and those that the spec asks for if there is no StatefulSet yet.
-func (o Observed) ports(mc *cachev1alpha1.Memcached) []ClientPort {
-	wanted, set := ClientPorts(mc), o.Workload(mc)
-	if WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
-		set = o.Former(mc)
+func (v View) ports() []ClientPort {
+	wanted, set := ClientPorts(v.Memcached), v.Workload
+	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
+		set = v.Former
 	}
 	if set == nil {
 		return wanted
@@ -55,8 +55,8 @@ func (o Observed) ports(mc *cachev1alpha1.Memcached) []ClientPort {
 	return wanted
 }
 
-func (o Observed) serversAt(mc *cachev1alpha1.Memcached, port ClientPort) []string {
-	slots := o.slots(mc)
+func (v View) serversAt(port ClientPort) []string {
+	slots, mc := v.slots(), v.Memcached
 	if slots < 0 {
 		return nil
 	}
@@ -69,14 +69,14 @@ func (o Observed) serversAt(mc *cachev1alpha1.Memcached, port ClientPort) []stri
 }
 
 // slots is how many servers there are, less than 0 if there is no list.
-func (o Observed) slots(mc *cachev1alpha1.Memcached) int {
-	set, other := o.Workload(mc), o.Former(mc)
+func (v View) slots() int {
+	mc, set, other := v.Memcached, v.Workload, v.Former
 	wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 	if !wanted {
 		set, other = other, set
 	}
-	size, slots := int(mc.Spec.Size), len(mc.Status.Servers)
-	reported := slots > 0 && mc.Status.ObservedGeneration == mc.Generation
+	size, slots := int(mc.Spec.Size), v.Last.Servers
+	reported := slots > 0 && v.Last.Generation == mc.Generation
 	switch {
 	case !wanted && (!mc.Spec.Paused || set == nil && slots == 0), other != nil && !reported:
 		return -1

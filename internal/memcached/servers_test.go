@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,7 +101,7 @@ func TestServers(t *testing.T) {
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
 			mc.Spec = cachev1alpha1.MemcachedSpec{Size: test.size, Workload: test.workload, Paused: test.paused}
 			mc.Status.Servers = make([]string, test.reported)
-			got := Observed{Children: test.children}.Servers(mc)
+			got := NewView(mc, Observed{Children: test.children}, time.Time{}).Servers()
 			if (got == nil) != (test.want == none) {
 				t.Fatalf("the servers are %#v", got)
 			}
@@ -123,7 +124,7 @@ func TestServersAfterAMove(t *testing.T) {
 	for observed, want := range map[int64]int{1: 0, 2: 3} {
 		mc.Status.ObservedGeneration = observed
 		both := []client.Object{workloadOf(deployments, "ours", 1), workloadOf(statefulSets, "ours", 3)}
-		if servers := (Observed{Children: both}).Servers(mc); len(servers) != want {
+		if servers := NewView(mc, Observed{Children: both}, time.Time{}).Servers(); len(servers) != want {
 			t.Errorf("reported for generation %d, the servers are %v", observed, servers)
 		}
 	}
@@ -134,7 +135,7 @@ func TestServersStay(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
 	for _, live := range []int32{3, 1, 0, 9, 3} {
-		mc.Status.Servers = Observed{Children: []client.Object{workloadOf(statefulSets, "ours", live)}}.Servers(mc)
+		mc.Status.Servers = NewView(mc, Observed{Children: []client.Object{workloadOf(statefulSets, "ours", live)}}, time.Time{}).Servers()
 		if len(mc.Status.Servers) != 3 {
 			t.Errorf("with %d replicas, the servers are %v", live, mc.Status.Servers)
 		}
@@ -175,17 +176,18 @@ func TestServersHaveOpenPorts(t *testing.T) {
 				set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "injected", Ports: []corev1.ContainerPort{{Name: "memcached-tls"}}}, container}
 				observed.Children = []client.Object{set}
 			}
-			if got, want := observed.Servers(mc), fmt.Sprintf("cache-0.cache.shop.svc:%d", test.servers); !slices.Equal(got, []string{want}) {
+			view := NewView(mc, observed, time.Time{})
+			if got, want := view.Servers(), fmt.Sprintf("cache-0.cache.shop.svc:%d", test.servers); !slices.Equal(got, []string{want}) {
 				t.Errorf("the servers are %v, want %s", got, want)
 			}
-			if got := observed.ServerPort(mc); got != int(test.servers) {
+			if got := view.ServerPort(); got != int(test.servers) {
 				t.Errorf("their port is %d", got)
 			}
 			var want []string
 			if test.tlsToo {
 				want = []string{"cache-0.cache.shop.svc:11212"}
 			}
-			if got := observed.TLSServers(mc); !slices.Equal(got, want) {
+			if got := view.TLSServers(); !slices.Equal(got, want) {
 				t.Errorf("those with TLS are %v, want %v", got, want)
 			}
 		})

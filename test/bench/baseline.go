@@ -43,12 +43,15 @@ func childrenOf(n int) ([][]client.Object, error) {
 	return children, nil
 }
 
-func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Desired, error) {
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: image, AgentImage: image})
-	for _, child := range wanted.Objects {
+func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Plan, error) {
+	plan := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), memcached.Options{DefaultImage: image, AgentImage: image})
+	if plan.Problem != nil {
+		return plan, errors.New(plan.Problem.Message)
+	}
+	for _, child := range plan.Objects {
 		child.SetNamespace(mc.Namespace)
 	}
-	return wanted, err
+	return plan, nil
 }
 
 type create func(ctx context.Context, c client.Client, object client.Object) error
@@ -148,8 +151,8 @@ func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 		}
 	}
 	before := mc.DeepCopy()
-	observed := memcached.Observed{}.With(wanted.Objects)
-	mc.Status = memcachedstatus.For(mc, observed, wanted, memcachedstatus.Outcome{}, time.Now())
+	view := memcached.NewView(mc, memcached.Observed{}, time.Now())
+	mc.Status = memcachedstatus.For(view, wanted, memcached.Written{Objects: wanted.Objects})
 	return w.client.Status().Patch(ctx, mc, client.MergeFrom(before))
 }
 

@@ -42,7 +42,7 @@ var patterns = []pattern{
 	{
 		name: "4 stale spec after scaling", pkg: inControllers, test: "TestControllers",
 		spec: "does not undo what another one did since, and goes on with the latest version",
-		file: "controllers/verify.go", from: "	if missing || (reconciled || plan.Changing()) && !r.verified(mc) {", to: "	if missing {",
+		file: "controllers/verify.go", from: "	if missing || (reconciled || changes.Changing()) && !r.verified(mc) {", to: "	if missing {",
 	},
 	{
 		name: "5 own write missing from the cache", pkg: inControllers, test: "TestControllers",
@@ -51,12 +51,12 @@ var patterns = []pattern{
 	},
 	{
 		name: "6 unobserved transition", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/dropped",
-		file: "controllers/verify.go", from: "	missing := reconciled && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := reconciled && changes.Missing()",
 		to: "	missing := false",
 	},
 	{
 		name: "7 expired watch", pkg: inFaults, test: "TestSweep", plan: "delete/memcacheds/410",
-		file: "controllers/verify.go", from: "	missing := reconciled && plan.Missing()",
+		file: "controllers/verify.go", from: "	missing := reconciled && changes.Missing()",
 		to: "	missing := false",
 	},
 	{
@@ -121,19 +121,18 @@ var patterns = []pattern{
 	{
 		name: "19 recovery from an error state", pkg: inControllers, test: "TestControllers",
 		spec: "may be a spec that the API server refuses in a child, which is told",
-		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
-		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
+		file: "controllers/errors.go", from: "			retry = append(retry, err)\n", to: "			problem = written.Problem\n",
 	},
 	{
 		name: "20 any value in the spec", pkg: inFaults, test: "TestEveryField/values/spec.scheduling.nodeSelector{}=_a_b_c_",
-		file: "internal/memcached/status/outcome.go", from: "func RefusalReason(message string) string {",
+		file: "internal/memcached/status/refusals.go", from: "func RefusalReason(message string) string {",
 		to: "func RefusalReason(message string) string {\n	if len(message) > 300 {\n		panic(message)\n	}",
 	},
 	{
 		name: "21 foreground deletion", pkg: inControllers, test: "TestControllers",
 		spec: "tells the truth while it is deleted in the foreground, and creates nothing",
-		file: "controllers/apply.go", from: "	if mc.DeletionTimestamp != nil {\n		return applyResult{}",
-		to: "	if mc == nil {\n		return applyResult{}",
+		file: "controllers/write.go", from: "	if mc.DeletionTimestamp != nil {\n		return memcached.Written{}",
+		to: "	if mc == nil {\n		return memcached.Written{}",
 	},
 	{
 		name: "22 terminating namespace", pkg: inControllers, test: "TestControllers",
@@ -175,9 +174,8 @@ var patterns = []pattern{
 		file: "controllers/verify.go", from: "	r.metrics.Forget(name.Namespace, name.Name)\n", to: "",
 	},
 	{
-		name: "30 lost permission", pkg: inFaults, test: "TestSweep", plan: "scale-up/patch_deployments_0.1/403",
-		file: "controllers/errors.go", from: "			a.add(problemOf(err))\n			retry = append(retry, err)",
-		to: "			a.add(problemOf(err))\n			terminal = append(terminal, err)",
+		name: "30 lost permission", pkg: inFaults, test: "TestSweep", plan: "image-change/patch_deployments_0.1/403",
+		file: "controllers/errors.go", from: "			retry = append(retry, err)\n", to: "			problem = written.Problem\n",
 	},
 	{
 		name: "31 workload deleted with its nodes", pkg: inDesired, test: "TestMove",
@@ -209,6 +207,6 @@ var patterns = []pattern{
 	},
 	{
 		name: "37 stale workload in a move", pkg: inControllers, test: "TestMoveSeenByALaggingCache",
-		file: "controllers/verify.go", from: "	return r.verifyMove(ctx, mc, observed)\n", to: "	return nil\n",
+		file: "controllers/verify.go", from: "	return r.verifyMove(ctx, view)\n", to: "	return nil\n",
 	},
 }

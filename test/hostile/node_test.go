@@ -91,8 +91,10 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Container {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sessions"}, Spec: spec}
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached", AgentImage: "agent"})
-	must(t, err)
+	wanted := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), memcached.Options{DefaultImage: "memcached", AgentImage: "agent"})
+	if wanted.Problem != nil {
+		t.Fatal(wanted.Problem)
+	}
 	for _, child := range wanted.Objects {
 		if deployment, ok := child.(*appsv1.Deployment); ok {
 			return deployment.Spec.Template.Spec.Containers[0]

@@ -6,6 +6,7 @@ package largest_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,8 +109,8 @@ func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	mc := largest.Memcached(metav1.NamespaceDefault, "largest")
 	g.Expect(c.Create(t.Context(), mc)).To(Succeed())
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
-	g.Expect(err).NotTo(HaveOccurred())
+	wanted := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
+	g.Expect(wanted.Problem).To(BeNil())
 	for _, child := range wanted.Objects {
 		g.Expect(c.Create(t.Context(), child, client.DryRunAll)).To(Succeed())
 	}

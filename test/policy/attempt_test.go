@@ -5,6 +5,7 @@ package policy_test
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,8 +61,8 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	g := NewWithT(t)
 	mc := &cachev1alpha1.Memcached{}
 	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: name}, mc)).To(Succeed())
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage})
-	g.Expect(err).NotTo(HaveOccurred())
+	wanted := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage})
+	g.Expect(wanted.Problem).To(BeNil())
 	for _, child := range wanted.Objects {
 		g.Expect(controllerutil.SetControllerReference(mc, child, testenv.Scheme())).To(Succeed())
 	}

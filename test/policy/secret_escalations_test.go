@@ -6,6 +6,7 @@ package policy_test
 import (
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,7 @@ func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users", Revocation: cachev1alpha1.RevocationRestart},
 		}
 		options := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}
-		workload, _, err := desired.Workload(mc, memcached.Observed{}, options)
+		workload, _, err := desired.Workload(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
 		if err != nil {
 			panic(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,11 +65,11 @@ func tryExample(b *bundle, text []byte) (string, error) {
 	if err != nil {
 		return example.Name, err
 	}
-	wanted, err := desired.For(mc, memcached.Observed{}, memcached.Options{DefaultImage: defaultImage(b)})
-	if err != nil {
-		return example.Name, fmt.Errorf("the operator cannot carry it out: %w", err)
+	plan := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), memcached.Options{DefaultImage: defaultImage(b)})
+	if plan.Problem != nil {
+		return example.Name, fmt.Errorf("the operator cannot carry it out: %s", plan.Problem.Message)
 	}
-	if len(wanted.Objects) == 0 {
+	if len(plan.Objects) == 0 {
 		return example.Name, errors.New("the operator makes nothing from it")
 	}
 	return example.Name, nil

@@ -50,8 +50,8 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 	}}
 }
 
-// checkAgentImage refuses an agent without an image. The error is an *InvalidError.
-func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) error {
+// checkAgentImage refuses an agent without an image.
+func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
 	if !wantsAgent(mc) || defaults.Images[memcached.AgentContainerName] != "" {
 		return nil
 	}
@@ -62,7 +62,7 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) error {
 	case mc.Spec.Auth != nil:
 		field, remedy = "spec.auth", "remove spec.auth"
 	}
-	return &InvalidError{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the agent, which "+
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the agent, which "+
 		"the operator does not know: set its environment variable %s, or %s", field, memcached.AgentImageVariable, remedy)}
 }
 

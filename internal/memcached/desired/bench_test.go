@@ -19,8 +19,8 @@ func BenchmarkDesired(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := For(c.mc, observed, c.opts); err != nil {
-					b.Fatal(err)
+				if plan := For(memcachedtest.View(c.mc, observed), c.opts); plan.Problem != nil {
+					b.Fatal(plan.Problem)
 				}
 			}
 		})

@@ -17,8 +17,8 @@ import (
 )
 
 // changesOf names what would change about the live workload, by the fields of the Memcached. What they do not explain is not named.
-func changesOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, wanted *corev1.PodTemplateSpec) []string {
-	live, former := observed.Workload(mc), observed.Former(mc)
+func changesOf(v memcached.View, wanted *corev1.PodTemplateSpec) []string {
+	mc, live, former := v.Memcached, v.Workload, v.Former
 	if former != nil {
 		changes := []string{fmt.Sprintf("workload %s to %s", former.Kind, memcached.WorkloadKind(mc))}
 		if live != nil {

@@ -156,13 +156,13 @@ func TestChanges(t *testing.T) {
 			after := before.DeepCopy()
 			test.change(after)
 			observed := memcached.Observed{Children: memcachedtest.Children(live(t, before, memcachedtest.Options))}
-			if unpaused, err := For(after, observed, memcachedtest.Options); err != nil || unpaused.Changes != nil {
-				t.Errorf("without a pause: %v, %v", unpaused.Changes, err)
+			if unpaused := For(memcachedtest.View(after, observed), memcachedtest.Options); unpaused.Problem != nil || unpaused.Changes != nil {
+				t.Errorf("without a pause: %v, %v", unpaused.Changes, unpaused.Problem)
 			}
 			after.Spec.Paused = true
-			got, err := For(after, observed, memcachedtest.Options)
-			if err != nil {
-				t.Fatal(err)
+			got := For(memcachedtest.View(after, observed), memcachedtest.Options)
+			if got.Problem != nil {
+				t.Fatal(got.Problem)
 			}
 			if diff := cmp.Diff(test.want, strings.Join(got.Changes, ", ")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -184,9 +184,9 @@ func TestChangesOfStrangeTemplates(t *testing.T) {
 	} {
 		deployment := live(t, mc, memcachedtest.Options)
 		change(deployment)
-		got, err := For(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcachedtest.Options)
-		if err != nil || len(got.Changes) == 0 {
-			t.Errorf("%s: %v, %v", name, got.Changes, err)
+		got := For(memcachedtest.View(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}), memcachedtest.Options)
+		if got.Problem != nil || len(got.Changes) == 0 {
+			t.Errorf("%s: %v, %v", name, got.Changes, got.Problem)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -22,13 +21,14 @@ const serversKey = "servers"
 //
 // The servers stay the same while clients move to TLS. Those that have moved find theirs under a key of its own, which stays when
 // the others are shut out.
-func ConfigMap(mc *cachev1alpha1.Memcached, observed memcached.Observed) *corev1.ConfigMap {
+func ConfigMap(v memcached.View) *corev1.ConfigMap {
+	mc := v.Memcached
 	data := map[string]string{
 		"host":     memcached.Host(mc),
-		"port":     strconv.Itoa(observed.ServerPort(mc)),
-		serversKey: strings.Join(observed.Servers(mc), ","),
+		"port":     strconv.Itoa(v.ServerPort()),
+		serversKey: strings.Join(v.Servers(), ","),
 	}
-	if servers := observed.TLSServers(mc); servers != nil {
+	if servers := v.TLSServers(); servers != nil {
 		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")
 	}
 	return &corev1.ConfigMap{

@@ -104,10 +104,9 @@ func recordedImage(row recordedDefault, container string) recordedDefault {
 // decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so that an
 // upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout that the user
 // causes adopts the present defaults; adopted reports that this is one.
-func decideDefaults(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options, templateHash string,
-) (_ podDefaults, adopted bool) {
-	recorded, found := observed.LastApplied(mc, templateHash)
+func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, adopted bool) {
+	mc := v.Memcached
+	recorded, found := v.LastApplied(templateHash)
 	var defaults podDefaults
 	for _, row := range recordedDefaults {
 		if !row.open(mc) {

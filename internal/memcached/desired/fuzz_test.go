@@ -5,7 +5,6 @@ package desired
 
 import (
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -86,26 +85,25 @@ func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	t.Helper()
 	before := encodedText(t, mc)
 	opts := memcachedtest.Options
-	desired, err := For(mc, memcached.Observed{}, opts)
+	plan := For(memcachedtest.View(mc, memcached.Observed{}), opts)
 	if after := encodedText(t, mc); before != after {
 		t.Errorf("For changed the Memcached from %s to %s", before, after)
 	}
 	openShift := opts
 	openShift.OmitRunAsUser = true
-	unspecific, openShiftErr := For(mc, memcached.Observed{}, openShift)
-	if (err == nil) != (openShiftErr == nil) {
-		t.Errorf("%v, and on OpenShift %v", err, openShiftErr)
+	unspecific := For(memcachedtest.View(mc, memcached.Observed{}), openShift)
+	if (plan.Problem == nil) != (unspecific.Problem == nil) {
+		t.Errorf("%v, and on OpenShift %v", plan.Problem, unspecific.Problem)
 	}
-	if err != nil {
-		var invalid *InvalidError
-		if !errors.As(err, &invalid) || invalid.Reason == "" || invalid.Message == "" || len(desired.Objects) < 2 {
-			t.Errorf("an error that tells the user nothing: %v", err)
+	if plan.Problem != nil {
+		if plan.Problem.Reason == "" || plan.Problem.Message == "" || len(plan.Objects) < 2 {
+			t.Errorf("a problem that tells the user nothing: %v", plan.Problem)
 		}
 		return false
 	}
-	checkObjects(t, mc, opts, desired.Objects)
+	checkObjects(t, mc, opts, plan.Objects)
 	checkObjects(t, mc, openShift, unspecific.Objects)
-	checkSettles(t, mc, desired.Objects)
+	checkSettles(t, mc, plan.Objects)
 	return true
 }
 

@@ -107,11 +107,11 @@ func TestGoldenFilesHaveInputs(t *testing.T) {
 // objectsOf are the desired objects of a valid spec.
 func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) []client.Object {
 	t.Helper()
-	desired, err := For(mc, observed, opts)
-	if err != nil {
-		t.Fatalf("a valid spec: %v", err)
+	plan := For(memcachedtest.View(mc, observed), opts)
+	if plan.Problem != nil {
+		t.Fatalf("a valid spec: %v", plan.Problem)
 	}
-	return desired.Objects
+	return plan.Objects
 }
 
 // live is the Deployment that an operator with the given options has left in the cluster.
@@ -123,11 +123,11 @@ func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *ap
 // liveWorkload is the workload that an operator with the given options has left in the cluster.
 func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
 	t.Helper()
-	rendered, _, err := Workload(mc, memcached.Observed{}, opts)
-	if err != nil {
-		t.Fatal(err)
+	rendered, _, problem := Workload(memcachedtest.View(mc, memcached.Observed{}), opts)
+	if problem != nil {
+		t.Fatal(problem)
 	}
-	return memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}.Workload(mc)
+	return memcachedtest.View(mc, memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}).Workload
 }
 
 // inEachWorkload runs a test for each Kind of workload, with a change that makes a Memcached ask for it.
@@ -141,9 +141,9 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 // deploymentOf is the desired Deployment of a valid spec.
 func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
-	workload, _, err := Workload(mc, observed, opts)
-	if err != nil {
-		t.Fatal(err)
+	workload, _, problem := Workload(memcachedtest.View(mc, observed), opts)
+	if problem != nil {
+		t.Fatal(problem)
 	}
 	return workload.(*appsv1.Deployment)
 }

@@ -260,17 +260,17 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
 	t.Helper()
 	mc = mc.DeepCopy()
-	present := observed.Workload(mc)
+	present := memcachedtest.View(mc, observed).Workload
 	mc.Spec.Workload = deploymentKind
 	if present.Kind == deploymentKind {
 		mc.Spec.Workload = statefulSetKind
 	}
-	desired, err := For(mc, observed, opts)
-	if err != nil {
-		t.Fatalf("the other workload: %v", err)
+	plan := For(memcachedtest.View(mc, observed), opts)
+	if plan.Problem != nil {
+		t.Fatalf("the other workload: %v", plan.Problem)
 	}
 	added, left := int32(0), int32(0)
-	for _, object := range desired.Objects {
+	for _, object := range plan.Objects {
 		switch {
 		case memcached.PodTemplate(object) == nil:
 		case object.GetObjectKind().GroupVersionKind().Kind == string(mc.Spec.Workload):

@@ -132,16 +132,16 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))
 		before := liveWorkload(t, mc, memcachedtest.Options)
-		decided, err := For(mc, memcached.Observed{}, memcachedtest.Options)
-		if err != nil {
-			t.Fatal(err)
+		decided := For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+		if decided.Problem != nil {
+			t.Fatal(decided.Problem)
 		}
 		mc.Status.LastApplied, mc.Spec.RestartedAt = &decided.Record, nil
 		undone := liveWorkload(t, mc, memcachedtest.Options)
 		undone.Template.Annotations = nil
-		decided, err = For(mc, memcached.Observed{Children: []client.Object{undone.Object}}, memcachedtest.Options)
-		if err != nil {
-			t.Fatal(err)
+		decided = For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{undone.Object}}), memcachedtest.Options)
+		if decided.Problem != nil {
+			t.Fatal(decided.Problem)
 		}
 		for _, object := range decided.Objects {
 			if template := memcached.PodTemplate(object); template != nil {

@@ -4,7 +4,6 @@
 package desired
 
 import (
-	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,13 +52,13 @@ func TestLimitBelowTheFloor(t *testing.T) {
 						c.change(workload)
 						observed.Children = []client.Object{workload.Object}
 					}
-					desired, err := For(mc, observed, memcachedtest.Options)
-					var invalid *InvalidError
-					if errors.As(err, &invalid) != c.refused || (err != nil) != c.refused {
-						t.Fatalf("refused: %v", err)
+					plan := For(memcachedtest.View(mc, observed), memcachedtest.Options)
+					problem := plan.Problem
+					if (problem != nil) != c.refused {
+						t.Fatalf("refused: %v", problem)
 					}
-					if c.refused && (invalid.Error() == "" || invalid.Reason != cachev1alpha1.ReasonInvalidResources || len(desired.Objects) < 3) {
-						t.Errorf("reason %s, objects %v", invalid.Reason, desired.Objects)
+					if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidResources || len(plan.Objects) < 3) {
+						t.Errorf("reason %s, objects %v", problem.Reason, plan.Objects)
 					}
 				})
 			})

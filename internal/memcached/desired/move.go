@@ -16,8 +16,8 @@ import (
 
 // moveIn is how many nodes the workload has that the spec asks for. During a move there is at most one node more than the size,
 // and what has moved stays.
-func moveIn(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
-	former := observed.Former(mc)
+func moveIn(v memcached.View) int32 {
+	mc, former := v.Memcached, v.Former
 	if former == nil {
 		return mc.Spec.Size
 	}
@@ -30,7 +30,7 @@ func moveIn(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
 		nodes = max(nodes, former.Replicas)
 	}
 	size := mc.Spec.Size + 1 - nodes
-	if present := observed.Workload(mc); present != nil {
+	if present := v.Workload; present != nil {
 		size = max(size, present.Size)
 	}
 	return min(max(size, 0), mc.Spec.Size)
@@ -38,8 +38,8 @@ func moveIn(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
 
 // formerWorkload is the workload that the nodes leave, with as many as have not moved, nil if it has none and can go. All else of it
 // is left as it is: a node that is about to leave is not replaced first.
-func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) client.Object {
-	former := observed.Former(mc)
+func formerWorkload(v memcached.View) client.Object {
+	mc, former := v.Memcached, v.Former
 	if former == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) cl
 	if empty && metav1.IsControlledBy(former, mc) { // an orphan is adopted first, and then deleted
 		return nil
 	}
-	size := min(former.Size, max(mc.Spec.Size-moved(mc, observed), 0))
+	size := min(former.Size, max(mc.Spec.Size-moved(v), 0))
 	metadata := metav1.ObjectMeta{
 		Name:        former.GetName(),
 		Namespace:   former.GetNamespace(),
@@ -60,13 +60,13 @@ func formerWorkload(mc *cachev1alpha1.Memcached, observed memcached.Observed) cl
 // moved is how many nodes of the workload that the spec asks for are available, and stay. Its controller counts those that have been
 // ready for minReadySeconds, and may not have seen that one is no longer ready. After a change of mind it may count some that leave:
 // as many as the former workload was to have are left, and what it has counted before it has seen its present size is no news.
-func moved(mc *cachev1alpha1.Memcached, observed memcached.Observed) int32 {
-	present := observed.Workload(mc)
+func moved(v memcached.View) int32 {
+	present := v.Workload
 	if present == nil || present.Unobserved() {
 		return 0
 	}
 	ready := int32(0)
-	for _, node := range present.Nodes(observed.Pods) {
+	for _, node := range present.Nodes(v.Pods) {
 		if memcached.PodReady(node) {
 			ready++
 		}

@@ -75,9 +75,9 @@ func (m *moving) observed() memcached.Observed {
 // reconcile writes what is desired.
 func (m *moving) reconcile() {
 	m.t.Helper()
-	wanted, err := For(m.mc, m.observed(), memcachedtest.Options)
-	if err != nil {
-		m.t.Fatal(err)
+	wanted := For(memcachedtest.View(m.mc, m.observed()), memcachedtest.Options)
+	if wanted.Problem != nil {
+		m.t.Fatal(wanted.Problem)
 	}
 	left := map[cachev1alpha1.WorkloadKind]client.Object{}
 	for _, object := range wanted.Objects {

@@ -240,5 +240,5 @@ func policiesAndPods(t *testing.T, mc *cachev1alpha1.Memcached) ([]*networkingv1
 			policies = append(policies, policy)
 		}
 	}
-	return policies, memcached.Observed{Children: objects}.Workload(mc).Template
+	return policies, memcachedtest.View(mc, memcached.Observed{Children: objects}).Workload.Template
 }

@@ -87,7 +87,7 @@ func TestPortsAgree(t *testing.T) {
 // portsOf collects the ports of a cache.
 func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	t.Helper()
-	seen := portsSeen{Servers: memcached.Observed{}.Servers(mc)}
+	seen := portsSeen{Servers: memcachedtest.View(mc, memcached.Observed{}).Servers()}
 	for _, object := range objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options) {
 		switch object := object.(type) {
 		case *corev1.Service:

@@ -15,13 +15,13 @@ import (
 // pods must give way to theirs, budget or not.
 const systemPriority = "system-"
 
-// checkPriority refuses a class of the system, unless the installer allows them. The error is an *InvalidError.
-func checkPriority(mc *cachev1alpha1.Memcached, opts memcached.Options) error {
+// checkPriority refuses a class of the system, unless the installer allows them.
+func checkPriority(mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Problem {
 	class := mc.Spec.Scheduling.PriorityClassName
 	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {
 		return nil
 	}
-	return &InvalidError{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf(
 		"spec.scheduling.priorityClassName is %s, whose pods take the place of all others: use a class of your own, or ask the "+
 			"administrator to run the operator with --allow-system-priority-classes", class)}
 }

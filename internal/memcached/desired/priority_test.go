@@ -4,7 +4,6 @@
 package desired
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -26,17 +25,19 @@ func TestSystemPriorityClassesAreTheInstallersDecision(t *testing.T) {
 	} {
 		mc := memcachedtest.Cache(3)
 		mc.Spec.Scheduling.PriorityClassName = class
-		desired, err := For(mc, memcached.Observed{}, memcached.Options{DefaultImage: memcachedtest.DefaultImage})
-		var invalid *InvalidError
-		if errors.As(err, &invalid) != refused {
-			t.Errorf("%q is answered with %v", class, err)
+		opts := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
+		plan := For(memcachedtest.View(mc, memcached.Observed{}), opts)
+		problem := plan.Problem
+		if (problem != nil) != refused {
+			t.Errorf("%q is answered with %v", class, problem)
 		}
-		if invalid != nil && (invalid.Reason != cachev1alpha1.ReasonInvalidSpec || len(desired.Objects) != 3 ||
-			!strings.HasPrefix(invalid.Message, "spec.scheduling.priorityClassName is "+class)) {
-			t.Errorf("%q: %s: %s", class, invalid.Reason, invalid.Message)
+		if problem != nil && (problem.Reason != cachev1alpha1.ReasonInvalidSpec || len(plan.Objects) != 3 ||
+			!strings.HasPrefix(problem.Message, "spec.scheduling.priorityClassName is "+class)) {
+			t.Errorf("%q: %s: %s", class, problem.Reason, problem.Message)
 		}
-		if _, err := For(mc, memcached.Observed{}, memcached.Options{DefaultImage: memcachedtest.DefaultImage, AllowSystemPriorityClasses: true}); err != nil {
-			t.Errorf("%q is allowed and answered with %v", class, err)
+		opts.AllowSystemPriorityClasses = true
+		if allowed := For(memcachedtest.View(mc, memcached.Observed{}), opts); allowed.Problem != nil {
+			t.Errorf("%q is allowed and answered with %v", class, allowed.Problem)
 		}
 	}
 }

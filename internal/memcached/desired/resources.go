@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // resources has the memory limit that is given or computed. What has a limit and no request is requested as much as it is
@@ -50,14 +51,14 @@ func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Qu
 	return result
 }
 
-// checkMemoryLimit refuses a limit that is given for new pods and is too small. The error is an *InvalidError.
-func checkMemoryLimit(mc *cachev1alpha1.Memcached, adopted bool) error {
+// checkMemoryLimit refuses a limit that is given for new pods and is too small.
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, adopted bool) *memcached.Problem {
 	limit, given := givenMemoryLimit(mc)
 	if !given || !adopted {
 		return nil
 	}
 	if err := sizingOf(mc).check(limit); err != nil {
-		return &InvalidError{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
 	}
 	return nil
 }

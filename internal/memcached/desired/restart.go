@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,14 +40,15 @@ func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 }
 
 // keepRestart gives a spec without restartedAt the time of the nodes: removing the field is no reason to replace them again.
-func keepRestart(mc *cachev1alpha1.Memcached, live *memcached.Workload) {
+func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if !mc.Spec.RestartedAt.IsZero() {
 		return
 	}
-	if last := mc.Status.LastApplied; last != nil {
+	if last := v.Last.Applied; last != nil {
 		mc.Spec.RestartedAt = last.RestartedAt
 		return
 	}
+	live := cmp.Or(v.Workload, v.Former)
 	if live == nil {
 		return
 	}

@@ -5,7 +5,6 @@ package desired
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -187,15 +186,14 @@ func TestAgentWithoutImage(t *testing.T) {
 		"spec.monitoring.enabled": monitored, "spec.tls": encryptedBy("a"), "spec.auth": usersOf("a"),
 	} {
 		mc := memcachedtest.Cache(3, change)
-		_, err := For(mc, memcached.Observed{}, untold)
-		var invalid *InvalidError
-		if !errors.As(err, &invalid) || invalid.Reason != cachev1alpha1.ReasonInvalidSpec ||
-			!strings.Contains(invalid.Message, field+" needs the image of the agent") {
-			t.Errorf("%s: the error is %v", field, err)
+		problem := For(memcachedtest.View(mc, memcached.Observed{}), untold).Problem
+		if problem == nil || problem.Reason != cachev1alpha1.ReasonInvalidSpec ||
+			!strings.Contains(problem.Message, field+" needs the image of the agent") {
+			t.Errorf("%s: the problem is %v", field, problem)
 		}
 		live := memcached.Observed{Children: []client.Object{liveWorkload(t, mc, memcachedtest.Options).Object}}
-		if _, err := For(mc, live, untold); err != nil {
-			t.Errorf("%s: nodes that run are questioned: %v", field, err)
+		if plan := For(memcachedtest.View(mc, live), untold); plan.Problem != nil {
+			t.Errorf("%s: nodes that run are questioned: %v", field, plan.Problem)
 		}
 	}
 }
@@ -236,9 +234,9 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 // renderedAfter is the workload that is desired where there is a live one.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
-	after, _, err := Workload(mc, memcached.Observed{Children: []client.Object{live.Object}}, opts)
-	if err != nil {
-		t.Fatal(err)
+	after, _, problem := Workload(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
+	if problem != nil {
+		t.Fatal(problem)
 	}
 	return after
 }

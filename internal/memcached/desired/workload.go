@@ -4,8 +4,6 @@
 package desired
 
 import (
-	"errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,29 +12,28 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Workload runs the nodes, and the record says what they are made from. The error is an *InvalidError: the memory limit is too small
+// Workload runs the nodes, and the record says what they are made from. The problem is nil, or that the memory limit is too small
 // for these pods, the PriorityClass is not for caches, or the image of the agent is not known. A limit that pods already run with is
 // not questioned again: a stricter model of a later version must not take a running cache away.
-func Workload(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options,
-) (client.Object, cachev1alpha1.MemcachedRecord, error) {
+func Workload(v memcached.View, opts memcached.Options) (client.Object, cachev1alpha1.MemcachedRecord, *memcached.Problem) {
+	mc := v.Memcached
 	hash := templateHash(mc, opts)
-	defaults, adopted := decideDefaults(mc, observed, opts, hash)
+	defaults, adopted := decideDefaults(v, opts, hash)
 	record := cachev1alpha1.MemcachedRecord{
 		Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
 	}
-	invalid := errors.Join(checkPriority(mc, opts), checkMemoryLimit(mc, adopted), checkAgentImage(mc, defaults))
+	problem := checkPriority(mc, opts).And(checkMemoryLimit(mc, adopted)).And(checkAgentImage(mc, defaults))
 	metadata := metav1.ObjectMeta{
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
 		Labels:      labelsOf(mc, nil),
 		Annotations: memcached.RecordAnnotations(record),
 	}
-	size, template := moveIn(mc, observed), withAPIDefaults(podTemplate(mc, opts, defaults))
+	size, template := moveIn(v), withAPIDefaults(podTemplate(mc, opts, defaults))
 	if isStatefulSet(mc) {
-		return statefulSet(mc, metadata, size, template), record, invalid
+		return statefulSet(mc, metadata, size, template), record, problem
 	}
-	return deployment(mc, metadata, size, template), record, invalid
+	return deployment(mc, metadata, size, template), record, problem
 }
 
 func isStatefulSet(mc *cachev1alpha1.Memcached) bool {

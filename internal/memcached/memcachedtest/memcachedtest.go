@@ -71,6 +71,11 @@ func RestartedAt(year int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
+// View is the view of a Memcached at a time that does not matter.
+func View(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.View {
+	return memcached.NewView(mc, observed, time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC))
+}
+
 // Live is the workload of a Memcached as the API server keeps it.
 func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T) T {
 	t.Helper()

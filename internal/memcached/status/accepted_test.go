@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -42,7 +43,7 @@ func acceptedRows(t *testing.T) []statusCase {
 	noPods := func(mc *cachev1alpha1.Memcached, nodes int32) *appsv1.Deployment {
 		return makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, nodes, nodes, nodes), progress(rolloutComplete), refused(quota))
 	}
-	noQuota := Outcome{Problem: &Problem{cachev1alpha1.ReasonQuotaExceeded, quota}}
+	noQuota := memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonQuotaExceeded, Message: quota}}
 	one := memcachedtest.Cache(1)
 	all := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromString("100%"))
@@ -52,7 +53,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:         five,
 		deployment: outOfThree(),
 		pods:       makePods(3),
-		outcome:    noQuota,
+		written:    noQuota,
 		stuck:      "QuotaExceeded: " + quota,
 		available:  "True MinimumNodesReady: 3 of 5 nodes are ready",
 	}, {
@@ -60,7 +61,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:         memcachedtest.Cache(5, reportedBefore(3, 3)),
 		deployment: outOfThree(),
 		pods:       makePods(1),
-		outcome:    noQuota,
+		written:    noQuota,
 		stuck:      "QuotaExceeded: " + quota,
 		available:  "False NodesUnavailable: 1 of 5 nodes are ready, 2 are needed",
 	}, {
@@ -68,7 +69,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:         memcachedtest.Cache(5, memcachedtest.Image("memcached:2")),
 		deployment: outOfThree(specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 		pods:       makePods(3),
-		outcome:    noQuota,
+		written:    noQuota,
 		stuck:      "QuotaExceeded: " + quota,
 		available:  "True MinimumNodesReady: 3 of 5 nodes are ready",
 	}, {
@@ -76,14 +77,14 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:         memcachedtest.Cache(3, memcachedtest.Image("memcached:2")),
 		deployment: outOfThree(specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 		pods:       makePods(3),
-		outcome:    noQuota,
+		written:    noQuota,
 		stuck:      "QuotaExceeded: " + quota,
 	}, {
 		name:        "a larger size is held back",
 		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
 		deployment:  outOfThree(),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: []string{"Deployment"}},
+		written:     memcached.Written{Pending: []string{"Deployment"}},
 		ready:       "Unknown Paused: spec.paused holds back: size 3 to 5",
 		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
 		progressing: "False Paused: spec.paused holds back: size 3 to 5" + resume,
@@ -92,7 +93,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		mc:         one,
 		deployment: makeDeployment(t, one, accepted(3), settled),
 		pods:       makePods(1),
-		outcome:    noQuota,
+		written:    noQuota,
 		stuck:      "QuotaExceeded: " + quota,
 		available:  "True MinimumNodesReady: 1 of 1 nodes are ready",
 	}, {

@@ -17,11 +17,11 @@ func BenchmarkStatus(b *testing.B) {
 	for name, size := range map[string]int{"3 nodes": 3, "1000 nodes": 1000} {
 		mc := memcachedtest.Cache(int32(size))
 		observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(b, mc, settled)), Pods: makePods(size)}
-		decided, _ := desired.For(mc, observed, memcachedtest.Options)
+		decided := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if status := For(mc, observed, decided, Outcome{}, noon); status.ReadyReplicas != int32(size) {
+				if status := For(memcached.NewView(mc, observed, noon), decided, memcached.Written{}); status.ReadyReplicas != int32(size) {
 					b.Fatal(status)
 				}
 			}
@@ -32,10 +32,10 @@ func BenchmarkStatus(b *testing.B) {
 		deployment := makeDeployment(b, mc, specGeneration(2), revision(2), counts(2, 3, 1, 2), progress(rolloutOverdue))
 		pods := append(makePods(2), makePod("cache-5d4f-02", noRoomFor))
 		observed := memcached.Observed{Children: memcachedtest.Children(deployment), Pods: []corev1.Pod{pods[2], pods[1], pods[0]}}
-		decided, _ := desired.For(mc, observed, memcachedtest.Options)
+		decided := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
 		b.ReportAllocs()
 		for b.Loop() {
-			For(mc, observed, decided, Outcome{}, noon)
+			For(memcached.NewView(mc, observed, noon), decided, memcached.Written{})
 		}
 	})
 }

@@ -12,19 +12,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
-func conditions(mc *cachev1alpha1.Memcached, f facts, now time.Time) []metav1.Condition {
-	degraded, progressing := degradedCondition(f), progressingCondition(mc, f)
-	ready := readyCondition(mc, f, progressing, degraded)
+func conditions(f facts) []metav1.Condition {
+	mc := f.Memcached
+	degraded, progressing := degradedCondition(f), progressingCondition(f)
+	ready := readyCondition(f, progressing, degraded)
 	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
 	var conditions []metav1.Condition
 	for _, condition := range append(all, kstatusConditions(ready, progressing, degraded)...) {
 		condition.ObservedGeneration = mc.Generation
 		condition.Message = SanitizeMessage(condition.Message)
-		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-		if old := meta.FindStatusCondition(mc.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
+		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))
+		if old := meta.FindStatusCondition(f.Last.Conditions, condition.Type); old != nil && old.Status == condition.Status {
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 		conditions = append(conditions, condition)
@@ -49,7 +51,7 @@ func availableCondition(f facts) metav1.Condition {
 	}
 	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNodesUnavailable
 	condition.Message += fmt.Sprintf(", %d are needed", f.required)
-	if f.workload != nil && f.workload.ObservedGeneration == 0 && len(f.nodes) == 0 && f.podProblem == nil {
+	if f.Workload != nil && f.Workload.ObservedGeneration == 0 && len(f.nodes) == 0 && f.podProblem == nil {
 		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
 		condition.Message = "The cluster has not reported on the nodes yet"
 	}
@@ -70,14 +72,15 @@ func degradedCondition(f facts) metav1.Condition {
 }
 
 // primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods.
-func (f facts) primaryProblem() *Problem {
+func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
 	}
 	return f.podProblem
 }
 
-func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition {
+func progressingCondition(f facts) metav1.Condition {
+	mc := f.Memcached
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
 	stuck := f.stuck()
 	switch {
@@ -97,8 +100,8 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 	case f.rollout.reason != "":
 		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message
 		return condition
-	case f.unsupported(mc) != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonUnsupportedVersion, f.unsupported(mc)
+	case f.unsupported() != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonUnsupportedVersion, f.unsupported()
 	case f.staleDefaults != "":
 		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
 		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s",
@@ -113,7 +116,7 @@ func progressingCondition(mc *cachev1alpha1.Memcached, f facts) metav1.Condition
 // stuck says why a change cannot go on; empty if it can, or if there is none. A workload that could not be written is stuck,
 // even if it still moves to its previous spec. One that moves is not stuck because another object was refused.
 func (f facts) stuck() string {
-	moving := f.rollout.reason != "" && f.workload != nil
+	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
 	case f.Problem != nil && f.unwritten():
 		return f.Problem.Message
@@ -129,12 +132,12 @@ func (f facts) stuck() string {
 }
 
 // readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
-func readyCondition(mc *cachev1alpha1.Memcached, f facts, progressing, degraded metav1.Condition) metav1.Condition {
+func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case degraded.Status == metav1.ConditionTrue:
 		condition.Reason, condition.Message = degraded.Reason, degraded.Message
-	case mc.Spec.Paused && len(f.held) > 0:
+	case f.Memcached.Spec.Paused && len(f.held) > 0:
 		condition.Status = metav1.ConditionUnknown
 		condition.Reason = cachev1alpha1.ReasonPaused
 		condition.Message = "spec.paused holds back: " + strings.Join(f.held, ", ")

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -25,7 +26,7 @@ func refusalRows() []statusCase {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,
 			pods:    makePods(3),
-			outcome: Outcome{Problem: &Problem{reason, "because"}},
+			written: memcached.Written{Problem: &memcached.Problem{Reason: reason, Message: "because"}},
 			stuck:   reason + ": because",
 		})
 	}
@@ -225,13 +226,13 @@ func priorityRows(t *testing.T) []statusCase {
 		deployment: makeDeployment(t, mc, settled),
 		others:     []client.Object{&corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "website"}}}},
 		pods:       makePods(3),
-		outcome:    Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
+		written:    memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "not ours"}},
 		stuck:      "Conflict: not ours",
 		available:  "False ServiceMissing: 3 of 3 nodes are ready, but no Service leads clients to them",
 	}, {
 		name:      "what was refused comes before what is wrong with the pods",
 		pods:      append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
-		outcome:   Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "not ours"}},
+		written:   memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "not ours"}},
 		stuck:     "Conflict: not ours",
 		available: available2,
 	}, {
@@ -254,7 +255,7 @@ func priorityRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(3, memcachedtest.Paused),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        append(makePods(2), makePod("cache-5d4f-02", noRoomFor)),
-		outcome:     Outcome{Pending: []string{"Service"}},
+		written:     memcached.Written{Pending: []string{"Service"}},
 		trouble:     "Unschedulable: " + unschedulable02,
 		available:   available2,
 		progressing: "False Paused: spec.paused holds back: the Service" + resume,

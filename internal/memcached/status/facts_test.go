@@ -44,9 +44,9 @@ func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
 	t.Helper()
-	rendered, _, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
-	if err != nil {
-		t.Fatal(err)
+	rendered, _, problem := desired.Workload(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+	if problem != nil {
+		t.Fatal(problem)
 	}
 	deployment := memcachedtest.Live(t, mc, rendered.(*appsv1.Deployment))
 	for _, change := range changes {
@@ -193,22 +193,10 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	return c
 }
 
-// statusOf is the status of a Memcached by an operator that decides, and writes nothing.
-func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, outcome Outcome, now time.Time) cachev1alpha1.MemcachedStatus {
-	return statusAfter(mc, observed, nil, outcome, now)
-}
-
-// statusAfter is the status after writes, to which the API server has answered with the given objects. Unless a Service was observed,
-// it is the desired one.
-func statusAfter(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, written []client.Object, outcome Outcome, now time.Time,
-) cachev1alpha1.MemcachedStatus {
-	decided, _ := desired.For(mc, observed, memcachedtest.Options) // that a spec is invalid is in the outcome
-	observed = withService(mc, observed)
-	if written != nil {
-		observed = observed.With(written)
-	}
-	return For(mc, observed, decided, outcome, now)
+// statusOf is the status after writes. Unless a Service was observed, it is the desired one.
+func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
+	plan := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
+	return For(memcached.NewView(mc, withService(mc, observed), now), plan, written)
 }
 
 func withService(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.Observed {

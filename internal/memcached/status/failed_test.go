@@ -158,7 +158,7 @@ func exitRows(t *testing.T) []statusCase {
 func TestStatusCountsNoFailedPods(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	pods := []corev1.Pod{makePod("cache-5d4f-00", evicted(0)), makePod("cache-5d4f-01")}
-	status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: pods}, Outcome{}, noon)
+	status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: pods}, memcached.Written{}, noon)
 	if len(status.Nodes) != 1 || status.Nodes[0] != "cache-5d4f-01" || status.Replicas != 1 || status.ReadyReplicas != 1 {
 		t.Errorf("%+v", status)
 	}

@@ -23,12 +23,12 @@ const replacedWithin = time.Minute
 // podFailed reports why the kubelet rejected or ended a pod, while a node is missing for that: there are so many fewer nodes
 // than the workload asks for, or the pod's replacement has not started. Failed pods stay for days, until Kubernetes collects
 // them: one that was replaced is of the past. The message has no name, since each try has another one.
-func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *Problem {
+func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcached.Problem {
 	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {
 			continue
 		}
-		problem := &Problem{Reason: cachev1alpha1.ReasonNodesFailed, Message: "A pod failed"}
+		problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesFailed, Message: "A pod failed"}
 		for _, words := range []string{pod.Status.Reason, pod.Status.Message} {
 			if words != "" {
 				problem.Message += ": " + words

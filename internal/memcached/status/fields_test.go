@@ -27,7 +27,7 @@ func TestStatusFields(t *testing.T) {
 	service.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)}
 	pods := []corev1.Pod{makePod("cache-5d4f-b"), makePod("cache-5d4f-c", notReady), makePod("cache-5d4f-a")}
 
-	got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: pods}, Outcome{}, noon)
+	got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: pods}, memcached.Written{}, noon)
 	got.Conditions = nil
 	want := cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: memcachedtest.Generation,
@@ -55,7 +55,7 @@ func TestStatusFields(t *testing.T) {
 
 func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	var types []string
-	for _, condition := range statusOf(memcachedtest.Cache(3), memcached.Observed{}, Outcome{}, noon).Conditions {
+	for _, condition := range statusOf(memcachedtest.Cache(3), memcached.Observed{}, memcached.Written{}, noon).Conditions {
 		types = append(types, condition.Type)
 	}
 	if diff := cmp.Diff([]string{"Ready", "Available", "Progressing", "Degraded", "Reconciling"}, types); diff != "" {
@@ -82,7 +82,7 @@ func TestStatusNodes(t *testing.T) {
 		makePod("cache-5d4f-01"),
 	}
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: pods}
-	status := statusOf(mc, observed, Outcome{}, noon)
+	status := statusOf(mc, observed, memcached.Written{}, noon)
 	if diff := cmp.Diff([]string{"cache-5d4f-01", "of-nobody", "not-controlled"}, status.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
@@ -104,7 +104,7 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 			deployment.OwnerReferences, service.OwnerReferences = owners, owners
 			deployment.Annotations = nil
 			observed := memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: makePods(3)}
-			status := statusOf(mc, observed, Outcome{}, noon)
+			status := statusOf(mc, observed, memcached.Written{}, noon)
 			if len(status.Nodes) != 0 || status.Replicas != 0 || status.Image != "" || status.ServiceName != "" {
 				t.Errorf("status tells of what is not ours: %+v", status)
 			}
@@ -125,7 +125,7 @@ func TestStatusOfAnOrphan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			deployment := makeDeployment(t, mc, settled)
 			deployment.OwnerReferences = owners
-			status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment), Pods: makePods(3)}, Outcome{}, noon)
+			status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment), Pods: makePods(3)}, memcached.Written{}, noon)
 			if len(status.Nodes) != 3 || !isTrue(status, cachev1alpha1.ConditionAvailable) {
 				t.Errorf("its nodes do not count: %+v", status)
 			}
@@ -138,7 +138,7 @@ func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	deployment := makeDeployment(t, mc, settled)
 	deployment.Spec.Template.Spec.Containers = nil
-	if status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, Outcome{}, noon); status.Image != "" {
+	if status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon); status.Image != "" {
 		t.Errorf("the image is %q", status.Image)
 	}
 }
@@ -155,7 +155,7 @@ func TestStatusTransitionTimes(t *testing.T) {
 		return times
 	}
 
-	mc.Status = statusOf(mc, observed, Outcome{}, noon)
+	mc.Status = statusOf(mc, observed, memcached.Written{}, noon)
 	all := map[string]time.Time{"Ready": noon, "Available": noon, "Progressing": noon, "Degraded": noon}
 	if diff := cmp.Diff(all, times(mc.Status)); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
@@ -163,8 +163,8 @@ func TestStatusTransitionTimes(t *testing.T) {
 
 	// A node goes: Ready turns, Available keeps its status with another message. Progressing gets another reason.
 	observed.Pods = makePods(2)
-	problem := &Problem{cachev1alpha1.ReasonConflict, "not ours"}
-	mc.Status = statusOf(mc, observed, Outcome{Problem: problem}, later)
+	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "not ours"}
+	mc.Status = statusOf(mc, observed, memcached.Written{Problem: problem}, later)
 	some := map[string]time.Time{
 		"Ready": noon.Add(time.Hour), "Available": noon, "Progressing": noon, "Degraded": noon.Add(time.Hour),
 		"Stalled": noon.Add(time.Hour),

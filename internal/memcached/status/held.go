@@ -13,13 +13,13 @@ import (
 )
 
 // heldBack names what a pause holds back: changes of the workload as fields of the Memcached, and other objects by their kind.
-func heldBack(outcome Outcome, desired memcached.Desired) []string {
+func heldBack(written memcached.Written, plan memcached.Plan) []string {
 	var held []string
-	if slices.ContainsFunc(outcome.Pending, memcached.IsWorkload) {
-		held = workloadChanges(desired.Changes, outcome.TemplatePending)
+	if slices.ContainsFunc(written.Pending, memcached.IsWorkload) {
+		held = workloadChanges(plan.Changes, written.TemplatePending)
 	}
 	explained := len(held) > 0
-	for _, kind := range outcome.Pending {
+	for _, kind := range written.Pending {
 		if !explained || !memcached.IsWorkload(kind) {
 			held = append(held, "the "+kind)
 		}

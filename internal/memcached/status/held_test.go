@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -34,7 +35,7 @@ func pauseRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(3, memcachedtest.Paused, memcachedtest.Image("memcached:2")),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: []string{"Service", "Deployment", "PodDisruptionBudget"}, TemplatePending: true},
+		written:     memcached.Written{Pending: []string{"Service", "Deployment", "PodDisruptionBudget"}, TemplatePending: true},
 		ready:       "Unknown Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget",
 		progressing: "False Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget" + resume,
 	}, {
@@ -42,14 +43,14 @@ func pauseRows(t *testing.T) []statusCase {
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, settled, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 9 }),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: []string{"Deployment"}, TemplatePending: true},
+		written:     memcached.Written{Pending: []string{"Deployment"}, TemplatePending: true},
 		ready:       "Unknown Paused: spec.paused holds back: updateStrategy, other pod settings",
 		progressing: "False Paused: spec.paused holds back: updateStrategy, other pod settings" + resume,
 	}, {
 		name:        "paused, and somebody has changed the Deployment in what has no field",
 		mc:          mc,
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: []string{"Deployment"}},
+		written:     memcached.Written{Pending: []string{"Deployment"}},
 		ready:       "Unknown Paused: spec.paused holds back: the Deployment",
 		progressing: "False Paused: spec.paused holds back: the Deployment" + resume,
 	}, {
@@ -57,14 +58,14 @@ func pauseRows(t *testing.T) []statusCase {
 		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        makePods(3),
-		outcome:     Outcome{Pending: []string{"Service"}},
+		written:     memcached.Written{Pending: []string{"Service"}},
 		ready:       "Unknown Paused: spec.paused holds back: the Service",
 		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
 		progressing: "False Paused: spec.paused holds back: the Service" + resume,
 	}, {
 		name:        "paused before anything was created",
 		mc:          mc,
-		outcome:     Outcome{Pending: []string{"Service", "PodDisruptionBudget", "Deployment"}},
+		written:     memcached.Written{Pending: []string{"Service", "PodDisruptionBudget", "Deployment"}},
 		ready:       "Unknown Paused: spec.paused holds back: the Service, the PodDisruptionBudget, the Deployment",
 		available:   unavailable0,
 		progressing: "False Paused: spec.paused holds back: the Service, the PodDisruptionBudget, the Deployment" + resume,
@@ -89,13 +90,13 @@ func deletionRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	return []statusCase{{
 		name:      "the Deployment of an earlier Memcached of the same name must be gone first",
-		outcome:   Outcome{Waiting: waitingFor},
+		written:   memcached.Written{Waiting: waitingFor},
 		changing:  "WaitingForDeletion: " + waitingFor,
 		available: unavailable0,
 	}, {
 		name:     "the Service must be gone first, the nodes run",
 		pods:     makePods(3),
-		outcome:  Outcome{Waiting: "Service cache is being deleted and must be gone first"},
+		written:  memcached.Written{Waiting: "Service cache is being deleted and must be gone first"},
 		changing: "WaitingForDeletion: Service cache is being deleted and must be gone first",
 	}, {
 		name:       "the Memcached is being deleted, its pods are still there",
@@ -165,18 +166,18 @@ func stuckRows(t *testing.T) []statusCase {
 	}, {
 		name:    "a change is refused, what runs is complete",
 		pods:    makePods(3),
-		outcome: Outcome{Problem: &Problem{cachev1alpha1.ReasonInvalidResources, "too little"}},
+		written: memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: "too little"}},
 		stuck:   "InvalidResources: too little",
 	}, {
 		name:        "the Service is refused, the rollout goes on",
 		deployment:  makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 		pods:        makePods(3),
-		outcome:     Outcome{Problem: &Problem{cachev1alpha1.ReasonConflict, "Service cache belongs to nobody"}},
+		written:     memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "Service cache belongs to nobody"}},
 		trouble:     "Conflict: Service cache belongs to nobody",
 		progressing: "True RollingOut: 1 of 3 nodes are updated",
 	}, {
 		name:      "nothing can be created",
-		outcome:   Outcome{Problem: &Problem{cachev1alpha1.ReasonAdmissionDenied, "no"}},
+		written:   memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonAdmissionDenied, Message: "no"}},
 		stuck:     "AdmissionDenied: no",
 		available: unavailable0,
 	}}

@@ -12,19 +12,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // problemOfOrphans reports nodes that no workload controls and that the present one, which has settled, has not adopted.
-func (f facts) problemOfOrphans(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *Problem {
-	if f.workload == nil || f.rollout.reason != "" {
+func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
+	if f.Workload == nil || f.rollout.reason != "" {
 		return nil
 	}
-	return orphaned(mc, orphans)
+	return orphaned(f.Memcached, orphans)
 }
 
 // orphaned names nodes that no workload controls. They hold data, and clients use them, so it is for the user to remove them: those
 // of a ReplicaSet with it, as it would replace them.
-func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *Problem {
+func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil
 	}
@@ -42,7 +43,7 @@ func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *Problem {
 	if len(names) > most {
 		list += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return &Problem{
+	return &memcached.Problem{
 		Reason: cachev1alpha1.ReasonNodesOrphaned,
 		Message: fmt.Sprintf("Clients still use nodes that no workload controls: %s. To remove them with what they hold: kubectl delete -n %s %s",
 			list, mc.Namespace, strings.Join(objects[:min(most, len(objects))], " ")),

@@ -42,7 +42,7 @@ func orphanRows(t *testing.T) []statusCase {
 		pods: orphans, changing: "Creating: Starting 3 nodes", available: available3, degraded: asExpected,
 	}, {
 		name: "a pause holds back the workload of orphans", mc: memcachedtest.Cache(3, inStatefulSet, memcachedtest.Paused),
-		others: []client.Object{}, pods: orphans, outcome: Outcome{Pending: []string{"StatefulSet"}},
+		others: []client.Object{}, pods: orphans, written: memcached.Written{Pending: []string{"StatefulSet"}},
 		ready: "Unknown Paused: spec.paused holds back: the StatefulSet", available: available3, degraded: asExpected,
 		progressing: "False Paused: spec.paused holds back: the StatefulSet. To resume: " +
 			`kubectl patch memcached cache -n shop --type=merge -p '{"spec":{"paused":false}}'`,
@@ -56,8 +56,8 @@ func TestOrphansAreNamed(t *testing.T) {
 	for i := range pods {
 		withoutOwner(&pods[i])
 	}
-	got := orphaned(mc, memcached.Observed{Pods: pods}.Orphans())
-	want := Problem{
+	got := orphaned(mc, memcachedtest.View(mc, memcached.Observed{Pods: pods}).Orphans())
+	want := memcached.Problem{
 		Reason: cachev1alpha1.ReasonNodesOrphaned,
 		Message: "Clients still use nodes that no workload controls: cache-0, cache-1, cache-2, cache-3, cache-4 and 2 more. " +
 			"To remove them with what they hold: kubectl delete -n shop pod/cache-0 pod/cache-1 pod/cache-2 pod/cache-3 pod/cache-4",

@@ -18,37 +18,38 @@ import (
 
 // overdue says that a change has exceeded the progress deadline, empty if it has not. It is for the changes that no controller has a
 // deadline for: those of a StatefulSet, and the move from one workload to another. That they go on shows in the pods.
-func overdue(mc *cachev1alpha1.Memcached, workload *memcached.Workload, pods []corev1.Pod, now time.Time) string {
-	since, began := progressingSince(mc)
+func overdue(v memcached.View) string {
+	workload := v.Workload
+	since, began := progressingSince(v)
 	if !began {
 		return ""
 	}
 	since = later(since, workload.GetCreationTimestamp().Time)
-	for i := range pods {
-		since = later(since, movedAt(&pods[i]))
+	for i := range v.Pods {
+		since = later(since, movedAt(&v.Pods[i]))
 	}
-	deadline := progressDeadline(mc)
-	if now.Sub(since) < deadline {
+	deadline := progressDeadline(v.Memcached)
+	if v.Now.Sub(since) < deadline {
 		return ""
 	}
 	return fmt.Sprintf("No node has come, gone or changed for %d minutes; to see why: kubectl describe %s %s -n %s",
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether no controller has a deadline for the changes of a workload.
-func unwatched(w, former *memcached.Workload) bool {
-	return former != nil || w.Kind == cachev1alpha1.WorkloadStatefulSet
+// unwatched reports whether no controller has a deadline for the changes of the workload, which exists.
+func unwatched(v memcached.View) bool {
+	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
 
 // progressingSince is when the change began, or the zero time if it is known to be overdue; false if it begins now.
-func progressingSince(mc *cachev1alpha1.Memcached) (time.Time, bool) {
-	last := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
+func progressingSince(v memcached.View) (time.Time, bool) {
+	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {
-	case last == nil || last.ObservedGeneration != mc.Generation:
+	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
 		// What a problem had stopped begins when the problem is gone.
-		return time.Time{}, !meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
 	}
@@ -74,17 +75,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // RequeueAfter is after how long a status must be computed again although nothing happens, 0 for never.
-func RequeueAfter(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, current cachev1alpha1.MemcachedStatus, now time.Time,
-) time.Duration {
+func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	after := time.Duration(0)
-	w, former := observed.Workload(mc), observed.Former(mc)
-	if w != nil && unwatched(w, former) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
-		after = progressDeadline(mc)
+	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
+		after = progressDeadline(v.Memcached)
 	}
-	for _, node := range append(w.Nodes(observed.Pods), former.Nodes(observed.Pods)...) {
+	for _, node := range append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...) {
 		reportAt, silent := silentUntil(node)
-		if wait := reportAt.Sub(now); silent && wait > 0 && (after == 0 || wait < after) {
+		if wait := reportAt.Sub(v.Now); silent && wait > 0 && (after == 0 || wait < after) {
 			after = wait
 		}
 	}

@@ -17,15 +17,15 @@ import (
 
 // podProblemOf says why the nodes are not there or not ready: the first check that finds something. The words are those of the
 // cluster, without the parts that change at every retry, since a message that changes is a status that is written.
-func podProblemOf(w *memcached.Workload, pods []corev1.Pod, now time.Time) *Problem {
+func podProblemOf(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
 	if w == nil {
 		return nil
 	}
 	nodes := w.Nodes(pods)
 	if w.Refused != "" {
-		return &Problem{Reason: RefusalReason(w.Refused), Message: w.Refused + refusalRemedy(w.Refused)}
+		return &memcached.Problem{Reason: RefusalReason(w.Refused), Message: w.Refused + refusalRemedy(w.Refused)}
 	}
-	for _, check := range []func(*corev1.Pod) *Problem{imagePullFailed, secretRefused, crashing, unschedulable, unresponsive(now)} {
+	for _, check := range []func(*corev1.Pod) *memcached.Problem{imagePullFailed, secretRefused, crashing, unschedulable, unresponsive(now)} {
 		for _, pod := range nodes {
 			if problem := check(pod); problem != nil {
 				return problem
@@ -35,7 +35,7 @@ func podProblemOf(w *memcached.Workload, pods []corev1.Pod, now time.Time) *Prob
 	return nil
 }
 
-func imagePullFailed(pod *corev1.Pod) *Problem {
+func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		if container.State.Waiting == nil {
 			continue
@@ -43,7 +43,7 @@ func imagePullFailed(pod *corev1.Pod) *Problem {
 		switch container.State.Waiting.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 			"RegistryUnavailable", "SignatureValidationFailed":
-			return &Problem{
+			return &memcached.Problem{
 				Reason:  cachev1alpha1.ReasonImagePullFailed,
 				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)),
 			}
@@ -64,7 +64,7 @@ func pullError(waiting *corev1.ContainerStateWaiting) string {
 }
 
 // crashing finds containers that cannot be started, or that have exited and are not ready again.
-func crashing(pod *corev1.Pod) *Problem {
+func crashing(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		if problem := crashOf(pod, container); problem != nil {
 			return problem
@@ -73,12 +73,12 @@ func crashing(pod *corev1.Pod) *Problem {
 	return nil
 }
 
-func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *Problem {
+func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Problem {
 	if reason, _ := refusalOf(container); reason != "" { // it was of the past
 		return nil
 	}
 	waiting, exit := container.State.Waiting, exitOf(pod, container)
-	problem := &Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
+	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
 	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
@@ -152,7 +152,7 @@ func revoked(container corev1.ContainerStatus) bool {
 	return container.Name == memcached.ContainerName && exit != nil && exit.ExitCode == 0 && strings.HasPrefix(exit.Message, revocationMessage)
 }
 
-func unschedulable(pod *corev1.Pod) *Problem {
+func unschedulable(pod *corev1.Pod) *memcached.Problem {
 	scheduled := memcached.PodCondition(pod, corev1.PodScheduled)
 	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
 		return nil
@@ -161,5 +161,5 @@ func unschedulable(pod *corev1.Pod) *Problem {
 	if strings.Contains(scheduled.Message, "Insufficient ") { // of the scheduler's plugin NodeResourcesFit
 		message += " Lower spec.resources or spec.config.memory, or add cluster nodes."
 	}
-	return &Problem{Reason: cachev1alpha1.ReasonUnschedulable, Message: message}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonUnschedulable, Message: message}
 }

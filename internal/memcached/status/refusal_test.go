@@ -79,7 +79,7 @@ func TestMessagesStayTheSame(t *testing.T) {
 		messages := map[string]bool{}
 		for _, name := range []string{"cache-5d4f-aaaaa", "cache-5d4f-zzzzz"} {
 			deployment := makeDeployment(t, mc, settled, refused(strings.ReplaceAll(refusal, "NAME", name)))
-			for _, condition := range statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, Outcome{}, noon).Conditions {
+			for _, condition := range statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon).Conditions {
 				if strings.Contains(condition.Message, name) {
 					t.Errorf("%s names a pod that does not exist: %s", condition.Type, condition.Message)
 				}
@@ -100,8 +100,8 @@ func TestMessagesAreBounded(t *testing.T) {
 		"just in bounds": strings.Repeat("x", 1024),
 		"invalid UTF-8":  strings.Repeat("\xff", 5000),
 	} {
-		outcome := Outcome{Problem: &Problem{cachev1alpha1.ReasonApplyFailed, message}}
-		degraded := conditionOf(statusOf(mc, memcached.Observed{}, outcome, noon), cachev1alpha1.ConditionDegraded)
+		written := memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonApplyFailed, Message: message}}
+		degraded := conditionOf(statusOf(mc, memcached.Observed{}, written, noon), cachev1alpha1.ConditionDegraded)
 		// An event with a longer note is refused, and lost.
 		if length := len(degraded.Message); length > 1024 || length < 1024-utf8.UTFMax && !strings.HasPrefix(message, "\xff") {
 			t.Errorf("%s: the message has %d bytes", name, length)

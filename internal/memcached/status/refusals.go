@@ -7,7 +7,31 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
+
+// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
+func RefusalReason(message string) string {
+	switch {
+	case strings.Contains(message, "exceeded quota"),
+		strings.Contains(message, "failed quota"),
+		strings.Contains(message, "status unknown for quota"),
+		strings.Contains(message, "insufficient quota"):
+		return cachev1alpha1.ReasonQuotaExceeded
+	case strings.Contains(message, "violates PodSecurity"),
+		strings.Contains(message, "admission webhook"),
+		strings.Contains(message, "failed calling webhook"),
+		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
+		strings.Contains(message, "unable to validate against any security context constraint"),
+		// LimitRange, PriorityClass, ServiceAccount and other admission; a lack of permissions names the user.
+		strings.Contains(message, "is forbidden: ") && !strings.Contains(message, `User "`) &&
+			!strings.Contains(message, "not yet ready to handle request"): // an API server that starts
+		return cachev1alpha1.ReasonAdmissionDenied
+	default:
+		return cachev1alpha1.ReasonApplyFailed
+	}
+}
 
 // specFields are the fields of the Memcached that the fields of a workload follow from.
 var specFields = strings.NewReplacer(

@@ -63,7 +63,7 @@ func TestRequiredReady(t *testing.T) {
 	} {
 		mc := memcachedtest.Cache(c.size)
 		mc.Spec.UpdateStrategy.MaxUnavailable, mc.Spec.UpdateStrategy.MaxSurge = c.unavailable, c.surge
-		decided, _ := desired.For(mc, memcached.Observed{}, memcachedtest.Options)
+		decided := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
 		if got := requiredReady(c.size, decided); got != c.want {
 			t.Errorf("size %d, maxUnavailable %v, maxSurge %v: %d must be ready, not %d", c.size, c.unavailable, c.surge, c.want, got)
 		}

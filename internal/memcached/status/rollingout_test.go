@@ -21,7 +21,7 @@ func TestRollingOut(t *testing.T) {
 		name       string
 		mc         *cachev1alpha1.Memcached
 		deployment []func(*appsv1.Deployment)
-		outcome    Outcome
+		written    memcached.Written
 		want       bool
 	}{
 		{name: "nodes are replaced", mc: memcachedtest.Cache(3), deployment: replaced, want: true},
@@ -31,7 +31,7 @@ func TestRollingOut(t *testing.T) {
 		},
 		{
 			name: "nodes are replaced while another object is refused", mc: memcachedtest.Cache(3), deployment: replaced, want: true,
-			outcome: Outcome{Problem: &Problem{Reason: cachev1alpha1.ReasonConflict, Message: "in the way"}},
+			written: memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "in the way"}},
 		},
 		{
 			name: "the rollout is stuck", mc: memcachedtest.Cache(3),
@@ -41,7 +41,7 @@ func TestRollingOut(t *testing.T) {
 		{name: "the Memcached is being deleted", mc: memcachedtest.Cache(3, beingDeleted), deployment: replaced},
 		{
 			name: "an object of the same name must go first", mc: memcachedtest.Cache(3), deployment: replaced,
-			outcome: Outcome{Waiting: "the Service is being deleted"},
+			written: memcached.Written{Waiting: "the Service is being deleted"},
 		},
 		{
 			name: "the nodes are started for the first time", mc: memcachedtest.Cache(3),
@@ -59,7 +59,7 @@ func TestRollingOut(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, test.mc, test.deployment...))}
-			test.mc.Status = statusOf(test.mc, observed, test.outcome, time.Now())
+			test.mc.Status = statusOf(test.mc, observed, test.written, time.Now())
 			if got := RollingOut(test.mc); got != test.want {
 				t.Errorf("got %t, want %t, of %+v", got, test.want, test.mc.Status.Conditions)
 			}

@@ -31,7 +31,8 @@ type rolloutState struct {
 // generation that had been seen. If that is not known (nothing was written, or twice in a moment), the last status decides, if
 // it is about the present spec: it counts no updated nodes while the template is unobserved. In doubt the template was not seen:
 // then the Memcached is not Ready until the controller has looked.
-func templateObserved(mc *cachev1alpha1.Memcached, before, present *memcached.Workload) bool {
+func templateObserved(before *memcached.Workload, v memcached.View) bool {
+	present := v.Workload
 	if present == nil || !present.Unobserved() {
 		return true
 	}
@@ -43,14 +44,15 @@ func templateObserved(mc *cachev1alpha1.Memcached, before, present *memcached.Wo
 			return true
 		}
 	}
-	counted := mc.Status.UpdatedReplicas > 0 || meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady)
-	return counted && mc.Status.ObservedGeneration == mc.Generation
+	counted := v.Last.Updated > 0 || v.Last.IsTrue(cachev1alpha1.ConditionReady)
+	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf is what the controllers of the workloads are doing.
-func rolloutOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, w, former *memcached.Workload) rolloutState {
-	nodes := w.Nodes(observed.Pods)
-	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(mc, observed.Unwritten(mc), w), starting(mc, w, nodes))
+// rolloutOf is what the controllers of the workloads are doing. Before is the workload as it was before the write.
+func rolloutOf(before *memcached.Workload, v memcached.View) rolloutState {
+	mc, w, former := v.Memcached, v.Workload, v.Former
+	nodes := w.Nodes(v.Pods)
+	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
 	if former != nil {
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = fmt.Sprintf("Moving from a %s to a %s: %d of %d nodes have moved",
@@ -60,14 +62,15 @@ func rolloutOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, w, form
 }
 
 // starting reports whether the nodes are started for the first time. Only the last status says that of a StatefulSet.
-func starting(mc *cachev1alpha1.Memcached, w *memcached.Workload, nodes []*corev1.Pod) bool {
+func starting(v memcached.View, nodes []*corev1.Pod) bool {
+	w := v.Workload
 	switch {
 	case w == nil:
 		return true
 	case w.Kind == cachev1alpha1.WorkloadDeployment:
 		return w.First && !w.Complete
 	}
-	last := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
+	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating ||
 		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // it began, and nothing else did since
 	return first && min(readyNodes(nodes), w.Ready) < w.Size

@@ -22,13 +22,13 @@ var secretFields = map[string]string{
 
 // secretRefused finds a node whose agent does not let memcached start because a Secret is missing or not usable. The agent says so
 // when it exits. When it runs again, it waits for another Secret.
-func secretRefused(pod *corev1.Pod) *Problem {
+func secretRefused(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		reason, words := refusalOf(container)
 		if reason == "" || ptr.Deref(container.Started, false) {
 			continue
 		}
-		return &Problem{
+		return &memcached.Problem{
 			Reason:  reason,
 			Message: fmt.Sprintf("Pod %s cannot start: the Secret in %s is not usable: %s", pod.Name, secretFields[reason], words),
 		}

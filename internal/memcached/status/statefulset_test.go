@@ -35,9 +35,9 @@ func progressing(status metav1.ConditionStatus, reason string, since time.Time) 
 // makeStatefulSet is the live StatefulSet of a Memcached, without a status unless changes set one.
 func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	t.Helper()
-	rendered, _, err := desired.Workload(mc, memcached.Observed{}, memcachedtest.Options)
-	if err != nil {
-		t.Fatal(err)
+	rendered, _, problem := desired.Workload(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+	if problem != nil {
+		t.Fatal(problem)
 	}
 	set := rendered.(*appsv1.StatefulSet)
 	set.UID, set.Generation = "statefulset-uid", 1
@@ -220,7 +220,7 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	pods := setPods(slices.Repeat([]string{"a"}, 12)...)
 	slices.Reverse(pods)
 	observed := memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, setCounts(12, 12, 12))}, Pods: pods}
-	nodes := statusAfter(mc, observed, nil, Outcome{}, noon).Nodes
+	nodes := statusOf(mc, observed, memcached.Written{}, noon).Nodes
 	for i, node := range nodes {
 		if node != fmt.Sprintf("cache-%d", i) {
 			t.Fatalf("%v", nodes)
@@ -256,8 +256,8 @@ func TestRequeueAfter(t *testing.T) {
 		"a node has been silent for long": {memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -10)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := statusAfter(c.mc, c.observed, nil, Outcome{}, noon)
-			if got := RequeueAfter(c.mc, c.observed, status, noon); got != c.want {
+			status := statusOf(c.mc, c.observed, memcached.Written{}, noon)
+			if got := RequeueAfter(memcached.NewView(c.mc, c.observed, noon), status); got != c.want {
 				t.Errorf("in %s", got)
 			}
 		})

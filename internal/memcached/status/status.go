@@ -5,7 +5,6 @@ package status
 
 import (
 	"cmp"
-	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -13,38 +12,34 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from facts. Of the old status six are used: the transition times of conditions that stay; how
-// many nodes were ready when it was Available, which says whether one was lost (stillAvailable); whether nodes counted as
-// updated, which says that the controller of the workload had seen the template (templateObserved); what progressed since
-// when, where no controller says it (starting, overdue); how many servers it has (Observed.Servers); and what was carried out last
-// (Observed.CarriedOut).
-func For(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, outcome Outcome, now time.Time,
-) cachev1alpha1.MemcachedStatus {
-	facts := factsOf(mc, observed, desired, outcome, now)
+// For computes the status from facts: the view before the write, and what became of the plan. Of the last status, it uses what
+// memcached.Last says.
+func For(before memcached.View, plan memcached.Plan, written memcached.Written) cachev1alpha1.MemcachedStatus {
+	facts := factsOf(before, plan, written)
+	mc := facts.Memcached
 	status := cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: mc.Generation,
 		Replicas:           int32(len(facts.nodes)), //nolint:gosec // a thousand at most, and a few more in a rollout
 		ReadyReplicas:      facts.ready,
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
-		ServiceName:        observed.ServiceName(mc),
-		Servers:            observed.Servers(mc),
-		LastApplied:        observed.CarriedOut(mc, desired.Record),
+		ServiceName:        facts.ServiceName(),
+		Servers:            facts.Servers(),
+		LastApplied:        facts.CarriedOut(plan.Record),
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
-	if facts.workload != nil {
+	if facts.Workload != nil {
 		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
-			status.UpdatedReplicas = facts.workload.Updated
+			status.UpdatedReplicas = facts.Workload.Updated
 		}
 	}
-	if latest := cmp.Or(facts.workload, facts.former); latest != nil {
+	if latest := cmp.Or(facts.Workload, facts.Former); latest != nil {
 		status.Image = plain(latest.Image()) // somebody else may have changed it
 	}
 	if status.Image != "" {
 		status.Version, _ = versionOf(status.Image)
 	}
-	status.Conditions = conditions(mc, facts, now)
+	status.Conditions = conditions(facts)
 	return status
 }

@@ -35,7 +35,7 @@ type statusCase struct {
 	// others are workloads beside it, or in its place.
 	others  []client.Object
 	pods    []corev1.Pod
-	outcome Outcome
+	written memcached.Written
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -175,7 +175,9 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	if c.before != nil {
 		observed.Children = memcachedtest.Children(c.before)
 	}
-	return statusAfter(c.mc, observed, []client.Object{c.deployment}, c.outcome, now)
+	written := c.written
+	written.Objects = []client.Object{c.deployment}
+	return statusOf(c.mc, observed, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {

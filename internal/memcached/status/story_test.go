@@ -144,20 +144,20 @@ func (s *story) observed() memcached.Observed {
 // glance computes the status from what is there now.
 func (s *story) glance() {
 	observed := s.observed()
-	s.mc.Status = statusAfter(s.mc, observed, observed.Children, Outcome{}, noon)
+	s.mc.Status = statusOf(s.mc, observed, memcached.Written{Objects: observed.Children}, noon)
 	s.check()
 }
 
 // reconcile writes what is desired, computes the status from what was observed and what is there then, and reports whether it wrote.
 func (s *story) reconcile() (written bool) {
 	observed := s.observed()
-	wanted, err := desired.For(s.mc, observed, memcachedtest.Options)
-	if err != nil {
-		s.t.Fatal(err)
+	plan := desired.For(memcachedtest.View(s.mc, observed), memcachedtest.Options)
+	if plan.Problem != nil {
+		s.t.Fatal(plan.Problem)
 	}
 	var answers []client.Object
 	left := map[cachev1alpha1.WorkloadKind]bool{}
-	for _, object := range wanted.Objects {
+	for _, object := range plan.Objects {
 		kind := cachev1alpha1.WorkloadKind(object.GetObjectKind().GroupVersionKind().Kind)
 		model := s.models[kind]
 		if model == nil {
@@ -181,7 +181,8 @@ func (s *story) reconcile() (written bool) {
 			written = true
 		}
 	}
-	s.mc.Status = For(s.mc, withService(s.mc, observed.With(answers)), wanted, Outcome{}, noon)
+	v := memcached.NewView(s.mc, withService(s.mc, observed), noon)
+	s.mc.Status = For(v, plan, memcached.Written{Objects: answers})
 	s.check()
 	return written
 }

@@ -80,13 +80,13 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 		memcachedtest.Paused(mc)
 		return mc
 	}
-	problem := Outcome{Problem: &Problem{cachev1alpha1.ReasonAdmissionDenied, "no"}}
+	problem := memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonAdmissionDenied, Message: "no"}}
 	for _, test := range []struct {
 		name    string
 		mc      *cachev1alpha1.Memcached
 		before  *appsv1.Deployment
 		live    *appsv1.Deployment
-		outcome Outcome
+		written memcached.Written
 		want    int32
 	}{
 		{
@@ -110,10 +110,10 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 			name: "none if it is not known what is unseen",
 			mc:   mc, live: makeDeployment(t, mc, counts(1, 5, 5, 5), progress(rolloutComplete), next),
 		},
-		{name: "none if the new template is refused", mc: image, live: makeDeployment(t, mc, settled), outcome: problem},
+		{name: "none if the new template is refused", mc: image, live: makeDeployment(t, mc, settled), written: problem},
 		{name: "none if the new template is held back", mc: paused(image), live: makeDeployment(t, mc, settled)},
 		{name: "all if a new size is held back", mc: paused(mc), live: five(mc), want: 5},
-		{name: "all if another object is refused", mc: mc, live: makeDeployment(t, mc, settled), outcome: problem, want: 3},
+		{name: "all if another object is refused", mc: mc, live: makeDeployment(t, mc, settled), written: problem, want: 3},
 		{name: "none of somebody else's Deployment", mc: mc, live: makeDeployment(t, mc, settled, func(d *appsv1.Deployment) {
 			d.OwnerReferences[0].UID = "another"
 		})},
@@ -123,13 +123,15 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 			if test.before == nil {
 				observed.Children = memcachedtest.Children(test.live)
 			}
-			status := statusAfter(test.mc, observed, []client.Object{test.live}, test.outcome, noon)
+			written := test.written
+			written.Objects = []client.Object{test.live}
+			status := statusOf(test.mc, observed, written, noon)
 			if status.UpdatedReplicas != test.want {
 				t.Errorf("got %d, want %d", status.UpdatedReplicas, test.want)
 			}
 			test.mc = test.mc.DeepCopy()
 			test.mc.Status = status
-			again := statusOf(test.mc, memcached.Observed{Children: memcachedtest.Children(test.live)}, test.outcome, noon)
+			again := statusOf(test.mc, memcached.Observed{Children: memcachedtest.Children(test.live)}, test.written, noon)
 			if again.UpdatedReplicas != test.want {
 				t.Errorf("computed again from the same facts: %d, want %d", again.UpdatedReplicas, test.want)
 			}
@@ -141,9 +143,9 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 func TestStatusOfSizeZeroStaysReady(t *testing.T) {
 	mc := memcachedtest.Cache(0)
 	deployment := makeDeployment(t, mc, settled)
-	mc.Status = statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, Outcome{}, noon)
+	mc.Status = statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon)
 	next(deployment)
-	status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, Outcome{}, noon)
+	status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon)
 	if ready := conditionOf(status, cachev1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue {
 		t.Errorf("%+v", ready)
 	}

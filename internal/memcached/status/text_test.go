@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -30,8 +31,8 @@ func TestStatusIsPlainText(t *testing.T) {
 		mc := memcachedtest.Cache(1)
 		deployment := makeDeployment(t, mc, settled)
 		for path, c := range map[string]statusCase{
-			"a refusal":    {outcome: Outcome{Problem: &Problem{cachev1alpha1.ReasonApplyFailed, text}}},
-			"a deletion":   {outcome: Outcome{Waiting: text}},
+			"a refusal":    {written: memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonApplyFailed, Message: text}}},
+			"a deletion":   {written: memcached.Written{Waiting: text}},
 			"an exit":      {pods: []corev1.Pod{makePod("cache-5d4f-00", notReady, exited(1, "Error", text))}},
 			"a failed pod": {pods: []corev1.Pod{makePod("cache-5d4f-00", rejected("Evicted", text))}},
 			"an image":     {pods: []corev1.Pod{makePod("cache-5d4f-00", waiting("ErrImagePull", text))}},

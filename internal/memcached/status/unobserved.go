@@ -11,18 +11,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // Unobserved is the status of a Memcached of which something could not be read, as the problem says. Nothing is tried then, and what
 // the last status counted is all that is known of the nodes: it stays, with the generation that it is about.
-func Unobserved(mc *cachev1alpha1.Memcached, problem Problem, now time.Time) cachev1alpha1.MemcachedStatus {
-	f := facts{Outcome: Outcome{Problem: &problem}}
+func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
+	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
 	if mc.Spec.Paused {
 		f.held = []string{"what cannot be read"}
 	}
 	status := *mc.Status.DeepCopy()
-	status.Conditions = conditions(mc, f, now)
-	available := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
+	status.Conditions = conditions(f)
+	available := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionAvailable)
 	if available == nil {
 		available = &metav1.Condition{
 			Type:               cachev1alpha1.ConditionAvailable,
@@ -30,7 +31,7 @@ func Unobserved(mc *cachev1alpha1.Memcached, problem Problem, now time.Time) cac
 			Reason:             cachev1alpha1.ReasonCreating,
 			Message:            "The cluster has not reported on the nodes yet",
 			ObservedGeneration: mc.Generation,
-			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+			LastTransitionTime: metav1.NewTime(v.Now.Truncate(time.Second)),
 		}
 	}
 	i := slices.IndexFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type == available.Type })

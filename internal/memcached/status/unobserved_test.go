@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -46,7 +47,7 @@ func TestUnobserved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(3, test.changes...)
-			got := Unobserved(mc, Problem{Reason: "ApplyFailed", Message: "cannot get"}, noon)
+			got := Unobserved(memcached.NewView(mc, memcached.Observed{}, noon), memcached.Problem{Reason: "ApplyFailed", Message: "cannot get"})
 			want := map[string]string{
 				"Ready": test.ready, "Available": test.available, "Progressing": test.progressing, "Degraded": test.degraded,
 				"Stalled": "True ApplyFailed: ApplyFailed: see the condition Ready",

@@ -21,13 +21,13 @@ const (
 )
 
 // unresponsive finds a node whose memcached runs, but has not answered its agent for too long.
-func unresponsive(now time.Time) func(*corev1.Pod) *Problem {
-	return func(pod *corev1.Pod) *Problem {
+func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
+	return func(pod *corev1.Pod) *memcached.Problem {
 		reportAt, silent := silentUntil(pod)
 		if !silent || now.Before(reportAt) {
 			return nil
 		}
-		return &Problem{
+		return &memcached.Problem{
 			Reason: cachev1alpha1.ReasonNodesUnresponsive,
 			Message: fmt.Sprintf("The agent of pod %s gets no answer from memcached. The node serves again when memcached answers; "+
 				"to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace),

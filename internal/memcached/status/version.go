@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // unknownVersion is the version of memcached in an image whose name does not say it.
@@ -38,17 +36,17 @@ func versionOf(image string) (version string, old bool) {
 }
 
 // unsupported says that the nodes run, or are rolled to, a memcached that is too old, and what to do; empty otherwise.
-func (f facts) unsupported(mc *cachev1alpha1.Memcached) string {
-	if f.workload == nil {
+func (f facts) unsupported() string {
+	if f.Workload == nil {
 		return ""
 	}
-	version, old := versionOf(f.workload.Image())
+	version, old := versionOf(f.Workload.Image())
 	if !old {
 		return ""
 	}
 	remedy := "set spec.image to a newer one, or remove it"
-	if mc.Spec.Image == "" {
-		remedy = "adopt the operator's default image: " + restartCommand(mc)
+	if f.Memcached.Spec.Image == "" {
+		remedy = "adopt the operator's default image: " + restartCommand(f.Memcached)
 	}
 	return fmt.Sprintf("memcached %s is older than %d.%d.%d, the oldest supported version: %s",
 		version, oldestVersion[0], oldestVersion[1], oldestVersion[2], remedy)

@@ -56,10 +56,10 @@ func TestVersionOfAnImage(t *testing.T) {
 func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
-	if got := statusOf(mc, observed, Outcome{}, noon).Version; got != "1.6.46" {
+	if got := statusOf(mc, observed, memcached.Written{}, noon).Version; got != "1.6.46" {
 		t.Errorf("the version is %q, want 1.6.46", got)
 	}
-	if got := statusOf(mc, memcached.Observed{}, Outcome{}, noon).Version; got != "" {
+	if got := statusOf(mc, memcached.Observed{}, memcached.Written{}, noon).Version; got != "" {
 		t.Errorf("the version before there is an image is %q", got)
 	}
 }

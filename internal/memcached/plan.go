@@ -4,20 +4,31 @@
 package memcached
 
 import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Desired is what a Memcached must be like. It is decided once in a reconcile, by desired.For, and handed down: the objects are
-// written, and the status compares with the rest.
-type Desired struct {
+// Plan is what a Memcached must be like. It is decided once in a reconcile, by desired.For: the objects are written, and the status
+// compares with the rest.
+type Plan struct {
 	// Objects are all that must exist. What exists and is not among them is to be deleted.
 	Objects []client.Object
 	// Former is the one of the objects that the nodes leave, nil if there is none. Only its metadata and its size matter: all else of
 	// it is left as it is.
 	Former client.Object
+	// Problem is why the spec cannot be carried out, nil if it can. The pods that it leads to must not be made, and those that run
+	// stay as they are. All else is as it should be.
+	Problem *Problem
+	// LostPods are to be deleted without waiting for their cluster nodes.
+	LostPods []*corev1.Pod
+	// NextLostPod is how long it takes until there is another one, 0 for never.
+	NextLostPod time.Duration
 	// Record is what the status is to record when the workload has been written. A workload with another hash of the template runs
 	// pods of an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
@@ -29,4 +40,20 @@ type Desired struct {
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
+}
+
+// Problem is something that prevents the desired state.
+type Problem struct {
+	// Reason is a reason of the Degraded condition.
+	Reason string
+	// Message says in words what is wrong and, where it is known, what helps.
+	Message string
+}
+
+// And adds another problem, nil for none. The first one gives the reason.
+func (p *Problem) And(other *Problem) *Problem {
+	if p == nil || other == nil {
+		return cmp.Or(p, other)
+	}
+	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
 }

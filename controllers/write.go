@@ -5,12 +5,10 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,70 +23,76 @@ import (
 const transientGracePeriod = time.Minute
 
 // isTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
-func (r *Reconciler) isTransient(name types.NamespacedName, result applyResult) bool {
+func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Written) bool {
 	since, now := r.states.get(name).transientSince, r.clock.Now()
 	switch {
-	case !result.transient && !since.IsZero():
+	case !written.Transient && !since.IsZero():
 		r.states.update(name, func(s *instanceState) { s.transientSince = time.Time{} })
-	case result.transient && since.IsZero():
+	case written.Transient && since.IsZero():
 		r.states.update(name, func(s *instanceState) { s.transientSince = now })
 		since = now
 	}
-	return result.transient && now.Sub(since) < transientGracePeriod
+	return written.Transient && now.Sub(since) < transientGracePeriod
 }
 
-// apply writes the desired objects of a Memcached, unless it is paused or being deleted. Invalid says why the spec cannot be
-// carried out, nil if it can.
-func (r *Reconciler) apply(
-	ctx context.Context, mc *cachev1alpha1.Memcached, observed memcached.Observed, desired memcached.Desired, invalid error,
-) applyResult {
+// write carries out a plan.
+func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
+	written := r.apply(ctx, view, plan)
+	r.deleteLostPods(ctx, view, plan, &written)
+	return written
+}
+
+// apply writes the objects of a Memcached, unless it is paused or being deleted.
+func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
+	mc := view.Memcached
 	if mc.DeletionTimestamp != nil {
-		return applyResult{}
+		return memcached.Written{}
 	}
-	if live, last := observed.Workload(mc), mc.Status.LastApplied; live != nil && last != nil {
-		r.applier.Recall(live.Object, last.AppliedHash)
+	if view.Workload != nil && view.Last.Applied != nil {
+		r.applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
 	}
-	plan := r.applier.Plan(mc, desired.Objects, observed.Children, sizeOnly(desired, invalid)...)
-	drifted := templateDiffers(plan)
+	changes := r.applier.Plan(mc, plan.Objects, view.Children, sizeOnly(plan)...)
+	drifted := templateDiffers(changes)
 	if mc.Spec.Paused {
-		a := classify(errors.Join(invalid, plan.Err()))
-		a.Pending, a.TemplatePending = plan.Pending(), drifted
-		return a
+		written := classify(plan.Problem, changes.Err())
+		written.Pending, written.TemplatePending = changes.Pending(), drifted
+		return written
 	}
-	if err := r.verifyBeforeWrites(ctx, mc, observed, plan); err != nil {
-		return classify(err)
+	if err := r.verifyBeforeWrites(ctx, view, changes); err != nil {
+		return classify(nil, err)
 	}
-	result, err := r.applier.Apply(ctx, plan)
-	a := classify(errors.Join(invalid, err))
-	a.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, desired.Objects, result.Objects))
-	a.objects, a.created, a.written = result.Objects, len(result.Created) > 0, result.Written
-	if a.created {
+	result, err := r.applier.Apply(ctx, changes)
+	written := classify(plan.Problem, err)
+	written.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, plan.Objects, result.Objects))
+	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
+	if written.Created {
 		r.setVerified(mc)
 	}
-	r.emitCorrections(mc, result)
+	r.emitCorrections(view, result)
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
-	return a
+	return written
 }
 
 // sizeOnly are the objects of which only the size is written. With an invalid spec, the pods that run stay as they are.
-func sizeOnly(desired memcached.Desired, invalid error) []client.Object {
-	if invalid != nil {
-		return desired.Objects
+func sizeOnly(plan memcached.Plan) []client.Object {
+	if plan.Problem != nil {
+		return plan.Objects
 	}
-	return []client.Object{desired.Former}
+	return []client.Object{plan.Former}
 }
 
 // emitCorrections tells what others have done to the objects of a Memcached.
-func (r *Reconciler) emitCorrections(mc *cachev1alpha1.Memcached, result apply.Result) {
+func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
+	mc := view.Memcached
 	for _, correction := range result.Corrected {
 		r.metrics.Corrected(correction.Kind)
 		if correction.Complete {
 			r.emitAbout(mc, corrected(correction), result.Objects, correction.Kind, correction.Name)
 		}
 	}
-	if mc.Status.ObservedGeneration != mc.Generation || !meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady) {
+	if view.Last.Generation != mc.Generation || !view.Last.IsTrue(cachev1alpha1.ConditionReady) {
 		return // what is created now may never have been there
 	}
 	for _, object := range result.Created {
@@ -108,8 +112,8 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 }
 
 // templateDiffers reports whether the pod template is not as desired.
-func templateDiffers(plan apply.Plan) bool {
+func templateDiffers(changes apply.Plan) bool {
 	return slices.ContainsFunc(memcached.Children, func(child memcached.Child) bool {
-		return child.Workload && plan.Differs(child.Kind.Kind, memcached.PodTemplatePath...)
+		return child.Workload && changes.Differs(child.Kind.Kind, memcached.PodTemplatePath...)
 	})
 }

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
+)
+
+// recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
+// creation that the cache should have received by then.
+const recheckInterval = apply.CreationGrace
+
+// resultOf is what became of a plan in one word, for the metric.
+func resultOf(written memcached.Written) string {
+	switch {
+	case written.Transient:
+		return "Retried"
+	case written.Problem != nil:
+		return written.Problem.Reason
+	case written.Changed:
+		return "Applied"
+	default:
+		return "Unchanged"
+	}
+}
+
+// join adds what became of something else, whose errors are worth another try.
+func join(written *memcached.Written, other memcached.Written) {
+	written.Problem = written.Problem.And(other.Problem)
+	if errors.Is(written.Err, reconcile.TerminalError(nil)) {
+		written.Err = nil // it is in the problem, and beside it the other one would not be retried
+	}
+	written.Err = errors.Join(written.Err, other.Err)
+	written.Transient = written.Transient || other.Transient
+	written.RetryAfter = sooner(written.RetryAfter, other.RetryAfter)
+}
+
+// requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
+// controller, but for objects that are not watched, for creations that a watch has missed, for the end of a contest, and for that
+// of a grace period.
+func requeue(view memcached.View, written memcached.Written, current cachev1alpha1.MemcachedStatus) (reconcile.Result, error) {
+	wait := sooner(written.RetryAfter, status.RequeueAfter(view, current))
+	if view.PendingCreate || written.Created || written.Waiting != "" {
+		wait = sooner(wait, recheckInterval)
+	}
+	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return reconcile.Result{}, written.Err
+}
+
+// sooner is the shorter one of two times to wait, of which 0 means never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Observed is what was read from the cluster for one Memcached, in a single pass. It holds facts and no decisions: the objects
+// have the names of children of the Memcached, and may belong to somebody else.
+type Observed struct {
+	// Children are the objects of the Kinds in Children that exist.
+	Children []client.Object
+	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what the status needs: see the
+	// cache options of the controllers.
+	Pods []corev1.Pod
+	// PendingCreate reports that the cache has not received an object that was created.
+	PendingCreate bool
+}
+
+// View is all that decisions about a Memcached follow from.
+type View struct {
+	Observed
+
+	// Memcached as it was read. It may come from a cache: nothing may change it.
+	Memcached *cachev1alpha1.Memcached
+	// Workload is of the Kind that the spec asks for, Former of the other one: the nodes leave it. Each is nil if there is none that
+	// belongs to the Memcached.
+	Workload, Former *Workload
+	// Last is what the last status says.
+	Last Last
+	// Now is the time of the API server, as in objects.
+	Now time.Time
+}
+
+// Last is what decisions take from the status that was written last. Nothing else of a status has an influence on the next one.
+type Last struct {
+	// Generation is that of the spec that it is about.
+	Generation int64
+	// Applied is what was carried out for the pods, nil if that is not known.
+	Applied *cachev1alpha1.MemcachedRecord
+	// Servers is how many servers it lists, Ready and Updated are how many nodes it counts as such.
+	Servers        int
+	Ready, Updated int32
+	// Conditions say what progressed since when, and whether the nodes were ready.
+	Conditions []metav1.Condition
+}
+
+// IsTrue reports whether a condition was True.
+func (l Last) IsTrue(condition string) bool {
+	return meta.IsStatusConditionTrue(l.Conditions, condition)
+}
+
+// NewView returns the view of a Memcached.
+func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View {
+	v := View{
+		Observed:  observed,
+		Memcached: mc,
+		Last: Last{
+			Generation: mc.Status.ObservedGeneration,
+			Applied:    mc.Status.LastApplied,
+			Servers:    len(mc.Status.Servers),
+			Ready:      mc.Status.ReadyReplicas,
+			Updated:    mc.Status.UpdatedReplicas,
+			Conditions: mc.Status.Conditions,
+		},
+		Now: now,
+	}
+	wanted := WorkloadKind(mc)
+	v.Workload = belonging(mc, findWorkload(observed.Children, func(w *Workload) bool { return w.Kind == wanted }))
+	v.Former = belonging(mc, findWorkload(observed.Children, func(w *Workload) bool { return w.Kind != wanted }))
+	return v
+}
+
+// After returns the view after a write, which was answered with the given objects.
+func (v View) After(answers []client.Object) View {
+	observed := v.Observed
+	observed.Children = slices.Clone(observed.Children)
+	for _, object := range answers {
+		if i := slices.IndexFunc(observed.Children, func(child client.Object) bool { return sameName(child, object) }); i >= 0 {
+			observed.Children[i] = object
+		} else {
+			observed.Children = append(observed.Children, object)
+		}
+	}
+	return NewView(v.Memcached, observed, v.Now)
+}
+
+func sameName(a, b client.Object) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
+}
+
+// belonging returns a workload if it belongs to the Memcached, or nil. One that was made for a Memcached of the name and that has
+// no owner any more belongs to it: its pods hold the cache.
+func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
+	if workload == nil {
+		return nil
+	}
+	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && workload.TemplateHash() != "" &&
+		maps.Equal(workload.Selector, SelectorLabels(mc))
+	if !orphaned && !metav1.IsControlledBy(workload, mc) {
+		return nil
+	}
+	return workload
+}
+
+// ServiceName is the name of the Service that belongs to the Memcached, empty if there is none.
+func (v View) ServiceName() string {
+	for _, child := range v.Children {
+		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, v.Memcached) {
+			return service.Name
+		}
+	}
+	return ""
+}
+
+// Discoverable reports whether a Service leads clients to the nodes, whomever it belongs to.
+func (v View) Discoverable() bool {
+	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
+		service, ok := child.(*corev1.Service)
+		return ok && maps.Equal(service.Spec.Selector, SelectorLabels(v.Memcached))
+	})
+}
