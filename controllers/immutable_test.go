@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-var _ = Describe("A workload that was made anew with another value of a field that cannot be changed", func() {
+var _ = Describe("A workload that somebody has recreated with another value in an immutable field", func() {
 	DescribeTable("follows the size, and the status says what helps",
 		func(ctx SpecContext, edit func(client.Object), message string, changes ...func(*cachev1alpha1.Memcached)) {
 			o := newOperator(defaults)
@@ -122,7 +122,7 @@ func replicas(object client.Object) int32 {
 	}
 }
 
-// kind is that of the workload in a command.
+// kind is the name that kubectl has for the Kind of the workload.
 func kind(mc *cachev1alpha1.Memcached) string {
 	return strings.ToLower(string(memcached.WorkloadKind(mc)))
 }

@@ -67,7 +67,7 @@ func (b *booting) writeFile(t *template.Template, values map[string]string) erro
 		return err
 	}
 	if err := t.Execute(file, values); err != nil {
-		_ = file.Close()
+		_ = file.Close() // the error above matters more
 		return err
 	}
 	return file.Close()

@@ -69,7 +69,7 @@ func (c *cluster) start(ctx context.Context) error {
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
 	}
 	err = first.Start()
-	_ = progressEnd.Close()
+	_ = progressEnd.Close() // the child has its own
 	if err != nil {
 		return fmt.Errorf("making namespaces: %w", err)
 	}

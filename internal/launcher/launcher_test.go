@@ -22,7 +22,7 @@ const stored = 2000
 func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.runs(func() string { hash := p.assign(inFile(t)); p.start(); return hash }())
+	p.begin(inFile(t))
 	p.store(stored)
 	for _, change := range [][]string{
 		{"-c 1055", "-c 2031", "=44", "=60"}, {"-t 4", "-t 8"}, {"-X", "-X -F -v"}, {"-W -X", "-W"}, {"=44", "=44,idle_timeout=600"}, nil,
@@ -45,9 +45,7 @@ func TestRestartedAt(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	list := inFile(t)
-	hash := p.assign(list)
-	p.start()
-	p.runs(hash)
+	p.begin(list)
 	p.store(stored)
 	list.RestartedAt = "2026-11-24T07:00:00Z"
 	status := p.runs(p.assign(list))
@@ -59,9 +57,7 @@ func TestRestartedAt(t *testing.T) {
 func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.assign(inFile(t))
-	p.start()
-	p.runs(hash)
+	p.begin(inFile(t))
 	p.store(stored)
 	status := p.runs(p.assign(inFile(t, "-m 128", "-m 192")))
 	if status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != 0 || p.setting("maxbytes") != "201326592" {
@@ -72,9 +68,7 @@ func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 func TestMoreMemoryNeedsNoRestart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.assign(inMemory(t))
-	p.start()
-	p.runs(hash)
+	p.begin(inMemory(t))
 	p.store(stored)
 	conn := p.client()
 	status := p.runs(p.assign(inMemory(t, "-m 64", "-m 128")))
@@ -92,9 +86,7 @@ func TestMoreMemoryNeedsNoRestart(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	good := p.assign(inFile(t))
-	p.start()
-	p.runs(good)
+	good := p.begin(inFile(t))
 	p.store(stored)
 	// It ends before it has read its items.
 	bad := p.assign(inFile(t, "-t 4", "-t 2"))
@@ -121,9 +113,7 @@ func TestRefusedArguments(t *testing.T) {
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	good := p.assign(inFile(t))
-	p.start()
-	p.runs(good)
+	good := p.begin(inFile(t))
 	p.store(stored)
 	p.assign(inFile(t, "-t 4", "-t 3"))
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
@@ -135,9 +125,7 @@ func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 func TestForeignArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	good := p.assign(inMemory(t))
-	p.start()
-	p.runs(good)
+	good := p.begin(inMemory(t))
 	foreign := protocol.List{Arguments: strings.Split("-p 11211 -A", " ")}
 	p.assign(foreign)
 	refused := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil })
@@ -212,9 +200,7 @@ func TestExitCodes(t *testing.T) {
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.assign(inMemory(t))
-	p.start()
-	p.runs(hash)
+	p.begin(inMemory(t))
 	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
 		t.Errorf("ready %d, live %d", ready, live)
 	}
@@ -230,9 +216,7 @@ func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	list := inFile(t)
-	hash := p.assign(list)
-	p.start()
-	p.runs(hash)
+	p.begin(list)
 	conn := p.client()
 	const large = 10_000
 	for i := range 50 * 100 {
@@ -265,9 +249,7 @@ func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 func TestEndWhileRestarting(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.assign(inFile(t))
-	p.start()
-	p.runs(hash)
+	p.begin(inFile(t))
 	p.store(stored)
 	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // it cannot end before it goes on
 	next := p.assign(inFile(t, "-t 4", "-t 5"))
@@ -290,9 +272,7 @@ func TestEndWhileRestarting(t *testing.T) {
 func TestIncompleteMetadata(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.assign(inFile(t))
-	p.start()
-	p.runs(hash)
+	hash := p.begin(inFile(t))
 	p.store(stored)
 	p.end()
 	meta := p.options.Items + ".meta"

@@ -50,7 +50,7 @@ func start(program string, list protocol.List) (*process, error) {
 	go func() {
 		defer close(copied)
 		_, _ = io.Copy(io.MultiWriter(p.errors, os.Stderr), read) // ends with the child
-		_ = read.Close()
+		_ = read.Close()                                          // it was only read
 	}()
 	go p.wait(copied)
 	return p, nil

@@ -113,6 +113,15 @@ func (p *pod) start() {
 	})
 }
 
+// begin starts the container with a list and waits until it is in effect.
+func (p *pod) begin(list protocol.List) string {
+	p.t.Helper()
+	hash := p.assign(list)
+	p.start()
+	p.runs(hash)
+	return hash
+}
+
 // Write implements io.Writer for the log.
 func (p *pod) Write(text []byte) (int, error) {
 	p.mutex.Lock()

@@ -48,7 +48,7 @@ func TestEveryPageNamesTheVersion(t *testing.T) {
 		others, found := versionFindings(repository.Read(t, file), version)
 		total += found
 		for _, line := range others {
-			t.Errorf("%s: the version is %s, not that of %q", file, version, line)
+			t.Errorf("%s has version %s, which differs from %q", file, version, line)
 		}
 	}
 	if total < 15 {
