@@ -26,6 +26,13 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AppliedHash string `json:"appliedHash,omitempty"`
 
+	// argumentsHash is the hash of the arguments of memcached that every node of a StatefulSet runs with. It is that of earlier
+	// arguments while the nodes restart with others.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	ArgumentsHash string `json:"argumentsHash,omitempty"`
+
 	// restartedAt is the spec.restartedAt of the nodes, also after it was removed from the spec.
 	// +optional
 	// +kubebuilder:validation:Type=string

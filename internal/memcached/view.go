@@ -40,6 +40,8 @@ type View struct {
 	Workload, Former *Workload
 	// Last is what the last status says.
 	Last Last
+	// Answers are what launchers have answered, as far as a plan has asked for it.
+	Answers Answers
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -94,7 +96,9 @@ func (v View) After(answers []client.Object) View {
 			observed.Children = append(observed.Children, object)
 		}
 	}
-	return NewView(v.Memcached, observed, v.Now)
+	after := NewView(v.Memcached, observed, v.Now)
+	after.Answers = v.Answers
+	return after
 }
 
 func sameName(a, b client.Object) bool {

@@ -23,6 +23,8 @@ type Status struct {
 	List string `json:"list"`
 	// Since is when the list came into effect.
 	Since time.Time `json:"since,omitzero"`
+	// SecondsInEffect is for how long it has been in effect by the launcher's clock, so that nobody compares clocks.
+	SecondsInEffect int64 `json:"secondsInEffect"`
 	// Restarting is the hash of the list that is being brought into effect, empty at rest.
 	Restarting string `json:"restarting,omitempty"`
 	// Refused is the last list that memcached or the launcher did not accept, until another one is in effect.

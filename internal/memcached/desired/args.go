@@ -42,6 +42,9 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	if config.Verbosity > 0 {
 		args = append(args, "-v")
 	}
+	if keepsItems(mc) {
+		args = append(args, "-e", itemsPath+"/items")
+	}
 	args = append(args, credentialArgs(mc)...)
 	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)

@@ -54,7 +54,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = v.Discoverable()
-	f.rollout = rolloutOf(before.Workload, v)
+	f.rollout = rolloutOf(before.Workload, v, plan.Wave)
 	f.podProblem = cmp.Or(f.problemOf(owned), f.problemOfOrphans(orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(v) {
 		f.rollout.deadlineMessage = overdue(v)

@@ -32,6 +32,9 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 	if facts.Workload != nil {
 		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
 			status.UpdatedReplicas = facts.Workload.Updated
+			if plan.Wave.Open && plan.Problem == nil {
+				status.UpdatedReplicas = min(status.UpdatedReplicas, plan.Wave.Done)
+			}
 		}
 	}
 	if latest := cmp.Or(facts.Workload, facts.Former); latest != nil {
