@@ -152,7 +152,8 @@ test: ## Run every unit and envtest suite.
 	cd hack/monitoring && go test -count=1 ./...
 
 # The packages with goroutines of their own.
-concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/plugin
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/launcher/... \
+	./internal/plugin
 
 .PHONY: test-race
 test-race: ## Run the suites of the packages with goroutines under the race detector. Needs a C compiler.
@@ -172,9 +173,10 @@ compile-tests = go test -c
 ##@ Develop: build and run
 
 .PHONY: build
-build: check-version ## Build the operator and its agent: bin/manager, bin/agent.
+build: check-version ## Build the operator, its agent and its launcher: bin/manager, bin/agent, bin/launcher.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent
+	GOOS=linux go build -o bin/launcher ./cmd/launcher # it runs in containers only
 
 .PHONY: build-platforms
 build-platforms: ## Compile what runs in the images for each of PLATFORMS.
