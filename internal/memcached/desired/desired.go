@@ -31,10 +31,9 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
-	var changes []string
-	if mc.Spec.Paused {
-		changes = changesOf(v, memcached.PodTemplate(workload))
-	}
+	record.Spec = memcached.RecordSpec(mc.Spec)
+	changes := memcached.SpecChanges(v.Last.Spec(), record.Spec)
+	record.Changes = v.RolloutChanges(record, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
