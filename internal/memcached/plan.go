@@ -38,8 +38,7 @@ type Plan struct {
 	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
 	// them. Empty if there are none.
 	StaleDefaults string
-	// Changes are how the workload differs from the live one, as fields of the Memcached and with the sizes, as far as they explain
-	// it. Only a paused Memcached has them.
+	// Changes are how the spec differs from the one that was last carried out, if that is known.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString

@@ -59,6 +59,14 @@ type Last struct {
 	Conditions []metav1.Condition
 }
 
+// Spec is the spec that was last carried out, nil if that is not known.
+func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
+	if l.Applied == nil {
+		return nil
+	}
+	return l.Applied.Spec
+}
+
 // IsTrue reports whether a condition was True.
 func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)

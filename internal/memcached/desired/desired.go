@@ -37,10 +37,10 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
-	var changes []string
-	if mc.Spec.Paused {
-		changes = changesOf(v, memcached.PodTemplate(nodes.workload))
-	}
+	record := nodes.record
+	record.Spec = memcached.RecordSpec(mc.Spec)
+	changes := memcached.SpecChanges(v.Last.Spec(), record.Spec)
+	record.Changes = v.RolloutChanges(record, nodes.wave.Open, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
@@ -49,8 +49,8 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		Wave:           nodes.wave,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
-		Record:         nodes.record,
-		StaleDefaults:  staleDefaults(mc, nodes.record.Defaults, opts),
+		Record:         record,
+		StaleDefaults:  staleDefaults(mc, record.Defaults, opts),
 		MaxSurge:       surge,
 		MaxUnavailable: unavailable,
 		Changes:        changes,

@@ -24,7 +24,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
 		ServiceName:        facts.ServiceName(),
 		Servers:            facts.Servers(),
-		LastApplied:        facts.CarriedOut(plan.Record),
+		LastApplied:        facts.applied,
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
