@@ -8,7 +8,6 @@ package launcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"net"
 	"os"
@@ -61,7 +60,7 @@ func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logg
 
 func (l *launcher) run(ctx context.Context) (int, error) {
 	if err := l.begin(); err != nil {
-		return 1, err
+		return beginFailed(err)
 	}
 	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
 	defer ticker.Stop()
@@ -92,28 +91,6 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 			}
 		}
 	}
-}
-
-// begin starts memcached with the list of this node, or with what it ran with before.
-func (l *launcher) begin() error {
-	state, err := loadState(l.options.State)
-	if err != nil {
-		l.log.Printf("what memcached ran with before is not known: %v", err)
-	}
-	l.state = state
-	last, ran := state.accepted()
-	l.source.changed()
-	found, err := l.source.read(!ran)
-	usable := err == nil && found.hash != "" && found.problem == nil && !state.refuses(found.hash)
-	switch {
-	case usable:
-		return l.start(found.list, !ran || last.Hash() == found.hash)
-	case ran:
-		return l.start(last, true)
-	case err == nil && found.hash == "":
-		err = fmt.Errorf("%s has no list of arguments for node %d", protocol.SectionKey(l.options.Template), l.options.Ordinal)
-	}
-	return errors.Join(err, found.problem)
 }
 
 // follow brings another list of the ConfigMap into effect.
@@ -208,9 +185,7 @@ func (l *launcher) accept() {
 	}
 	l.save()
 	l.view.update(func(v *view) {
-		if v.status.Hash != hash {
-			v.status.Since = time.Now().UTC()
-		}
+		v.status.Since = time.Now().UTC()
 		v.status.Hash, v.status.List, v.status.Restarting, v.status.Refused = hash, l.state.Accepted, "", l.state.Refused
 	})
 }

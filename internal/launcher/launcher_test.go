@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
@@ -170,10 +171,11 @@ func TestMissingEntryMeansKeep(t *testing.T) {
 func TestFirstStartNeedsArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
+	p.options.wait = 100 * time.Millisecond
 	p.section.Nodes[7] = "0"
 	p.write(protocol.SectionKey(template), p.section.String())
 	p.start()
-	if code := p.exit(); code != 1 || !strings.Contains(p.logged(), "nodes.0123 has no list of arguments for node 1") {
+	if code := p.exit(); code != 1 || strings.Count(p.logged(), "arguments are missing: nodes.0123 has no list for node 1") != 2 {
 		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
 	}
 }

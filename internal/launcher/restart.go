@@ -23,7 +23,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
 	l.stopped = time.Now()
-	l.view.update(func(v *view) { v.status.Restarting = list.Hash() })
+	l.view.update(func(v *view) { v.status.Restarting, v.status.Since = list.Hash(), time.Time{} })
 	l.stop(syscall.SIGTERM)
 	if l.ending {
 		return errEnded
