@@ -113,3 +113,26 @@ func TestTimeInEffect(t *testing.T) {
 	}
 	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 }
+
+// An agent ends memcached so that it forgets what was removed from a Secret, at any time.
+func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	p.end()
+	next := p.assign(inMemory(t, "-t 4", "-t 5"))
+	p.options.settled = time.Hour
+	p.start()
+	if threads := p.setting("num_threads"); threads != "5" {
+		t.Errorf("%s threads", threads)
+	}
+	must(t, syscall.Kill(p.pid(), syscall.SIGTERM))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.options.settled = time.Second
+	p.start()
+	if status := p.runs(next); status.Refused != nil {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+}

@@ -35,6 +35,8 @@ type launcher struct {
 	stopped time.Time
 	// before is the number of items before that.
 	before int64
+	// obstacle is why a list could not be brought into effect yet.
+	obstacle string
 	// ending says that the container is to end: nothing is started any more.
 	ending bool
 }
@@ -123,13 +125,27 @@ func (l *launcher) next() entry {
 
 // grow gives the process more memory.
 func (l *launcher) grow(ctx context.Context, list protocol.List) {
-	if err := grow(ctx, l.options.Memcached, l.list, list); err != nil {
+	err := grow(ctx, l.options.Memcached, l.list, list)
+	if errors.Is(err, errAnswer) {
 		l.refuse(list.Hash(), err.Error())
 		return
 	}
+	if err != nil {
+		l.delay(err)
+		return
+	}
+	l.obstacle = ""
 	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
 	l.list = list
 	l.accept()
+}
+
+// delay has what the ConfigMap says brought into effect later: clients may have all connections, and users are being changed.
+func (l *launcher) delay(err error) {
+	if l.obstacle != err.Error() {
+		l.log.Printf("trying again: %v", err)
+	}
+	l.obstacle, l.source.seen = err.Error(), nil
 }
 
 // refuse remembers a list that is not in effect, and why.

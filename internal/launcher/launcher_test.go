@@ -66,24 +66,6 @@ func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	}
 }
 
-func TestMoreMemoryNeedsNoRestart(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	p.begin(inMemory(t))
-	p.store(stored)
-	conn := p.client()
-	status := p.runs(p.assign(inMemory(t, "-m 64", "-m 128")))
-	stats, err := conn.Stats(t.Context())
-	must(t, err)
-	if status.Restart != nil || p.stored(stored) != stored || stats["limit_maxbytes"] != "134217728" {
-		t.Errorf("restart %+v, memory %s", status.Restart, stats["limit_maxbytes"])
-	}
-	less := p.runs(p.assign(inMemory(t)))
-	if less.Restart == nil || less.Restart.ItemsAfter != 0 {
-		t.Errorf("less memory: restart %+v", less.Restart)
-	}
-}
-
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
