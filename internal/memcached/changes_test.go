@@ -63,7 +63,7 @@ func TestSpecChanges(t *testing.T) {
 				c.after(&after.Spec)
 			}
 			changes := memcached.SpecChanges(memcached.RecordSpec(before.Spec), memcached.RecordSpec(after.Spec))
-			ofRollout := memcached.NewView(after, memcached.Observed{}, time.Time{}).RolloutChanges(cachev1alpha1.MemcachedRecord{}, changes)
+			ofRollout := memcached.NewView(after, memcached.Observed{}, time.Time{}).RolloutChanges(cachev1alpha1.MemcachedRecord{}, false, changes)
 			got := []string{strings.Join(changes, ", "), strings.Join(ofRollout, ", ")}
 			if diff := cmp.Diff([]string{c.want, c.ofRollout}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

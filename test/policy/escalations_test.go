@@ -40,6 +40,7 @@ func escalations(minor testenv.Minor) []escalation {
 	all = append(all, serviceEscalations()...)
 	all = append(all, configMapEscalations()...)
 	all = append(all, childEscalations()...)
+	all = append(all, launcherEscalations()...)
 	all = append(all, foreignEscalations()...)
 	all = append(all, deletionEscalations()...)
 	return append(all, otherEscalations()...)
