@@ -162,41 +162,39 @@ func (f *fleet) writeSet(plan memcached.Plan, sizeOnly bool) {
 
 func sectionOf(template *corev1.PodTemplateSpec) string { return template.Annotations[memcached.TemplateAnnotation] }
 
-// act lets the controller of the StatefulSet act: it makes and removes pods, and replaces one if enough others are ready.
+// act lets the controller of the StatefulSet act: it makes and removes pods. It replaces the last one that is not made from the template,
+// unless one after it is not ready.
 func (f *fleet) act() {
 	if f.set == nil {
 		return
 	}
-	size, unready, old := int(*f.set.Spec.Replicas), 0, -1
+	size := int(*f.set.Spec.Replicas)
 	for ordinal := range f.nodes {
 		if ordinal >= size {
 			f.remove(ordinal)
 		}
 	}
 	for ordinal := range size {
-		node := f.nodes[ordinal]
-		switch {
-		case node == nil:
-			f.made++
-			template := f.updated
-			if f.made%3 == 0 {
-				template = f.current // as while it rolls out
-			}
-			f.nodes[ordinal] = &fakeNode{ordinal: ordinal, uid: types.UID(fmt.Sprintf("%d-%d", ordinal, f.made)), template: template}
-			unready++
+		if f.nodes[ordinal] != nil {
+			continue
+		}
+		f.made++
+		template := f.updated
+		if f.made%3 == 0 {
+			template = f.current // as while it rolls out
+		}
+		f.nodes[ordinal] = &fakeNode{ordinal: ordinal, uid: types.UID(fmt.Sprintf("%d-%d", ordinal, f.made)), template: template}
+	}
+	for ordinal := size - 1; ordinal >= 0; ordinal-- {
+		switch node := f.nodes[ordinal]; {
+		case sectionOf(node.template) != sectionOf(f.updated):
+			f.remove(ordinal)
+			return
 		case !node.ready():
-			unready++
-		}
-		if node != nil && sectionOf(node.template) != sectionOf(f.updated) {
-			old = ordinal
+			return
 		}
 	}
-	switch {
-	case old >= 0 && (unready == 0 || !f.nodes[old].ready()):
-		f.remove(old)
-	case old < 0 && unready == 0:
-		f.current = f.updated
-	}
+	f.current = f.updated
 }
 
 func (f *fleet) remove(ordinal int) {
@@ -272,7 +270,10 @@ func (f *fleet) settle() {
 			return
 		}
 	}
-	f.fail("it does not settle: %s %v", f.plan.Wave.Blocked, f.plan.Problem)
+	for ordinal, node := range f.nodes {
+		f.log = append(f.log, fmt.Sprintf("%d of %s: %+v", ordinal, sectionOf(node.template), node.answer(f.seconds)))
+	}
+	f.fail("it does not settle: open %t, %s %v, status %+v", f.plan.Wave.Open, f.plan.Wave.Blocked, f.plan.Problem, f.set.Status)
 }
 
 // look returns what was asked and written since the last look.
