@@ -22,7 +22,7 @@ type Launchers interface {
 }
 
 // askedAtOnce is how many launchers are asked at the same time.
-const askedAtOnce = 16
+const askedAtOnce = 64
 
 // plan decides what a Memcached must be like, and asks the nodes whose answers the decision depends on. An answer may lead to a question
 // to another node.

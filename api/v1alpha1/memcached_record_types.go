@@ -26,8 +26,8 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AppliedHash string `json:"appliedHash,omitempty"`
 
-	// argumentsHash is the hash of the arguments of memcached that every node of a StatefulSet runs with. It is that of earlier
-	// arguments while the nodes restart with others.
+	// argumentsHash is the hash of the arguments of memcached that every node of a StatefulSet runs with. There is none while the
+	// nodes restart with others.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}

@@ -55,11 +55,13 @@ type wanted struct {
 
 // arguments decides about the arguments of a StatefulSet's nodes. The problem is that a node refuses them.
 func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Problem) {
+	if want.problem != nil {
+		return memcached.Wave{Arguments: asTheyAre(v)}, nil
+	}
 	live := v.Arguments()
 	w := newWave(v, want, live)
 	w.decide()
-	problem := w.refusal()
-	if problem != nil || want.problem != nil {
+	if problem := w.refusal(); problem != nil {
 		w.Arguments = asTheyAre(v)
 		return w.Wave, problem
 	}
@@ -68,7 +70,7 @@ func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Proble
 	next.Sections[want.section] = protocol.Section{Default: w.def, Nodes: w.entries}
 	dropUnused(next)
 	w.Arguments = argumentsConfigMap(v.Memcached, next.Data())
-	return w.Wave, problem
+	return w.Wave, nil
 }
 
 // keptSections are those of other templates that pods may still start from: of the StatefulSet in the cluster, of its pods, and all of

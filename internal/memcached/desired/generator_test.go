@@ -64,6 +64,9 @@ func (g *generator) spec() map[string]any {
 			}, "secretName")
 		},
 		"workload":       func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
+		"storage": func() any {
+			return g.some(map[string]func() any{"type": func() any { return one(g, "Memory", "Memory", "Memory", "MemoryFile") }})
+		},
 		"updateStrategy": g.strategy,
 		"gracefulShutdown": func() any {
 			return map[string]any{"preStopDelaySeconds": one(g, 0, 1, 5, 300, 301)}

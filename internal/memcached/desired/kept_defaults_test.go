@@ -112,6 +112,7 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
 					Workload: memcached.WorkloadKind(mc), TemplateHash: workload.TemplateHash(), Defaults: recordOf(t, workload),
+					ArgumentsHash: argumentList(mc, recordOf(t, workload)).Hash(),
 				}
 				if c.workload != nil {
 					c.workload(workload)
@@ -152,6 +153,9 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 		}
 		if decided.Record.TemplateHash != before.TemplateHash() {
 			t.Error("the restart counts as a change of the spec")
+		}
+		if config := decided.Wave.Arguments; config != nil && onlyList(t, config).RestartedAt != "2026-01-01T00:00:00Z" {
+			t.Errorf("memcached restarts: %v", config.Data)
 		}
 	})
 }

@@ -186,9 +186,15 @@ func TestNetworkPolicyAdmitsToMetrics(t *testing.T) {
 }
 
 const (
-	metricsPort = memcached.MetricsPort
-	tlsPort     = memcached.TLSPort
+	metricsPort  = memcached.MetricsPort
+	tlsPort      = memcached.TLSPort
+	launcherPort = memcached.LauncherPort
 )
+
+// operatorPod is in a namespace whose pods are no clients.
+var operatorPod = peer{namespace: "strangers", labels: labels.Set{
+	"app.kubernetes.io/name": "memcached-operator", "control-plane": "controller-manager",
+}}
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
@@ -207,20 +213,35 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 			port     int32
 		}
 		want, got := map[socket]bool{}, map[socket]bool{}
+		operators := map[socket]bool{}
 		for _, container := range slices.Concat(template.Spec.Containers, template.Spec.InitContainers) {
 			for _, open := range container.Ports {
-				want[socket{open.Protocol, open.ContainerPort}] = true
+				if open.ContainerPort == launcherPort {
+					operators[socket{open.Protocol, open.ContainerPort}] = true
+				} else {
+					want[socket{open.Protocol, open.ContainerPort}] = true
+				}
 			}
 		}
+		if asked := len(operators) > 0; asked != (mc.Spec.Workload == statefulSetKind) {
+			t.Errorf("%s: there are launchers: %t", workload, asked)
+		}
+		gotOperators := map[socket]bool{}
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
-			for _, number := range []int32{1, 80, 8080, metricsPort, port - 1, port, port + 1, 65535} {
+			for _, number := range []int32{1, 80, 8080, metricsPort, launcherPort, port - 1, port, port + 1, 65535} {
 				if admits(t, policies, node, clients["shop/web"], protocol, number) {
 					got[socket{protocol, number}] = true
+				}
+				if admits(t, policies, node, operatorPod, protocol, number) {
+					gotOperators[socket{protocol, number}] = true
 				}
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: the open ports (-want +got):\n%s", workload, diff)
+		}
+		if diff := cmp.Diff(operators, gotOperators); diff != "" {
+			t.Errorf("%s: the ports for the operator (-want +got):\n%s", workload, diff)
 		}
 		for _, isolated := range []peer{{namespace: "shop", labels: labels.Set{"app": "web"}}, {namespace: "strangers", labels: node.labels}} {
 			if !admits(t, policies, isolated, clients["203.0.113.7"], corev1.ProtocolTCP, port) {

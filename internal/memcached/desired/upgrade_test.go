@@ -5,6 +5,7 @@ package desired
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,11 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 		limit.Add(resource.MustParse("44Mi"))
 		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(workload)
 		setMemory(workload, limit.String())
+	}
+	if isStatefulSet(mc) {
+		named, section := launched(podTemplate(mc, opts, recordOf(t, workload)))
+		workload.Template.Annotations[memcached.TemplateAnnotation] = section
+		workload.Template.Spec.Containers[0].Args = named.Spec.Containers[0].Args
 	}
 	return workload
 }
@@ -94,6 +100,8 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 // present defaults, and no others do.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
+	// A StatefulSet keeps its pods through these: memcached restarts in them.
+	inPlace := []string{"a restart", "connections", "another configuration"}
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
 		want   [2]string
@@ -142,7 +150,11 @@ func TestUpgradeThenChange(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(mc)
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				want := c.want
+				if isStatefulSet(mc) && slices.Contains(inPlace, name) {
+					want = kept
+				}
+				if diff := cmp.Diff(want, rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
@@ -168,8 +180,14 @@ func TestUpgradeOfAgents(t *testing.T) {
 				c.change(mc)
 				rendered(t, mc, workload)
 				after := renderedAfter(t, mc, workload, memcachedtest.Options)
-				if got := memcached.PodTemplate(after).Spec.InitContainers[0].Image; got != c.want {
-					t.Errorf("the agents are from %s, want %s", got, c.want)
+				want := c.want
+				if isStatefulSet(mc) && name == "a restart" {
+					want = olderAgent // in the pods that there are
+				}
+				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
+					if container.Image != want {
+						t.Errorf("%s is from %s, want %s", container.Name, container.Image, want)
+					}
 				}
 				if stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options); strings.Contains(stale, "operator") {
 					t.Errorf("a newer agent is no reason to replace nodes: %s", stale)
@@ -184,6 +202,7 @@ func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	for field, change := range map[string]func(*cachev1alpha1.Memcached){
 		"spec.monitoring.enabled": monitored, "spec.tls": encryptedBy("a"), "spec.auth": usersOf("a"),
+		"spec.workload StatefulSet": workloadKind(statefulSetKind),
 	} {
 		mc := memcachedtest.Cache(3, change)
 		problem := For(memcachedtest.View(mc, memcached.Observed{}), untold).Problem
@@ -242,6 +261,16 @@ func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Wo
 	return after
 }
 
+// argumentsAfter are the arguments of memcached that are desired where there is a live workload.
+func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
+	t.Helper()
+	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
+	if plan.Wave.Arguments != nil {
+		return onlyList(t, plan.Wave.Arguments).Arguments
+	}
+	return memcached.PodTemplate(plan.Workload()).Spec.Containers[0].Args
+}
+
 // rendered are the image and the memory limit of the pods, with the annotations that record them.
 func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload) [2]string {
 	t.Helper()
@@ -264,7 +293,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()
 	}
-	want.IdleTimeout = recordedTimeout(container.Args)
+	want.IdleTimeout = recordedTimeout(argumentsAfter(t, mc, live, memcachedtest.Options))
 	if diff := cmp.Diff(want, recordOf(t, after)); diff != "" {
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}

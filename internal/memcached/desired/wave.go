@@ -39,13 +39,12 @@ type waveNode struct {
 	answered bool
 }
 
-// maxAsked limits how many nodes are asked in one pass.
-const maxAsked = 64
-
 func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 	hash := want.list.Hash()
 	w := &wave{v: v, want: hash, entries: map[int]string{}, def: hash}
 	section := live.Sections[want.section]
+	last := v.Last.Applied
+	atRest := last != nil && last.ArgumentsHash == hash
 	for ordinal := range int(v.Memcached.Spec.Size) {
 		w.entries[ordinal] = hash // a node that does not exist yet starts with it
 	}
@@ -56,10 +55,11 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 		}
 		node := waveNode{pod: pod, ordinal: ordinal, entry: section.Nodes[ordinal]}
 		node.answer, node.answered = v.Answers[pod.UID]
+		if atRest && node.entry != hash {
+			node.entry = "" // it was lost, or somebody else has changed it
+		}
+		w.Open = w.Open || !atRest || node.entry == ""
 		w.nodes = append(w.nodes, node)
-	}
-	if last := v.Last.Applied; last == nil || last.ArgumentsHash != hash {
-		w.Open = len(w.nodes) > 0
 	}
 	if _, known := live.Lists[section.Default]; w.Open && known {
 		w.def = section.Default // until all nodes have shown that the other one can be used
@@ -119,7 +119,9 @@ func (w *wave) decide() {
 		}
 		w.begin(node)
 	}
-	w.Open = int(w.Done) < len(w.nodes)
+	if int(w.Done) == len(w.nodes) {
+		w.Open, w.def = false, w.want
+	}
 }
 
 // begin moves the entry of a node that serves.
@@ -144,10 +146,10 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node does not serve, or may not for a moment.
+// busy reports whether a node does not serve, or may not for a moment: its entry has moved, and nothing is known of it since.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
-	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry == "" && !node.answered
+	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
 // changing reports whether a node has been given another list than it runs with.
@@ -162,7 +164,7 @@ func (w *wave) ask(node waveNode) {
 	switch {
 	case node.answer.Failure != "" && memcached.PodReady(node.pod):
 		w.block(node)
-	case !node.answered && node.pod.Status.PodIP != "" && len(w.Ask) < maxAsked:
+	case !node.answered && node.pod.Status.PodIP != "":
 		w.Ask = append(w.Ask, node.pod)
 	}
 }

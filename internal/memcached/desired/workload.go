@@ -53,14 +53,20 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want)
 	n.problem = n.problem.And(refused)
-	n.record.ArgumentsHash = want.list.Hash()
-	if last := v.Last.Applied; n.wave.Open || n.problem != nil {
-		n.record.ArgumentsHash = ""
-		if last != nil {
-			n.record.ArgumentsHash = last.ArgumentsHash
-		}
-	}
+	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
 	return n
+}
+
+// recordedHash is what all nodes are known to run with. While a wave is open, that is nothing: it may turn back.
+func recordedHash(v memcached.View, n nodes, hash string) string {
+	switch {
+	case n.problem == nil && !n.wave.Open:
+		return hash
+	case n.wave.Open && !v.Memcached.Spec.Paused, v.Last.Applied == nil:
+		return ""
+	default:
+		return v.Last.Applied.ArgumentsHash
+	}
 }
 
 func isStatefulSet(mc *cachev1alpha1.Memcached) bool {

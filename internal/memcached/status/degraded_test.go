@@ -21,7 +21,7 @@ func refusalRows() []statusCase {
 	for _, reason := range []string{
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
-		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField,
+		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField, cachev1alpha1.ReasonConfigurationRefused,
 	} {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,
