@@ -52,6 +52,9 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		r.applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
 	}
 	changes := r.applier.Plan(mc, plan.Objects, view.Children, sizeOnly(plan)...)
+	if plan.Wave.Arguments != nil {
+		changes = changes.Before(plan.Wave.Arguments)
+	}
 	drifted := templateDiffers(changes)
 	if mc.Spec.Paused {
 		written := classify(plan.Problem, changes.Err())
@@ -67,6 +70,9 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if written.Created {
 		r.setVerified(mc)
+	}
+	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
+		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
 	}
 	r.emitCorrections(view, result)
 	if result.Written {

@@ -91,6 +91,8 @@ const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	// ReasonInvalidCredentials says that a node does not start because the Secret of spec.auth is missing or cannot be used.
 	ReasonInvalidCredentials = "InvalidCredentials"
+	// ReasonConfigurationRefused says that memcached does not run with the configuration, so that a node keeps its former one.
+	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
 	// ReasonImmutableField says that the workload was made with another value of a field that Kubernetes does not let anybody change.

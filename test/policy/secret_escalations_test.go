@@ -30,11 +30,11 @@ func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users", Revocation: cachev1alpha1.RevocationRestart},
 		}
 		options := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}
-		workload, _, err := desired.Workload(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
-		if err != nil {
-			panic(err)
+		plan := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
+		if plan.Problem != nil {
+			panic(plan.Problem)
 		}
-		d.Spec.Template.Spec = memcached.PodTemplate(workload).Spec
+		d.Spec.Template.Spec = memcached.PodTemplate(plan.Workload()).Spec
 		change(&d.Spec.Template.Spec)
 	}
 }

@@ -24,6 +24,12 @@ func ListKey(hash string) string { return listPrefix + hash }
 // SectionKey is the key of the section of a pod template.
 func SectionKey(template string) string { return sectionPrefix + template }
 
+// ListHash is the hash in the key of a list, false for any other key.
+func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
+
+// SectionTemplate is the hash of the pod template in the key of a section, false for any other key.
+func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
+
 // Pattern matches the arguments of memcached that the operator writes, joined by spaces: the options of memcached include shutdown by
 // clients (-A), UDP (-U) and scripts (-o proxy_config). make manifests writes it into the admission policy.
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +

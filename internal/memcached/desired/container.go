@@ -25,7 +25,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 	if pullPolicy == "" {
 		pullPolicy = corev1.PullIfNotPresent
 	}
-	return corev1.Container{
+	result := corev1.Container{
 		Name:            memcached.ContainerName,
 		Image:           image,
 		ImagePullPolicy: pullPolicy,
@@ -33,7 +33,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Args:            args(mc, defaults),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
-		VolumeMounts:    memcachedMounts(mc),
+		VolumeMounts:    append(launcherMounts(mc), memcachedMounts(mc)...),
 		// A TCP connect is the only check that works whatever a later version puts in front of the commands, and that a busy
 		// memcached passes. A restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
@@ -43,6 +43,10 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Lifecycle:       lifecycle(mc),
 		SecurityContext: restricted(),
 	}
+	if hasLauncher(mc) {
+		launch(&result)
+	}
+	return result
 }
 
 // restricted is what each container must not do. The security context of the pod says the rest.

@@ -11,8 +11,39 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
+
+type edit = func(*cachev1alpha1.Memcached)
+
+// encryptedBy asks for TLS with the certificate in a Secret.
+func encryptedBy(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
+}
+
+// mutual asks for certificates of clients.
+func mutual(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.ClientAuth = cachev1alpha1.ClientAuthRequire }
+
+// withPlaintext lets in clients without TLS.
+func withPlaintext(mc *cachev1alpha1.Memcached) {
+	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
+}
+
+// usersOf asks for users that log in, those of a Secret.
+func usersOf(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
+}
+
+// restarting has the agents restart memcached when something is removed from a Secret.
+func restarting(mc *cachev1alpha1.Memcached) {
+	if mc.Spec.TLS != nil {
+		mc.Spec.TLS.Revocation = cachev1alpha1.RevocationRestart
+	}
+	if mc.Spec.Auth != nil {
+		mc.Spec.Auth.Revocation = cachev1alpha1.RevocationRestart
+	}
+}
 
 // checkVolumes has that Secrets are mounted by the agent alone, and that memcached reads what the agent has checked.
 func checkVolumes(t *testing.T, spec corev1.PodSpec) {

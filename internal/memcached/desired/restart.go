@@ -18,10 +18,10 @@ import (
 // pods.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations are the annotations of the pods, nil for none.
+// podAnnotations are the annotations of the pods, nil for none. Launchers find the time of the restart in their arguments.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := annotationsOf(mc.Spec.PodMetadata)
-	if mc.Spec.RestartedAt.IsZero() { // Go cannot send the zero time: it is none
+	if mc.Spec.RestartedAt.IsZero() || hasLauncher(mc) { // Go cannot send the zero time: it is none
 		return annotations
 	}
 	if annotations == nil {
@@ -52,7 +52,10 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if live == nil {
 		return
 	}
-	if restarted, err := time.Parse(time.RFC3339, live.Template.Annotations[restartedAtAnnotation]); err == nil {
+	arguments := v.Arguments()
+	section := arguments.Sections[live.Template.Annotations[memcached.TemplateAnnotation]]
+	text := cmp.Or(live.Template.Annotations[restartedAtAnnotation], arguments.Lists[section.Default].RestartedAt)
+	if restarted, err := time.Parse(time.RFC3339, text); err == nil {
 		mc.Spec.RestartedAt = &metav1.Time{Time: restarted}
 	}
 }

@@ -234,9 +234,10 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 // renderedAfter is the workload that is desired where there is a live one.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
-	after, _, problem := Workload(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
+	after := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	return after
 }

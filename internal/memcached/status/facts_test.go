@@ -44,9 +44,10 @@ func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
 	t.Helper()
-	rendered, _, problem := desired.Workload(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+	rendered := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	deployment := memcachedtest.Live(t, mc, rendered.(*appsv1.Deployment))
 	for _, change := range changes {

@@ -46,6 +46,7 @@ func TestStatusFields(t *testing.T) {
 				Images:      map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: memcachedtest.DefaultImage},
 				MemoryLimit: "198Mi",
 			},
+			Spec: map[string]cachev1alpha1.RecordedValue{"size": "3"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

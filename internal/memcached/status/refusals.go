@@ -11,7 +11,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
+// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object. Quotas, RBAC,
+// policies and webhooks answer with Forbidden, Invalid, BadRequest or InternalError, and with no cause that tells them apart: only
+// their text does. Of the refusal of a pod, the workload has nothing but the text.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"),
