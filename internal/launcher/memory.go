@@ -30,7 +30,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the answer counts
+	defer conn.Close()                      //nolint:errcheck // the answer counts
 	demanded, err := conn.DemandsLogin(ctx) // it also says if clients have all connections
 	if err == nil && demanded {
 		err = logIn(ctx, conn, list.Value("-Y"))

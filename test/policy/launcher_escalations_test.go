@@ -132,10 +132,6 @@ func launcherVolumeEscalations() []escalation {
 		})},
 		{"keep items on the disk", "pods", volumes, volume("items", func(v *corev1.Volume) { v.EmptyDir.Medium = corev1.StorageMediumDefault })},
 		{"keep items in huge pages", "pods", volumes, volume("items", func(v *corev1.Volume) { v.EmptyDir.Medium = "HugePages-2Mi" })},
-		{"keep items without a limit", "pods", volumes, volume("items", func(v *corev1.Volume) { v.EmptyDir.SizeLimit = nil })},
-		{"keep items with a limit of nothing, which is none", "pods", volumes, volume("items", func(v *corev1.Volume) {
-			v.EmptyDir.SizeLimit = ptr.To(resource.MustParse("0"))
-		})},
 		{"keep items in a claim", "pods", volumes, volume("items", func(v *corev1.Volume) {
 			v.VolumeSource = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "database"}}
 		})},

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -61,7 +60,7 @@ func launch(s *appsv1.StatefulSet) {
 			LocalObjectReference: corev1.LocalObjectReference{Name: s.Name + "-arguments"},
 		}}},
 		corev1.Volume{Name: "items", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
-			Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("130Mi")),
+			Medium: corev1.StorageMediumMemory,
 		}}})
 }
 
