@@ -31,9 +31,9 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
-	record.Spec = memcached.RecordSpec(mc.Spec)
-	changes := memcached.SpecChanges(v.Last.Spec(), record.Spec)
-	record.Changes = v.RolloutChanges(record, changes)
+	record.Spec = recordSpec(mc.Spec)
+	changes := specChanges(v.Last.Spec(), record.Spec)
+	record.Changes = rolloutChanges(v, record, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
