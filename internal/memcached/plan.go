@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,4 +86,17 @@ func (p *Problem) And(other *Problem) *Problem {
 		return cmp.Or(p, other)
 	}
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
+}
+
+// ChangesKind reports whether a change of the spec is one of the objects of a Kind: of those whose name the field has, or else of the
+// workload.
+func ChangesKind(change, kind string) bool {
+	field, _, _ := strings.Cut(change, " ")
+	field, _, _ = strings.Cut(field, ".")
+	for _, child := range Children {
+		if strings.EqualFold(child.Kind.Kind, field) {
+			return child.Kind.Kind == kind
+		}
+	}
+	return IsWorkload(kind)
 }

@@ -5,9 +5,7 @@ package memcached
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
-	"slices"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -25,19 +23,14 @@ const AppliedHashAnnotation = "cache.example.com/applied-hash"
 // RecordAnnotations are the annotations of a workload that hold a record.
 func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
-	if text := string(encode(record.Defaults)); text != "{}" {
-		annotations[PodDefaultsAnnotation] = text
+	text, err := json.Marshal(record.Defaults)
+	if err != nil {
+		panic(err) // it has strings only
+	}
+	if string(text) != "{}" {
+		annotations[PodDefaultsAnnotation] = string(text)
 	}
 	return annotations
-}
-
-// encode returns a value as JSON. Those of this package always have one.
-func encode(value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", value, err))
-	}
-	return text
 }
 
 // TemplateHash is the recorded hash of the template, empty if there is none.
@@ -66,18 +59,6 @@ func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefault
 		return cachev1alpha1.MemcachedDefaults{}, true
 	}
 	return defaults, true
-}
-
-// RolloutChanges are those of the changes of the spec for which a decided record replaces or restarts the nodes. A record for the
-// template and the arguments that they have keeps what it says.
-func (v View) RolloutChanges(decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
-	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool { return !ReplacesNodes(change) })
-	last := v.Last.Applied
-	same := last != nil && last.Workload == decided.Workload && last.TemplateHash == decided.TemplateHash
-	if same && (!restarting || len(changes) == 0) {
-		return last.Changes
-	}
-	return changes
 }
 
 // CarriedOut is the record after a write: the decided one if the workload bears it, and until then the last one.

@@ -38,9 +38,9 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	}
 	surge, unavailable := updateLimits(mc)
 	record := nodes.record
-	record.Spec = memcached.RecordSpec(mc.Spec)
-	changes := memcached.SpecChanges(v.Last.Spec(), record.Spec)
-	record.Changes = v.RolloutChanges(record, nodes.wave.Open, changes)
+	record.Spec = recordSpec(mc.Spec)
+	changes := specChanges(v.Last.Spec(), record.Spec)
+	record.Changes = rolloutChanges(v, record, nodes.wave.Open, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,

@@ -59,16 +59,14 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.discoverable = v.Discoverable()
 	f.rollout = rolloutOf(before.Workload, v, plan.Wave)
 	f.applied = f.carriedOut(plan)
-	if f.applied != nil && len(f.applied.Changes) > 0 && former == nil && f.rollout.reason == cachev1alpha1.ReasonRollingOut {
-		f.rollout.message += "; changed: " + strings.Join(f.applied.Changes, ", ")
-	}
+	f.rollout.message += f.cause()
 	f.podProblem = cmp.Or(f.problemOf(owned), f.problemOfOrphans(orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(v) {
 		f.rollout.deadlineMessage = overdue(v)
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held = heldBack(written, plan)
+		f.held = heldBack(w, written, plan)
 	}
 	return f
 }
@@ -86,6 +84,14 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 		record.Changes = nil
 	}
 	return record
+}
+
+// cause completes the message of a rollout with the changes of the spec that it is for, as far as they are known.
+func (f facts) cause() string {
+	if f.rollout.reason != cachev1alpha1.ReasonRollingOut || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
+		return ""
+	}
+	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
 // problemOf is what is wrong with the nodes of the workloads, or why one is missing.

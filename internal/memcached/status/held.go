@@ -13,12 +13,12 @@ import (
 )
 
 // heldBack names what a pause holds back: changes of the spec, and what else differs of the pods and of other objects by their kind.
-func heldBack(written memcached.Written, plan memcached.Plan) []string {
+func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 {
 		return nil
 	}
 	changes := slices.Clone(plan.Changes)
-	if written.TemplatePending && !slices.ContainsFunc(changes, memcached.ReplacesNodes) {
+	if written.TemplatePending && w != nil && w.TemplateHash() == plan.Record.TemplateHash {
 		changes = append(changes, "other pod settings")
 	}
 	held := changes

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcached_test
+package desired
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -62,15 +62,15 @@ func TestSpecChanges(t *testing.T) {
 			if c.after != nil {
 				c.after(&after.Spec)
 			}
-			changes := memcached.SpecChanges(memcached.RecordSpec(before.Spec), memcached.RecordSpec(after.Spec))
-			ofRollout := memcached.NewView(after, memcached.Observed{}, time.Time{}).RolloutChanges(cachev1alpha1.MemcachedRecord{}, false, changes)
+			changes := specChanges(recordSpec(before.Spec), recordSpec(after.Spec))
+			ofRollout := rolloutChanges(memcached.View{}, cachev1alpha1.MemcachedRecord{Workload: memcached.WorkloadKind(after)}, false, changes)
 			got := []string{strings.Join(changes, ", "), strings.Join(ofRollout, ", ")}
 			if diff := cmp.Diff([]string{c.want, c.ofRollout}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if changes := memcached.SpecChanges(nil, memcached.RecordSpec(memcachedtest.Cache(3).Spec)); changes != nil {
+	if changes := specChanges(nil, recordSpec(memcachedtest.Cache(3).Spec)); changes != nil {
 		t.Errorf("from a spec that is not known: %q", changes)
 	}
 }
@@ -95,7 +95,7 @@ func fieldNames(of reflect.Type, depth int) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
-	if depth == 0 || of.Kind() != reflect.Struct || reflect.PointerTo(of).Implements(reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()) {
+	if depth == 0 || of.Kind() != reflect.Struct || reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return nil
 	}
 	var names []string

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcached
+package desired
 
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"unicode"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // recordedFields are values of fields of a spec by their names.
@@ -24,12 +26,12 @@ const (
 	hashPrefix = "hash:"
 )
 
-// RecordSpec is a spec as a record has it: the fields that are set, with those of an object each on its own. A pause holds changes back,
+// recordSpec is a spec as a record has it: the fields that are set, with those of an object each on its own. A pause holds changes back,
 // and is none.
-func RecordSpec(spec cachev1alpha1.MemcachedSpec) map[string]cachev1alpha1.RecordedValue {
+func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	spec.Paused = false
 	fields, recorded := map[string]any{}, recordedFields{}
-	if err := json.Unmarshal(encode(spec), &fields); err != nil {
+	if err := json.Unmarshal([]byte(encode(spec)), &fields); err != nil {
 		panic(err) // it was encoded
 	}
 	for name, value := range fields {
@@ -53,18 +55,18 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	case string:
 		text = value
 	case float64, bool:
-		text = string(encoded)
+		text = encoded
 	}
 	if text != "" && len(text) <= longest && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return cachev1alpha1.RecordedValue(text)
 	}
-	sum := sha256.Sum256(encoded)
-	return cachev1alpha1.RecordedValue(fmt.Sprintf("%s%x", hashPrefix, sum[:8]))
+	sum := sha256.Sum256([]byte(encoded))
+	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// SpecChanges says which fields differ between recorded specs, and how as far as that is known, the size first. An object of several
+// specChanges says which fields differ between recorded specs, and how as far as that is known, the size first. An object of several
 // fields that comes or goes is named as a whole. From a spec that was not recorded, nothing differs.
-func SpecChanges(before, after map[string]cachev1alpha1.RecordedValue) []string {
+func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
 	}
@@ -102,25 +104,17 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// ChangesKind reports whether a change of the spec is one of the objects of a Kind: of those whose name the field has, or else of the
-// workload.
-func ChangesKind(change, kind string) bool {
-	field := fieldOf(change)
-	for _, child := range Children {
-		if strings.EqualFold(child.Kind.Kind, field) {
-			return child.Kind.Kind == kind
-		}
+// rolloutChanges are those of the changes of the spec for which a decided record replaces or restarts the nodes: neither their number nor
+// the way to replace them. A record for the template and the arguments that they have keeps what it says.
+func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
+		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||
+			!memcached.ChangesKind(change, string(decided.Workload))
+	})
+	last := v.Last.Applied
+	same := last != nil && last.Workload == decided.Workload && last.TemplateHash == decided.TemplateHash
+	if same && (!restarting || len(changes) == 0) {
+		return last.Changes
 	}
-	return IsWorkload(kind)
-}
-
-// ReplacesNodes reports whether a change of the spec may be one of the pods, and not only of their number or the way to replace them.
-func ReplacesNodes(change string) bool {
-	field := fieldOf(change)
-	return field != sizeField && field != "updateStrategy" && ChangesKind(change, string(cachev1alpha1.WorkloadDeployment))
-}
-
-// fieldOf is the field of the spec that a change is about.
-func fieldOf(change string) string {
-	return change[:len(change)-len(strings.TrimLeftFunc(change, unicode.IsLetter))]
+	return changes
 }
