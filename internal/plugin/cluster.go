@@ -27,6 +27,8 @@ type cluster struct {
 
 	// namespace is the value of --namespace, or that of the kubeconfig.
 	namespace string
+	// login is the login to memcached, nil for none.
+	login *login
 	// dial connects to a port of a pod.
 	dial dialFunc
 	// logs reads the log of a container.
@@ -86,6 +88,10 @@ func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alph
 		return nil, nil, err
 	}
 	mc, err := c.memcached(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.login, err = s.loginFor(ctx, c, mc)
 	return c, mc, err
 }
 

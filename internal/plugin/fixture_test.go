@@ -68,7 +68,11 @@ type world struct {
 	agents map[string]string
 	// dialErrors are the pods that cannot be reached.
 	dialErrors map[string]error
-	logs       map[string]string
+	// getErrors are the objects that cannot be read.
+	getErrors map[string]error
+	logs      map[string]string
+	// password is what the user types, empty without a terminal.
+	password string
 }
 
 // result is how a command ended.
@@ -99,6 +103,9 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 		version:    "v1.2.3",
 		clock:      stopped{},
 		pollPeriod: time.Millisecond,
+	}
+	if w.password != "" {
+		s.readPassword = func() (string, error) { return w.password, nil }
 	}
 	s.connect = func(s *session) (*cluster, error) {
 		namespace := *s.flags.Namespace
@@ -156,10 +163,21 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 		newPod(pages, "pages-0", "10.244.0.20"),
 		newPod(pages, "pages-1", "10.244.0.21"),
 	}
-	w := &world{memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{}, logs: map[string]string{}}
+	w := &world{
+		memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{},
+		getErrors: map[string]error{}, logs: map[string]string{},
+	}
 	for i, object := range objects {
 		if pod, isPod := object.(*corev1.Pod); isPod {
 			w.memcacheds[pod.Name] = newMemcached(t, i)
+		}
+	}
+	if funcs.Get == nil {
+		funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if err := w.getErrors[key.Name]; err != nil {
+				return err
+			}
+			return c.Get(ctx, key, object, options...)
 		}
 	}
 	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
