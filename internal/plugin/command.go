@@ -123,7 +123,7 @@ func didYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ": did you mean " + strings.Join(names, " or ") + "?"
+	return " (did you mean " + strings.Join(names, " or ") + "?)"
 }
 
 // hideRareFlags keeps the help short. Every flag of kubectl works, whether it is shown or not.

@@ -68,7 +68,7 @@ func unreachable(err error) string {
 	case strings.Contains(text, "connection refused"):
 		return "nothing listens on its port"
 	case strings.Contains(text, "error forwarding port"):
-		return "the kubelet cannot connect to it: the pod is ending, or starting"
+		return "the kubelet cannot connect to it: the pod starts or ends"
 	case errors.Is(err, io.EOF):
 		return "the connection was closed"
 	default:

@@ -36,7 +36,7 @@ func withBasicAuth(t *testing.T, w *world) {
 // withForbiddenSecret has a Secret that the user may not read.
 func withForbiddenSecret(t *testing.T, w *world) {
 	withUsers(t, w)
-	w.getErrors["pages-users"] = errors.New(`secrets "pages-users" is forbidden: User "jane" cannot get resource "secrets"`)
+	w.forbidden["secrets"] = errors.New(`secrets "pages-users" is forbidden: User "jane" cannot get resource "secrets"`)
 }
 
 func nameUsers(t *testing.T, w *world) {
