@@ -113,7 +113,7 @@ func newCommand(s *session) *cobra.Command {
 	hideRareFlags(root.PersistentFlags())
 	root.PersistentFlags().DurationVar(&s.nodeTimeout, "node-timeout", 5*time.Second, "How long one node may take to answer")
 	root.AddCommand(newStatusCommand(s), newStatsCommand(s), newServersCommand(s), newGetCommand(s), newSetCommand(s),
-		newDeleteCommand(s), newFlushCommand(s), newRestartCommand(s), newDebugCommand(s))
+		newDeleteCommand(s), newFlushCommand(s), newRestartCommand(s), newSizeCommand(s), newVersionsCommand(s), newDebugCommand(s))
 	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces) // it fails for unknown flags only
 	return root
 }

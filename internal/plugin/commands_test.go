@@ -94,6 +94,13 @@ func TestCommands(t *testing.T) {
 		"flush-refused":           {args: "flush pages --yes", prepare: keepItems},
 		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
 		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
+		"size":                    {args: "size sessions --interval=1ms"},
+		"size-evicting":           {args: "size sessions --interval=1ms", prepare: evictItems},
+		"size-users":              {args: "size pages --interval=1ms --user=web", prepare: withUsers},
+		"size-troubles":           {args: "size sessions --interval=1ms --node-timeout=100ms", prepare: troubles},
+		"size-no-interval":        {args: "size sessions --interval=0"},
+		"versions":                {args: "versions --all-namespaces", prepare: mixVersions},
+		"versions-of-none":        {args: "versions -n elsewhere"},
 		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
 		"flush-evicted":           {args: "flush sessions --yes", prepare: evict(3)},
 		"status-evicted":          {args: "status sessions --interval=0", prepare: evict(3)},
@@ -235,7 +242,7 @@ func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 		}
 		w.memcacheds["pages-1"].hangs = true
 		got := w.run(t, "", strings.Split(args, " ")...)
-		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no node answers with its figures") || !strings.Contains(got.stdout, "pages") {
+		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no ready node answers with its figures") || !strings.Contains(got.stdout, "pages") {
 			t.Errorf("%s, no node answers: %s", args, got)
 		}
 	}
@@ -260,7 +267,9 @@ func TestWatch(t *testing.T) {
 	reads := 0
 	w := newWorld(t, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			reads++
+			if _, isCache := object.(*cachev1alpha1.Memcached); isCache {
+				reads++
+			}
 			if reads == 3 {
 				interrupt()
 			}

@@ -23,6 +23,8 @@ type fakeMemcached struct {
 	stats map[string][]string
 	// different are statistics with other values than the recorded ones.
 	different map[string]string
+	// grow are statistics that are larger each time.
+	grow []string
 	// authenticates is a memcached with -Y, hangs one that does not answer, keepsItems one with -F.
 	authenticates, hangs, keepsItems bool
 
@@ -160,10 +162,14 @@ func (f *fakeMemcached) statistics(topic []string) string {
 	var reply strings.Builder
 	for _, line := range f.stats[strings.Join(append(topic, "general")[:1], "")] {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		if value, differs := f.different[fields[1]]; differs && len(topic) == 0 {
+		if value, differs := f.different[fields[1]]; differs && (len(topic) == 0 || strings.Contains(fields[1], ":")) {
 			line = "STAT " + fields[1] + " " + value
 		}
 		reply.WriteString(strings.TrimSpace(line) + "\r\n")
+	}
+	for _, name := range f.grow {
+		value, _ := strconv.Atoi(f.different[name])
+		f.different[name] = strconv.Itoa(value + 5)
 	}
 	return reply.String() + "END\r\n"
 }

@@ -73,3 +73,28 @@ func forbid(t *testing.T, w *world) {
 		w.forbidden[resource] = errors.New(resource + ` is forbidden: User "jane" cannot read resource "` + resource + `"`)
 	}
 }
+
+// mixVersions has nodes of pages with two images, and a newer agent for them.
+func mixVersions(t *testing.T, w *world) {
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{
+			Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonNewerDefaultsAvailable,
+			Message: "a newer agent is available", LastTransitionTime: metav1.NewTime(now),
+		})
+	})
+	change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{
+			Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonComplete,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	})
+	for name, image := range map[string]string{
+		"pages-0": "memcached:1.6.44", "pages-1": "memcached:1.6.45", "sessions-7d9f-kx2lm": "memcached:1.6.45",
+		"sessions-7d9f-qq8pv": "memcached:1.6.45", "sessions-7d9f-zb4td": "memcached:1.6.45",
+	} {
+		change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Image = image
+			pod.Spec.InitContainers = []corev1.Container{{Name: "memcached-agent", Image: "agent:0.1.0"}}
+		})
+	}
+}

@@ -170,27 +170,9 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	scrapes.Go(func() { agents, later = o.seriesTwice(ctx, c, pods) })
 	failures := session.askEach(ctx, c, pods, func(i int) question {
 		return func(ctx context.Context, conn *memcache.Conn) error {
-			stats, err := conn.Stats(ctx)
-			if err != nil {
-				return err
-			}
-			first := figuresOf(stats)
-			measured[i] = &first
-			if o.interval <= 0 {
-				return nil
-			}
-			begin := o.clock.Now()
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-o.clock.After(o.interval):
-			}
-			if stats, err = conn.Stats(ctx); err != nil {
-				return err
-			}
-			second := withRates(figuresOf(stats), first, o.clock.Since(begin))
-			measured[i] = &second
-			return nil
+			var err error
+			measured[i], _, err = o.figuresTwice(ctx, conn, o.interval)
+			return err
 		}
 	})
 	scrapes.Wait()
@@ -200,6 +182,29 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 		nodes[i].addSeries(agents[i], later[i], o.interval, failures[i])
 	}
 	return nodes
+}
+
+// figuresTwice asks a memcached twice, an interval apart, or once without one. It also returns the last statistics.
+func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interval time.Duration) (*figures, map[string]string, error) {
+	stats, err := conn.Stats(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := figuresOf(stats)
+	if interval <= 0 {
+		return &first, stats, nil
+	}
+	begin := s.clock.Now()
+	select {
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case <-s.clock.After(interval):
+	}
+	if stats, err = conn.Stats(ctx); err != nil {
+		return nil, nil, err
+	}
+	second := withRates(figuresOf(stats), first, s.clock.Since(begin))
+	return &second, stats, nil
 }
 
 // seriesTwice asks the agents, and after the interval again those whose memcached demands a login: it tells its figures to nobody else.
