@@ -100,7 +100,8 @@ const (
 // MemcachedAuth says who may use the cache.
 type MemcachedAuth struct {
 	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
-	// value is the password. Both have at most 253 bytes together, and a password has no line break. What changes is in service
+	// value is the password. If it has the keys username and password only, as kubernetes.io/basic-auth has, they are those of one
+	// user. Both have at most 253 bytes together, and a password has no line break. What changes is in service
 	// without a restart, after the agent has checked it; connections of users who are removed stay until memcached restarts.
 	// Another name of the Secret replaces the nodes one after the other.
 	// +required
