@@ -54,7 +54,7 @@ const (
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonComplete says that no change is under way.
 	ReasonComplete = "Complete"
-	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image or memory
+	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image, agent or memory
 	// limit, which the next rollout will adopt.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
 	// ReasonUnsupportedVersion says the same as Complete, and that the image has a memcached older than the oldest supported one.

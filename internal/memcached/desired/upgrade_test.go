@@ -171,8 +171,12 @@ func TestUpgradeOfAgents(t *testing.T) {
 				if got := memcached.PodTemplate(after).Spec.InitContainers[0].Image; got != c.want {
 					t.Errorf("the agents are from %s, want %s", got, c.want)
 				}
-				if stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options); strings.Contains(stale, "operator") {
-					t.Errorf("a newer agent is no reason to replace nodes: %s", stale)
+				stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
+				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (c.want == olderAgent) {
+					t.Errorf("the newer agent is announced: %t: %s", announced, stale)
+				}
+				if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
+					t.Errorf("an operator without an agent announces one: %s", stale)
 				}
 			})
 		})

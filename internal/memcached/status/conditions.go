@@ -66,7 +66,7 @@ func degradedCondition(f facts) metav1.Condition {
 		Message: "Nothing prevents the desired state",
 	}
 	if problem := f.primaryProblem(); problem != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, withRunbook(*problem)
 	}
 	return condition
 }
