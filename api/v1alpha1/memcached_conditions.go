@@ -29,6 +29,8 @@ const (
 const (
 	// ReasonAllNodesReady says that every node is ready and up to date.
 	ReasonAllNodesReady = "AllNodesReady"
+	// ReasonWaitingForOperator says that no operator has seen the Memcached yet. The API server writes it as a default.
+	ReasonWaitingForOperator = "WaitingForOperator"
 )
 
 // Reasons of Available.

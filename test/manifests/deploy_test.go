@@ -31,6 +31,8 @@ api-resources*)
 	[ -n "$NO_CRD" ] || echo memcacheds.cache.example.com
 	;;
 "get memcacheds"*) printf "$MEMCACHEDS" ;;
+version*) [ -z "$NO_CLUSTER" ] || { echo "The connection to the server localhost:8080 was refused" >&2; exit 1; } ;;
+"get deployments"*) printf "$OPERATORS" ;;
 "get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
 "config current-context") echo shop-cluster ;;
 apply*) cat >"$RECORD/applied" ;;
@@ -122,6 +124,22 @@ func TestDeployAndUndeploy(t *testing.T) {
 		"deploy needs both digests": {
 			arguments: []string{"deploy", "IMG=registry.example.com/memcached-operator@sha256:" + strings.Repeat("0", 64)}, fails: true,
 			says: []string{"AGENT_IMG is '', but must name the image of the agent"},
+		},
+		"deploy without a cluster": {
+			arguments: []string{"deploy", image, "NO_CLUSTER=yes"}, fails: true,
+			says: []string{"No cluster answers (The connection to the server localhost:8080 was refused): set KUBECONFIG to one, or start one with make cluster-up."},
+		},
+		"deploy over a release of Helm": {
+			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator Helm cache-operator\n`}, fails: true,
+			says: []string{
+				"The release cache-operator of Helm in the namespace ops has an operator already",
+				"helm upgrade cache-operator --namespace ops", "helm uninstall cache-operator --namespace ops", "Nothing is written.",
+			},
+		},
+		"deploy beside another operator": {
+			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator kustomize \nmemcached-operator-system/memcached-operator kustomize \n`},
+			applies:   everything,
+			says:      []string{"Another operator runs: ops/memcached-operator. Two that watch the same namespace report each event twice"},
 		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
