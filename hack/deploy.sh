@@ -150,6 +150,7 @@ undeploy() {
 	echo "Next:"
 	echo "  make deploy          installs the operator again. It replaces no node."
 	echo "  make undeploy-all    deletes the caches as well."
+	echo "kubectl delete crd would delete every cache of all namespaces without a question."
 }
 
 # Without a terminal, only CONFIRM=yes confirms.

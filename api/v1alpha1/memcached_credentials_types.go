@@ -24,7 +24,7 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
-	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", in quotation marks. The default is 1.2. A change
+	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is 1.2. A change
 	// replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:default="1.2"
@@ -61,8 +61,10 @@ const (
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS.
-// +kubebuilder:validation:Enum="1.2";"1.3"
+// TLSVersion is a version of TLS. An enumeration would add to the refusal of a number that it is unsupported, with the same number among
+// the supported values.
+// +kubebuilder:validation:MaxLength=3
+// +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"
 type TLSVersion string
 
 // Versions of TLS.

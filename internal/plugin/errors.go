@@ -59,6 +59,8 @@ func unreachable(err error) string {
 		return errAuthentication.Error()
 	case errors.As(err, &denied):
 		return denied.Error()
+	case errors.Is(err, memcache.ErrConnectionLimit):
+		return "all connections are taken: raise spec.config.maxConnections"
 	case errors.As(err, &refusal):
 		return fmt.Sprintf("memcached replies %q", refusal.Reply)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errNoAnswer):

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 func metaNamed(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
@@ -274,6 +276,9 @@ func TestUnreachable(t *testing.T) {
 		"memcached does not run: Unknown": &notRunningError{"Unknown"},
 		errAuthentication.Error():         errAuthentication,
 		"no answer in time ":              nil,
+		"all connections are taken: raise spec.config.maxConnections":                                                          fmt.Errorf("cache-0: %w", memcache.ErrConnectionLimit),
+		"the kubelet cannot connect to it: the pod starts or ends":                                                             errors.New("error forwarding port 11211 to pod 0206, uid : failed"),
+		"memcached refuses the user web with this password: it may not have read the Secret yet, see kubectl memcached status": &deniedError{"web"},
 	} {
 		if err == nil {
 			ctx, cancel := context.WithTimeout(t.Context(), 0)

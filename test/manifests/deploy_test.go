@@ -175,7 +175,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 			arguments: []string{"undeploy", twoCaches}, deletes: crdKind,
 			says: []string{
 				"The operator is removed. The CRD and 2 Memcacheds with 4 nodes stay.", "shop/sessions", "The nodes keep serving.",
-				"make undeploy-all    deletes the caches as well.",
+				"make undeploy-all    deletes the caches as well.", "kubectl delete crd would delete every cache of all namespaces",
 			},
 		},
 		"undeploy keeps a namespace with caches": {
