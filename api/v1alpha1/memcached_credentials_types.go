@@ -24,8 +24,8 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
-	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is 1.2. A change
-	// replaces the nodes one after the other.
+	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is
+	// 1.2. A change replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:default="1.2"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
