@@ -186,7 +186,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		}
 		Expect(o.try(ctx, mc, writeStatus)).To(MatchError(ContainSubstring("forbidden")), "it is tried again")
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
-		Expect(message(ctx, mc, "Degraded")).To(Equal("delete the pod cache-1 of the lost cluster node host-b: pods is forbidden: no"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal("delete the pod cache-1 of the lost cluster node host-b: pods is forbidden: no. See docs/operations/runbook.md#admissiondenied"))
 		Expect(deleted()).To(BeZero())
 		o.events()
 

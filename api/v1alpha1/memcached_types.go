@@ -290,9 +290,10 @@ type Memcached struct {
 	// +required
 	Spec MemcachedSpec `json:"spec"`
 
-	// status is the observed state. Its observedGeneration is -1 until the operator has seen the Memcached.
+	// status is the observed state. Until an operator has seen the Memcached, its observedGeneration is -1, and Ready is Unknown with
+	// the reason WaitingForOperator.
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +kubebuilder:default={"observedGeneration":-1,"replicas":0,"readyReplicas":0,"updatedReplicas":0,"conditions":{{"type":"Ready","status":"Unknown","reason":"WaitingForOperator","message":"Waiting for the operator","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status MemcachedStatus `json:"status,omitzero"`
 }
 

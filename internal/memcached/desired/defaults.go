@@ -38,18 +38,12 @@ var recordedDefaults = []recordedDefault{
 	recordedImage(recordedDefault{
 		open:    func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" },
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
-		newer: func(_ *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
-			if recorded == opts.DefaultImage {
-				return ""
-			}
-			return "the image " + opts.DefaultImage
-		},
-	}, memcached.ContainerName),
+	}, memcached.ContainerName, "the image "),
 	// Agents have a new image with each version of the operator.
 	recordedImage(recordedDefault{
 		open:    needsAgentImage,
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
-	}, memcached.AgentContainerName),
+	}, memcached.AgentContainerName, "the agent "),
 	{
 		open: func(mc *cachev1alpha1.Memcached) bool {
 			_, given := givenMemoryLimit(mc)
@@ -88,8 +82,14 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row of a container's image.
-func recordedImage(row recordedDefault, container string) recordedDefault {
+// recordedImage completes the row of a container's image. It announces another image in these words.
+func recordedImage(row recordedDefault, container, words string) recordedDefault {
+	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
+		if present := row.present(mc, opts); present != "" && recorded != present {
+			return words + present
+		}
+		return ""
+	}
 	row.get = func(d podDefaults) string { return string(d.Images[container]) }
 	row.set = func(d *podDefaults, image string) {
 		if d.Images == nil {

@@ -189,8 +189,12 @@ func TestUpgradeOfAgents(t *testing.T) {
 						t.Errorf("%s is from %s, want %s", container.Name, container.Image, want)
 					}
 				}
-				if stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options); strings.Contains(stale, "operator") {
-					t.Errorf("a newer agent is no reason to replace nodes: %s", stale)
+				stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
+				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (c.want == olderAgent) {
+					t.Errorf("the newer agent is announced: %t: %s", announced, stale)
+				}
+				if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
+					t.Errorf("an operator without an agent announces one: %s", stale)
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"strconv"
 	"testing"
 	"time"
@@ -191,7 +192,19 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	}
 	c.ready, c.available = cmp.Or(c.ready, allThreeReady), cmp.Or(c.available, available3)
 	c.progressing, c.degraded = cmp.Or(c.progressing, complete), cmp.Or(c.degraded, asExpected)
+	c.ready, c.degraded = leadToRunbook(c.ready), leadToRunbook(c.degraded)
 	return c
+}
+
+// leadToRunbook adds the section of the runbook to a condition that has one, so that no row needs to.
+func leadToRunbook(condition string) string {
+	_, reason, _ := strings.Cut(condition, " ")
+	reason, _, _ = strings.Cut(reason, ":")
+	switch reason {
+	case "ImagePullFailed", "NodesCrashing", "Unschedulable", "AdmissionDenied", "QuotaExceeded":
+		return strings.TrimSuffix(condition, ".") + ". See docs/operations/runbook.md#" + strings.ToLower(reason)
+	}
+	return condition
 }
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.

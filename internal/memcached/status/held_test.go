@@ -179,7 +179,7 @@ func stuckRows(t *testing.T) []statusCase {
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 2, 2, 2), progress(rolloutComplete),
 			refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2`)),
 		pods:      makePods(2),
-		stuck:     "QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2",
+		stuck:     "QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2. Lower spec.size, or raise the quota",
 		available: available2,
 	}, {
 		name: "the ReplicaSet itself is refused",
