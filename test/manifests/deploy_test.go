@@ -123,6 +123,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 			arguments: []string{"deploy", "IMG=registry.example.com/memcached-operator@sha256:" + strings.Repeat("0", 64)}, fails: true,
 			says: []string{"AGENT_IMG is '', but must name the image of the agent"},
 		},
+		"deploy in several namespaces stays where the role bindings are": {
+			folder: "namespaces", arguments: []string{"deploy", image, "KUSTOMIZATION=config/namespaces", "DEPLOY_NAMESPACE=elsewhere"}, fails: true,
+			says: []string{"DEPLOY_NAMESPACE is 'elsewhere', but would move the role bindings of config/namespaces: leave it out"},
+		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
 			says: []string{

@@ -107,11 +107,40 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
+// The operator of several namespaces has in each of them what that of config/default has everywhere. The rest is the same.
+func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
+	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
+	const binding = "memcached-operator-manager-rolebinding"
+	everywhere := kustomize.Find[rbacv1.ClusterRoleBinding](t, usual, "ClusterRoleBinding", binding)
+	var namespaces []string
+	rest := kustomize.Objects{}
+	for _, object := range all {
+		if object.GetKind() != "RoleBinding" || object.GetName() != binding {
+			rest = append(rest, object)
+			continue
+		}
+		here := kustomize.Find[rbacv1.RoleBinding](t, kustomize.Objects{object}, "RoleBinding", binding)
+		if diff := cmp.Diff(everywhere.RoleRef, here.RoleRef) + cmp.Diff(everywhere.Subjects, here.Subjects); diff != "" {
+			t.Errorf("the binding in %s (-everywhere +there):\n%s", here.Namespace, diff)
+		}
+		namespaces = append(namespaces, here.Namespace)
+	}
+	slices.Sort(namespaces)
+	if watched := env(t, all, "WATCH_NAMESPACE").Value; len(namespaces) < 2 || watched != strings.Join(namespaces, ",") {
+		t.Errorf("the operator watches %q and has permissions in %q", watched, namespaces)
+	}
+	want := slices.DeleteFunc(usual.Names(), func(name string) bool { return name == "ClusterRoleBinding "+binding })
+	if diff := cmp.Diff(want, rest.Names()); diff != "" {
+		t.Errorf("config/namespaces (-want +got):\n%s", diff)
+	}
+}
+
 // Every reference by name or label must still resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{
 		"default":    kustomize.Render(t, config("default")),
 		"namespaced": kustomize.Render(t, config("namespaced")),
+		"namespaces": kustomize.Render(t, config("namespaces")),
 		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
