@@ -225,8 +225,14 @@ func TestNamespaceIsRestricted(t *testing.T) {
 // OpenShift's monitoring of user workloads rejects a ServiceMonitor that names a file. The token is that of an account which may
 // read the metrics.
 func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
-	all := withOptional(t)
-	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+	for _, prefix := range []string{"", "team-"} {
+		t.Run(prefix, func(t *testing.T) { mustReadTheMetrics(t, prefixed(t, prefix), prefix) })
+	}
+}
+
+func mustReadTheMetrics(t *testing.T, all kustomize.Objects, prefix string) {
+	t.Helper()
+	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", prefix+manager+"-metrics-monitor").Object
 	endpoints, _, _ := unstructured.NestedSlice(monitor, "spec", "endpoints")
 	endpoint := repository.TheOnly(t, endpoints, "endpoints").(map[string]any)
 	if file, found := endpoint["bearerTokenFile"]; found {
@@ -243,7 +249,7 @@ func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
 	if subject.Name != account.Name || subject.Namespace != secret.Namespace || account.Namespace != secret.Namespace {
 		t.Errorf("the token is one of %s in %s, the binding is for %+v", account.Name, secret.Namespace, subject)
 	}
-	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
+	if binding.RoleRef.Name != prefix+"memcached-operator-metrics-reader" {
 		t.Errorf("the account has the role %s", binding.RoleRef.Name)
 	}
 }
