@@ -21,8 +21,8 @@ for image in "$@"; do
 		digest=$(digest_of "${image}") || { echo "The digest of ${image} cannot be looked up: push the image first." >&2; exit 2; }
 		image=${image%:*}@${digest}
 	fi
-	# Every platform, and the provenance beside it.
+	# Every platform, and the provenance beside it. What is in the image is said of all platforms at once.
 	"${COSIGN}" sign --yes --recursive ${flags[@]+"${flags[@]}"} "${image}"
-	[[ -z "${sbom}" ]] || "${COSIGN}" attest --yes --recursive --type cyclonedx --predicate "${sbom}" ${flags[@]+"${flags[@]}"} "${image}"
+	[[ -z "${sbom}" ]] || "${COSIGN}" attest --yes --type cyclonedx --predicate "${sbom}" ${flags[@]+"${flags[@]}"} "${image}"
 	echo "Signed: ${image}"
 done

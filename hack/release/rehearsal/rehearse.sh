@@ -102,7 +102,7 @@ check_publications() {
 	for catalog in "${catalogs[@]}"; do
 		grep -q "^${catalog} shop:memcached-operator-$1 operator memcached-operator ($1)\$" "${REHEARSAL_RECORD}/requests"
 		git -C "${folder}/github/${catalog}" fetch --quiet "${GITHUB}/shop/${catalog#*/}" "memcached-operator-$1:main"
-		git -C "${folder}/github/${catalog}" show main --format=%B | grep -q '^Signed-off-by: '
+		[[ "$(git -C "${folder}/github/${catalog}" log -1 --format=%B main)" == *"Signed-off-by: "* ]]
 		git -C "${folder}/github/${catalog}" cat-file -e "main:operators/memcached-operator/$1/metadata/annotations.yaml"
 	done
 	rm "${REHEARSAL_RECORD}"/*
