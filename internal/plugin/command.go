@@ -107,6 +107,9 @@ func newCommand(s *session) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
+	// pflag writes --help[=true|false].
+	cobra.AddTemplateFunc("plain", func(usages string) string { return strings.ReplaceAll(usages, "[=true|false]", "             ") })
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsages | plain |"))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, "%s", err) })
 	s.flags = genericclioptions.NewConfigFlags(true)
 	s.flags.AddFlags(root.PersistentFlags())

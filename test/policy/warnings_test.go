@@ -5,8 +5,10 @@ package policy_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -210,11 +212,12 @@ func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 func samples(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(repository.Path("config", "samples", "cache_*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d samples: %v", len(files), err)
+	nested, nestedErr := filepath.Glob(repository.Path("config", "samples", "*", "cache_*.yaml"))
+	if err := errors.Join(err, nestedErr); err != nil || len(files) < 4 || len(nested) < 3 {
+		t.Fatalf("%d and %d samples: %v", len(files), len(nested), err)
 	}
 	var specs []string
-	for _, file := range files {
+	for _, file := range slices.Concat(files, nested) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

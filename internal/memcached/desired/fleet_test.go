@@ -160,7 +160,9 @@ func (f *fleet) writeSet(plan memcached.Plan, sizeOnly bool) {
 	f.log = append(f.log, fmt.Sprintf("StatefulSet of %d with %s", *f.set.Spec.Replicas, sectionOf(f.updated)))
 }
 
-func sectionOf(template *corev1.PodTemplateSpec) string { return template.Annotations[memcached.TemplateAnnotation] }
+func sectionOf(template *corev1.PodTemplateSpec) string {
+	return template.Annotations[memcached.TemplateAnnotation]
+}
 
 // act lets the controller of the StatefulSet act: it makes and removes pods. It replaces the last one that is not made from the template,
 // unless one after it is not ready.
