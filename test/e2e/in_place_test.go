@@ -102,6 +102,7 @@ func (c *keptCache) mustKeep(change string, longest time.Duration, edit func(*ca
 		Expect(away).To(BeNumerically("<=", max(longest, shortestGap)), "time without service")
 	}
 	Expect(k8s.Incarnations(c.ctx, c.mc)).To(Equal(before), "pods and restarts")
+	c.cache = k8s.NewClient(c.ctx, c.mc) // the connections of the former one ended with memcached
 	hits, err := c.cache.Read(c.ctx, filledKeys)
 	Expect(err).NotTo(HaveOccurred())
 	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)

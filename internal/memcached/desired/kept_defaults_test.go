@@ -61,7 +61,7 @@ func TestKeptDefaults(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(workload)
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
@@ -120,7 +120,7 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 				if c.status != nil {
 					c.status(&mc.Status)
 				}
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})

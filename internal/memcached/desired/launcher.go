@@ -67,6 +67,7 @@ func launch(container *corev1.Container) {
 		probe.ProbeHandler = httpGet(path, launcherPortName)
 	}
 	container.StartupProbe.ProbeHandler = httpGet("/readyz", launcherPortName)
+	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
 }
 
 func httpGet(path, port string) corev1.ProbeHandler {
