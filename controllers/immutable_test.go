@@ -79,7 +79,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		o.step(ctx, mc)
 		rollOut(ctx, mc)
 		o.wait(5 * time.Second)
-		o.step(ctx, mc, writeStatus)
+		o.step(ctx, mc, writeArguments, writeStatus) // without those of the former pods
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
 
