@@ -63,7 +63,7 @@ func (g *generator) spec() map[string]any {
 				"revocation": g.revocation,
 			}, "secretName")
 		},
-		"workload":       func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
+		"workload": func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
 		"storage": func() any {
 			return g.some(map[string]func() any{"type": func() any { return one(g, "Memory", "Memory", "Memory", "MemoryFile") }})
 		},

@@ -36,7 +36,8 @@ func TestRestartsInPlace(t *testing.T) {
 		},
 		"nothing happens": {memcached.Wave{Open: true, Done: 1}, time.Hour, 11 * time.Minute, false, "False Stuck: " + stuck, 1},
 		"it takes long, and goes on": {
-			memcached.Wave{Open: true, Done: 2}, time.Hour, time.Minute, false,
+			memcached.Wave{Open: true, Done: 2},
+			time.Hour, time.Minute, false,
 			"True RollingOut: Restarting in place: 2 of 3 nodes run the new configuration", 2,
 		},
 		"one does not answer for long": {
