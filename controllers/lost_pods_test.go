@@ -93,7 +93,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 	BeforeEach(func(ctx SpecContext) {
 		o = newOperator(defaults)
 		mc = newMemcached(ctx, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet })
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		pod = create(ctx)
 	})
 	AfterEach(func(ctx SpecContext) { // nothing else ends it

@@ -61,7 +61,7 @@ func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Proble
 	live := v.Arguments()
 	w := newWave(v, want, live)
 	w.decide()
-	if problem := w.refusal(); problem != nil {
+	if problem := w.refusal(); problem != nil || v.Memcached.Spec.Paused {
 		w.Arguments = asTheyAre(v)
 		return w.Wave, problem
 	}

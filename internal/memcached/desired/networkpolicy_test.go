@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,6 +20,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // peer is the other end of a connection: a pod in a namespace, or an address outside of the cluster.
@@ -191,10 +193,18 @@ const (
 	launcherPort = memcached.LauncherPort
 )
 
-// operatorPod is in a namespace whose pods are no clients.
-var operatorPod = peer{namespace: "strangers", labels: labels.Set{
-	"app.kubernetes.io/name": "memcached-operator", "control-plane": "controller-manager",
-}}
+// operatorPod is the operator as it is installed, in a namespace whose pods are no clients.
+func operatorPod(t *testing.T) peer {
+	t.Helper()
+	for document := range strings.SplitSeq(repository.Read(t, "config", "manager", "manager.yaml"), "---\n") {
+		var deployment appsv1.Deployment
+		if err := yaml.Unmarshal([]byte(document), &deployment); err == nil && deployment.Kind == "Deployment" {
+			return peer{namespace: "strangers", labels: deployment.Spec.Template.Labels}
+		}
+	}
+	t.Fatal("there is no Deployment of the operator")
+	return peer{}
+}
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
@@ -232,7 +242,7 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 				if admits(t, policies, node, clients["shop/web"], protocol, number) {
 					got[socket{protocol, number}] = true
 				}
-				if admits(t, policies, node, operatorPod, protocol, number) {
+				if admits(t, policies, node, operatorPod(t), protocol, number) {
 					gotOperators[socket{protocol, number}] = true
 				}
 			}

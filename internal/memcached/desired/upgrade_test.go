@@ -275,16 +275,6 @@ func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Wo
 	return after
 }
 
-// argumentsAfter are the arguments of memcached that are desired where there is a live workload.
-func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
-	t.Helper()
-	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
-	if plan.Wave.Arguments != nil {
-		return onlyList(t, plan.Wave.Arguments).Arguments
-	}
-	return memcached.PodTemplate(plan.Workload()).Spec.Containers[0].Args
-}
-
 // rendered are the image and the memory limit of the pods, with the annotations that record them.
 func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload) [2]string {
 	t.Helper()

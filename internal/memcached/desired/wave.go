@@ -42,34 +42,41 @@ type waveNode struct {
 func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 	hash := want.list.Hash()
 	w := &wave{v: v, want: hash, entries: map[int]string{}, def: hash}
-	section := live.Sections[want.section]
-	last := v.Last.Applied
-	atRest := last != nil && last.ArgumentsHash == hash
 	for ordinal := range int(v.Memcached.Spec.Size) {
 		w.entries[ordinal] = hash // a node that does not exist yet starts with it
 	}
-	for _, pod := range v.Workload.Nodes(v.Pods) {
+	section := live.Sections[want.section]
+	w.find(want.section, section)
+	if !w.Open {
+		return w
+	}
+	if _, known := live.Lists[section.Default]; known {
+		w.def = section.Default // until all nodes have shown that the other one can be used
+	}
+	for _, node := range w.nodes {
+		w.keep(node, live)
+	}
+	return w
+}
+
+// find finds the nodes of a template, and out whether all of them are known to run with the list. At rest, another entry is lost: it was
+// somebody else who has changed it.
+func (w *wave) find(template string, section protocol.Section) {
+	last := w.v.Last.Applied
+	atRest := last != nil && last.ArgumentsHash == w.want
+	for _, pod := range w.v.Workload.Nodes(w.v.Pods) {
 		ordinal, ok := memcached.Ordinal(pod)
-		if !ok || pod.Annotations[memcached.TemplateAnnotation] != want.section || w.entries[ordinal] == "" {
+		if !ok || pod.Annotations[memcached.TemplateAnnotation] != template || w.entries[ordinal] == "" {
 			continue // it is about to be replaced, or to leave
 		}
 		node := waveNode{pod: pod, ordinal: ordinal, entry: section.Nodes[ordinal]}
-		node.answer, node.answered = v.Answers[pod.UID]
-		if atRest && node.entry != hash {
-			node.entry = "" // it was lost, or somebody else has changed it
+		node.answer, node.answered = w.v.Answers[pod.UID]
+		if atRest && node.entry != w.want {
+			node.entry = ""
 		}
 		w.Open = w.Open || !atRest || node.entry == ""
 		w.nodes = append(w.nodes, node)
 	}
-	if _, known := live.Lists[section.Default]; w.Open && known {
-		w.def = section.Default // until all nodes have shown that the other one can be used
-	}
-	for _, node := range w.nodes {
-		if w.Open {
-			w.keep(node, live)
-		}
-	}
-	return w
 }
 
 // keep gives a node the entry that it has. If that was lost, it is what the node runs, or none, which means the same.
@@ -91,8 +98,22 @@ func (w *wave) decide() {
 	if !w.Open || w.v.Memcached.Spec.Paused {
 		return
 	}
-	free := w.atOnce()
-	var next []waveNode
+	free, next := w.look()
+	for _, node := range next[:min(max(free, 0), len(next))] {
+		if w.replacing() {
+			break
+		}
+		w.begin(node)
+	}
+	if int(w.Done) == len(w.nodes) {
+		w.Open, w.def = false, w.want
+	}
+}
+
+// look returns how many nodes may begin, and which ones are to, in order. The others run with the list, or are away, and then get it at
+// once.
+func (w *wave) look() (free int, next []waveNode) {
+	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // without those that are missing
 	for _, node := range slices.Backward(w.nodes) {
 		switch {
 		case w.runs(node):
@@ -112,16 +133,7 @@ func (w *wave) decide() {
 			next = append(next, node)
 		}
 	}
-	free -= int(w.v.Memcached.Spec.Size) - len(w.nodes) // nodes that are missing
-	for _, node := range next[:min(max(free, 0), len(next))] {
-		if w.replacing() {
-			break
-		}
-		w.begin(node)
-	}
-	if int(w.Done) == len(w.nodes) {
-		w.Open, w.def = false, w.want
-	}
+	return free, next
 }
 
 // begin moves the entry of a node that serves.

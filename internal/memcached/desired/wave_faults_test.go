@@ -111,6 +111,12 @@ func TestPausedWave(t *testing.T) {
 	if asked, writes := f.look(); asked+writes != "" || f.nodes[0].list.Value("-t") != "4" {
 		t.Errorf("asks %s, writes %s", asked, writes)
 	}
+	memcachedtest.Size(5)(f.mc)
+	teamLabel(f.mc)
+	f.reconcile()
+	if encode(f.plan.Wave.Arguments.Data) != encode(f.config.Data) {
+		t.Errorf("the arguments are held back, which nobody need know: %v", f.plan.Wave.Arguments.Data)
+	}
 	f.mc.Spec.Paused = false
 	f.settle()
 }

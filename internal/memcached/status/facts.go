@@ -63,6 +63,9 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.podProblem = cmp.Or(f.problemOf(owned), f.problemOfOrphans(orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(v) {
 		f.rollout.deadlineMessage = overdue(v)
+		if f.rollout.deadlineMessage != "" && f.rollout.message == plan.Wave.Blocked {
+			f.rollout.deadlineMessage = plan.Wave.Blocked
+		}
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {

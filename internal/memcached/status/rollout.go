@@ -56,7 +56,8 @@ func rolloutOf(before *memcached.Workload, v memcached.View, wave memcached.Wave
 	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
 	if state.reason == "" && wave.Open && !mc.Spec.Paused {
 		state.reason = cachev1alpha1.ReasonRollingOut
-		state.message = cmp.Or(wave.Blocked, fmt.Sprintf("Restarting in place: %d of %d nodes run the new configuration", wave.Done, mc.Spec.Size))
+		state.message = cmp.Or(wave.Blocked,
+			fmt.Sprintf("Restarting in place: %d of %d nodes run the new configuration", wave.Done, mc.Spec.Size))
 	}
 	if former != nil {
 		state.reason = cachev1alpha1.ReasonRollingOut
