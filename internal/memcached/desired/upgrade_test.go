@@ -164,7 +164,7 @@ func TestUpgradeThenChange(t *testing.T) {
 				if isStatefulSet(mc) && slices.Contains(inPlace, name) {
 					want = kept
 				}
-				if diff := cmp.Diff(want, rendered(t, mc, workload)); diff != "" {
+				if diff := cmp.Diff(inWorkload(mc, want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
