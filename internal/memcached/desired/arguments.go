@@ -61,8 +61,9 @@ func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Proble
 	live := v.Arguments()
 	w := newWave(v, want, live)
 	w.decide()
-	if problem := w.refusal(); problem != nil || v.Memcached.Spec.Paused {
-		w.Arguments = asTheyAre(v)
+	problem := w.refusal()
+	if kept := asTheyAre(v); problem != nil || v.Memcached.Spec.Paused && kept != nil {
+		w.Arguments = kept
 		return w.Wave, problem
 	}
 	next := memcached.Arguments{Lists: live.Lists, Sections: w.keptSections(live)}
