@@ -42,6 +42,13 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
+	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, as kubectl has noted it in the pod template.
+	// A later one adopts newer defaults.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last rollout restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	RolloutRestartedAt string `json:"rolloutRestartedAt,omitempty"`
+
 	// defaults are the values of the nodes that the operator chose. A newer version of the operator keeps them until the nodes
 	// are replaced because the spec has changed.
 	// +optional

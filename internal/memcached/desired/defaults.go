@@ -108,6 +108,9 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
 	last := v.Last.Applied
+	if last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v) {
+		found = false // all pods are replaced anyway
+	}
 	restarts := found && hasLauncher(mc) && last != nil && last.ArgumentsHash != argumentList(mc, recorded).Hash()
 	if restarts && outgrown(mc, recorded) {
 		found = false

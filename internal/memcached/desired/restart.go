@@ -59,3 +59,18 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 		mc.Spec.RestartedAt = &metav1.Time{Time: restarted}
 	}
 }
+
+// kubectlRestartedAt is the annotation of the pods that kubectl rollout restart sets.
+const kubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// rolloutRestartedAt is when somebody has last replaced the nodes of a StatefulSet with kubectl, empty for never. restartedAt does not
+// replace them.
+func rolloutRestartedAt(v memcached.View) string {
+	const longest = 64 // kubectl writes 25
+	live := v.Workload
+	if live == nil || live.Kind != cachev1alpha1.WorkloadStatefulSet {
+		return ""
+	}
+	text := live.Template.Annotations[kubectlRestartedAt]
+	return text[:min(len(text), longest)]
+}

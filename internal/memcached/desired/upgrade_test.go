@@ -27,11 +27,12 @@ const (
 	// olderLimit is what another sizing model computed for 64Mi; ours comes to presentLimit.
 	olderLimit   = "242Mi"
 	presentLimit = "198Mi"
+	limitWithTLS = "245Mi"
 )
 
 // inWorkload is an image and a limit as a Memcached has them: with a StatefulSet, a computed limit has room for the launcher.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
-	if limit := want[1]; isStatefulSet(mc) && (limit == olderLimit || limit == presentLimit) {
+	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)
 		quantity.Add(resource.MustParse("4Mi"))
 		want[1] = quantity.String()
@@ -142,7 +143,7 @@ func TestUpgradeThenChange(t *testing.T) {
 			mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"restarted-at": "noon"}
 		}, adopted},
 		"monitoring":     {func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }, adopted},
-		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, "245Mi"}},
+		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, limitWithTLS}},
 		"users":          {usersOf("a"), adopted},
 		"a memory limit": {withLimit(corev1.ResourceMemory, "1Gi"), [2]string{memcachedtest.DefaultImage, "1Gi"}},
 		"a CPU limit":    {withLimit(corev1.ResourceCPU, "4"), adopted},
@@ -200,7 +201,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 					}
 				}
 				stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
-				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (c.want == olderAgent) {
+				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (want == olderAgent) {
 					t.Errorf("the newer agent is announced: %t: %s", announced, stale)
 				}
 				if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
@@ -302,4 +303,24 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
 	return [2]string{container.Image, limit.String()}
+}
+
+// TestRolloutRestartAdopts replaces the pods of a StatefulSet with kubectl, after an upgrade: they adopt the present defaults, once.
+func TestRolloutRestartAdopts(t *testing.T) {
+	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
+	live := leftByOlder(t, mc, memcachedtest.Options)
+	mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
+		Workload: statefulSetKind, TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
+	}
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
+		t.Fatalf("after the upgrade: %v", got)
+	}
+	live.Template.Annotations[kubectlRestartedAt] = "2026-01-01T00:00:00Z"
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{memcachedtest.DefaultImage, presentLimit}) {
+		t.Errorf("after the restart: %v", got)
+	}
+	mc.Status.LastApplied.RolloutRestartedAt = "2026-01-01T00:00:00Z"
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
+		t.Errorf("after another upgrade: %v", got)
+	}
 }

@@ -33,6 +33,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	n := nodes{
 		record: cachev1alpha1.MemcachedRecord{
 			Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
+			RolloutRestartedAt: rolloutRestartedAt(v),
 		},
 		problem: checkPriority(mc, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
 	}

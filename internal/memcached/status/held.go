@@ -43,7 +43,10 @@ func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
 }
 
-// restartCommand is the command that restarts the nodes, and with it adopts the operator's defaults.
+// restartCommand is the command that replaces the nodes, and with it adopts the operator's defaults.
 func restartCommand(mc *cachev1alpha1.Memcached) string {
+	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // restartedAt keeps its pods
+		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
+	}
 	return patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`)
 }
