@@ -242,7 +242,7 @@ func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 		}
 		w.memcacheds["pages-1"].hangs = true
 		got := w.run(t, "", strings.Split(args, " ")...)
-		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no ready node answers with its figures") || !strings.Contains(got.stdout, "pages") {
+		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no node answers with its figures") || !strings.Contains(got.stdout, "pages") {
 			t.Errorf("%s, no node answers: %s", args, got)
 		}
 	}
