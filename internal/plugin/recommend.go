@@ -32,8 +32,8 @@ const (
 // recommend returns what fits the load, and why. It changes the memory by factors of two: how the hit ratio answers to more memory is
 // known only afterwards.
 func recommend(now plan, nodes []load) (plan, []string) {
-	advice, reasons := now, []string(nil)
-	sum := sumOf(nodes)
+	advice, sum := now, sumOf(nodes)
+	var reasons []string
 	switch uptime := time.Duration(sum.UptimeSeconds) * time.Second; {
 	case sum.Hits+sum.Misses == 0:
 		reasons = []string{"Nobody has read anything yet: there is nothing to judge."}
