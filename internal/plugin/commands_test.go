@@ -242,7 +242,7 @@ func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 		}
 		w.memcacheds["pages-1"].hangs = true
 		got := w.run(t, "", strings.Split(args, " ")...)
-		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no ready node answers with its figures") || !strings.Contains(got.stdout, "pages") {
+		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no node answers with its figures") || !strings.Contains(got.stdout, "pages") {
 			t.Errorf("%s, no node answers: %s", args, got)
 		}
 	}
@@ -334,16 +334,4 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", args, got.stdout, want)
 		}
 	}
-}
-
-// terminate has a node of sessions that is leaving, and whose network is gone.
-func terminate(t *testing.T, w *world) {
-	change(t, w, &corev1.Pod{}, "sessions-7d9f-zb4td", func(pod *corev1.Pod) { pod.Finalizers = []string{"test/keep"} })
-	pod := &corev1.Pod{ObjectMeta: metaNamed("sessions-7d9f-zb4td")}
-	pod.Namespace = "shop"
-	if err := w.client.Delete(t.Context(), pod); err != nil {
-		t.Fatal(err)
-	}
-	w.dialErrors["sessions-7d9f-qq8pv"] = errors.New("error forwarding port 11211 to pod 02060891e74c, uid : failed to execute portforward in " +
-		"network namespace \"/var/run/netns/cni-94a3\": failed to connect to localhost:11211 inside namespace")
 }

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"bufio"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
@@ -40,13 +41,13 @@ func newCertificate(t *testing.T, days int, names ...string) tls.Certificate {
 }
 
 // serveCertificate shows a certificate, and demands one of the client.
-func serveCertificate(certificate tls.Certificate) net.Conn {
+func serveCertificate(ctx context.Context, certificate tls.Certificate) net.Conn {
 	here, there := net.Pipe()
 	go func() {
 		defer there.Close()
 		_ = tls.Server(there, &tls.Config{
 			Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12,
-		}).Handshake()
+		}).HandshakeContext(ctx)
 	}()
 	return here
 }

@@ -83,7 +83,7 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 		words := strings.Split(strings.TrimSuffix(line, "\r\n"), " ")
 		ask := f.reply
 		if !loggedIn {
-			ask = f.login
+			ask = replyToLogin
 		}
 		reply, err := ask(in, words)
 		loggedIn = loggedIn || reply == "STORED\r\n"
@@ -96,8 +96,8 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 	}
 }
 
-// login replies before a login.
-func (f *fakeMemcached) login(in io.Reader, words []string) (string, error) {
+// replyToLogin replies before a login.
+func replyToLogin(in io.Reader, words []string) (string, error) {
 	if words[0] != "set" {
 		return "CLIENT_ERROR unauthenticated\r\n", nil
 	}

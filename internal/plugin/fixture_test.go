@@ -127,7 +127,7 @@ func (w *world) cluster(namespace string) *cluster {
 	return &cluster{
 		Client:    w.client,
 		namespace: namespace,
-		dial: func(_ context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
+		dial: func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 			if err := w.dialErrors[pod.Name]; err != nil {
 				return nil, err
 			}
@@ -135,7 +135,7 @@ func (w *world) cluster(namespace string) *cluster {
 				return serveMetrics(metrics), nil
 			}
 			if certificate, runs := w.certificates[pod.Name]; runs && port == memcached.TLSPort {
-				return serveCertificate(certificate), nil
+				return serveCertificate(ctx, certificate), nil
 			}
 			server, runs := w.memcacheds[pod.Name]
 			if !runs || port != memcached.Port {

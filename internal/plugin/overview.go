@@ -176,8 +176,14 @@ func (o *overview) addEvents(ctx context.Context, c *cluster, mc *cachev1alpha1.
 func (o *overview) rows() [][]cell {
 	var rows [][]cell
 	for _, line := range [][2]string{
-		{"Image", o.Image}, {"Memory", o.Memory}, {"Addresses", o.Addresses}, {"TLS", o.TLS}, {"Users", o.Users},
-		{"Monitoring", o.Monitoring}, {"Budget", o.Budget}, {"Operator", o.Operator},
+		{"Image", o.Image},
+		{"Memory", o.Memory},
+		{"Addresses", o.Addresses},
+		{"TLS", o.TLS},
+		{"Users", o.Users},
+		{"Monitoring", o.Monitoring},
+		{"Budget", o.Budget},
+		{"Operator", o.Operator},
 	} {
 		rows = append(rows, texts([]string{"  " + line[0], line[1]}))
 	}

@@ -98,3 +98,15 @@ func mixVersions(t *testing.T, w *world) {
 		})
 	}
 }
+
+// terminate has a node of sessions that is leaving, and whose network is gone.
+func terminate(t *testing.T, w *world) {
+	change(t, w, &corev1.Pod{}, "sessions-7d9f-zb4td", func(pod *corev1.Pod) { pod.Finalizers = []string{"test/keep"} })
+	pod := &corev1.Pod{ObjectMeta: metaNamed("sessions-7d9f-zb4td")}
+	pod.Namespace = "shop"
+	if err := w.client.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.dialErrors["sessions-7d9f-qq8pv"] = errors.New("error forwarding port 11211 to pod 02060891e74c, uid : failed to execute portforward in " +
+		"network namespace \"/var/run/netns/cni-94a3\": failed to connect to localhost:11211 inside namespace")
+}

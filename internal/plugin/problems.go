@@ -97,7 +97,8 @@ func certificateProblems(mc *cachev1alpha1.Memcached, certificate *x509.Certific
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return fits(certificate, name) })
 	if mc.Status.ServiceName != "" && len(names) > 0 {
-		problems = append(problems, fmt.Sprintf("the certificate in the Secret %s does not fit %s, which clients check: issue it for these names, not only for %s",
+		problems = append(problems, fmt.Sprintf("the certificate in the Secret %s does not fit %s, which clients check: issue it for "+
+			"these names, not only for %s",
 			mc.Spec.TLS.SecretName, strings.Join(names, " and "), strings.Join(certificate.DNSNames, ", ")))
 	}
 	return problems
@@ -134,7 +135,8 @@ func reloadProblem(ctx context.Context, c *cluster, pod *corev1.Pod) string {
 		}
 	}
 	if reason == "" {
-		return fmt.Sprintf("%s, and the reason is no longer in the log of the container %s of %s", failed, memcached.AgentContainerName, pod.Name)
+		return fmt.Sprintf("%s, and the reason is no longer in the log of the container %s of %s", failed,
+			memcached.AgentContainerName, pod.Name)
 	}
 	return failed + ": " + reason
 }

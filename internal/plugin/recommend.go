@@ -32,41 +32,52 @@ const (
 // recommend returns what fits the load, and why. It changes the memory by factors of two: how the hit ratio answers to more memory is
 // known only afterwards.
 func recommend(now plan, nodes []load) (plan, []string) {
-	sum, advice := sumOf(nodes), now
+	advice, sum := now, sumOf(nodes)
 	var reasons []string
-	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
-	uptime := time.Duration(sum.UptimeSeconds) * time.Second
-	hits := ptr.Deref(sum.HitRatioNow, ptr.Deref(sum.HitRatio, 0))
-	spare := max(smallestNode, powerOfTwo(maxPages(nodes)*3/2))
-	switch {
+	switch uptime := time.Duration(sum.UptimeSeconds) * time.Second; {
 	case sum.Hits+sum.Misses == 0:
-		add("Nobody has read anything yet: there is nothing to judge.")
+		reasons = []string{"Nobody has read anything yet: there is nothing to judge."}
 	case uptime < settled:
-		add("A node has run for only %s: its memory is judged after %s.", duration.HumanDuration(uptime), duration.HumanDuration(settled))
-	case ptr.Deref(sum.EvictionsPerSecond, 0) > 0 && (hits < goodRatio || sum.evictedAge < oldEnough):
-		advice.memory *= 2
-		add("Items are evicted that had not been read for only %s, and %.1f%% of the reads hit: twice the memory keeps them about twice as long. "+
-			"Measure again afterwards: if the hit ratio stays, the memory was not the limit.", duration.HumanDuration(sum.evictedAge), hits*100)
-		if sum.evictedUnread*2 > sum.Evictions {
-			add("Most evicted items were never read: storing fewer of them may help more than memory.")
-		}
+		reasons = []string{fmt.Sprintf("A node has run for only %s: its memory is judged after %s.", duration.HumanDuration(uptime),
+			duration.HumanDuration(settled))}
 	case ptr.Deref(sum.EvictionsPerSecond, 0) > 0:
-		add("What is evicted had not been read for %s, and %.1f%% of the reads hit: the memory suffices.",
-			duration.HumanDuration(sum.evictedAge), hits*100)
+		advice.memory, reasons = adviseEvicting(now.memory, sum)
 	case sum.Evictions > 0:
-		add("Nothing is evicted at the moment, but it was: measure at the busiest hour.")
-	case uptime >= full && spare < now.memory:
-		advice.memory = spare
-		add("Nothing was evicted in %s, and no node uses more than %s: half as much again is enough.", duration.HumanDuration(uptime), mebibytes(maxPages(nodes)))
+		reasons = []string{"Nothing is evicted at the moment, but it was: measure at the busiest hour."}
 	default:
-		add("Nothing was evicted: the memory suffices.")
+		advice.memory, reasons = adviseSpare(now.memory, uptime, maxPages(nodes))
 	}
 	if advice.memory > largestNode && advice.memory > now.memory {
 		advice.memory, advice.size = now.memory, now.size*2
-		add("More nodes instead of larger ones: each takes its keys with it when it leaves.")
+		reasons = append(reasons, "More nodes instead of larger ones: each takes its keys with it when it leaves.")
 	}
 	reasons = append(reasons, adviseSize(&advice, nodes)...)
 	return advice, append(reasons, otherLimits(nodes)...)
+}
+
+// adviseEvicting judges the memory of nodes that evict.
+func adviseEvicting(memory int64, sum load) (int64, []string) {
+	hits, age := ptr.Deref(sum.HitRatioNow, ptr.Deref(sum.HitRatio, 0)), duration.HumanDuration(sum.evictedAge)
+	if hits >= goodRatio && sum.evictedAge >= oldEnough {
+		return memory, []string{fmt.Sprintf("What is evicted had not been read for %s, and %.1f%% of the reads hit: the memory suffices.",
+			age, hits*100)}
+	}
+	reasons := []string{fmt.Sprintf("Items are evicted that had not been read for only %s, and %.1f%% of the reads hit: twice the memory "+
+		"keeps them about twice as long. Measure again afterwards: if the hit ratio stays, the memory was not the limit.", age, hits*100)}
+	if sum.evictedUnread*2 > sum.Evictions {
+		reasons = append(reasons, "Most evicted items were never read: storing fewer of them may help more than memory.")
+	}
+	return memory * 2, reasons
+}
+
+// adviseSpare judges the memory of nodes that have never evicted.
+func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []string) {
+	enough := max(smallestNode, powerOfTwo(used*3/2))
+	if uptime < full || enough >= memory {
+		return memory, []string{"Nothing was evicted: the memory suffices."}
+	}
+	return enough, []string{fmt.Sprintf("Nothing was evicted in %s, and no node uses more than %s: half as much again is enough.",
+		duration.HumanDuration(uptime), mebibytes(used))}
 }
 
 // adviseSize judges the number of nodes.
@@ -83,8 +94,8 @@ func adviseSize(advice *plan, nodes []load) (reasons []string) {
 	}
 	for i := range nodes {
 		if own := ptr.Deref(nodes[i].GetsPerSecond, 0); len(nodes) > 2 && own > busyNode/100 && own > reads/2 {
-			reasons = append(reasons, fmt.Sprintf("%s serves %.0f%% of the reads, perhaps for one key: neither memory nor nodes help. Keep that key in the clients.",
-				nodes[i].node, own/reads*100))
+			reasons = append(reasons, fmt.Sprintf("%s serves %.0f%% of the reads, perhaps for one key: neither memory nor nodes help. "+
+				"Keep that key in the clients.", nodes[i].node, own/reads*100))
 		}
 	}
 	return reasons
@@ -97,10 +108,12 @@ func otherLimits(nodes []load) (reasons []string) {
 		crowded = crowded || nodes[i].Connections*5 > nodes[i].maxConnections*4
 	}
 	if crowded || sum.rejected > 0 {
-		reasons = append(reasons, fmt.Sprintf("Connections are short (%d were refused): raise config.maxConnections, or let the clients share connections.", sum.rejected))
+		reasons = append(reasons, fmt.Sprintf("Connections are short (%d were refused): raise config.maxConnections, or let the clients "+
+			"share connections.", sum.rejected))
 	}
 	if sum.tooLarge > 0 {
-		reasons = append(reasons, fmt.Sprintf("%d items were too large to be stored: raise config.maxItemSize, or store less in an item.", sum.tooLarge))
+		reasons = append(reasons, fmt.Sprintf("%d items were too large to be stored: raise config.maxItemSize, or store less in an item.",
+			sum.tooLarge))
 	}
 	return reasons
 }

@@ -130,7 +130,12 @@ func (r *cacheReport) rows() [][]cell {
 	rows := [][]cell{append(texts([]string{"NODE", "STATE", "CLUSTER-NODE", "RESTARTS"}), texts(figureHeader)...)}
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
-		row := []cell{text(node.Name), {node.State, stateColor(node.State)}, text(cmp.Or(node.ClusterNode, unknownText)), text(strconv.Itoa(int(node.Restarts)))}
+		row := []cell{
+			text(node.Name),
+			{node.State, stateColor(node.State)},
+			text(cmp.Or(node.ClusterNode, unknownText)),
+			text(strconv.Itoa(int(node.Restarts))),
+		}
 		row = append(row, node.Figures.cells()...)
 		rows = append(rows, append(row, cell{node.Problem, red}))
 	}

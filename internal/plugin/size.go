@@ -142,7 +142,8 @@ func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, measured []load) {
 	sum := sumOf(measured)
 	now := plan{memory: sum.MemoryLimitBytes / int64(len(measured)), size: int64(mc.Spec.Size)}
 	advice, reasons := recommend(now, measured)
-	fmt.Fprintf(o.Out, "%s/%s: %s of %s, measured for %s\n", mc.Namespace, mc.Name, nodeCount(int(mc.Spec.Size)), mebibytes(now.memory), o.interval)
+	fmt.Fprintf(o.Out, "%s/%s: %s of %s, measured for %s\n", mc.Namespace, mc.Name, nodeCount(int(mc.Spec.Size)), mebibytes(now.memory),
+		o.interval)
 	writeTable(o.Out, false, [][]cell{
 		texts([]string{"  Memory", fmt.Sprintf("%s of %s hold %d items of %d bytes on average", mebibytes(sum.MemoryBytes),
 			mebibytes(sum.MemoryLimitBytes), sum.Items, sum.MemoryBytes/max(1, sum.Items))}),

@@ -37,7 +37,7 @@ const statusLong = `Show what is inside the caches of a namespace, or the nodes 
 Each node is asked twice: GETS/S, HIT-RATIO and EVICTIONS/S are those of the interval in between. With
 --interval=0 it is asked once, and the rates are averages since its memcached started. SINCE-START is the
 hit ratio since then. TOTAL counts the nodes that are ready. A node that does not answer has a row that says
-why. The exit code is 1 if a cache is to have nodes and no ready one answers, except with --watch.
+why. The exit code is 1 if a cache is to have nodes and none of them answers, except with --watch.
 
 For one cache, the head says what it is, and the last events what happened. What you may not read is named.
 For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
@@ -105,8 +105,10 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 func silent(reports []cacheReport) error {
 	var names []error
 	for i := range reports {
-		if r := &reports[i]; r.Size > 0 && r.Total == nil {
-			names = append(names, fmt.Errorf("%s/%s: no ready node answers with its figures", r.Namespace, r.Name))
+		r := &reports[i]
+		answers := slices.ContainsFunc(r.Nodes, func(node nodeReport) bool { return node.Figures != nil })
+		if r.Size > 0 && !answers {
+			names = append(names, fmt.Errorf("%s/%s: no node answers with its figures", r.Namespace, r.Name))
 		}
 	}
 	return errors.Join(names...)

@@ -81,7 +81,9 @@ func versionsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) ([
 			images[container.Name] = append(images[container.Name], container.Image)
 		}
 	}
-	row := texts([]string{mc.Namespace, mc.Name, listImages(images[memcached.ContainerName]), listImages(images[memcached.AgentContainerName])})
+	row := texts([]string{
+		mc.Namespace, mc.Name, listImages(images[memcached.ContainerName]), listImages(images[memcached.AgentContainerName]),
+	})
 	return append(row, outdated(mc)), nil
 }
 

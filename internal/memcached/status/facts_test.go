@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 

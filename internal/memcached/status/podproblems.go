@@ -44,8 +44,9 @@ func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 			"RegistryUnavailable", "SignatureValidationFailed":
 			return &memcached.Problem{
-				Reason:  cachev1alpha1.ReasonImagePullFailed,
-				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)) + pullRemedy(container.Name),
+				Reason: cachev1alpha1.ReasonImagePullFailed,
+				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)) +
+					pullRemedy(container.Name),
 			}
 		}
 	}

@@ -27,7 +27,10 @@ var scheduling = []remedy{
 // refusals are those against refusals of pods, the first that fits.
 var refusals = []remedy{
 	// k8s.io/kubernetes/plugin/pkg/admission/limitranger
-	{"maximum memory usage per ", "The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory"},
+	{
+		"maximum memory usage per ",
+		"The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory",
+	},
 	{"no PriorityClass with name", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
 	// k8s.io/apiserver/pkg/admission/plugin/resourcequota
 	{"requested: pods=", "Lower spec.size, or raise the quota"},
