@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -96,6 +97,23 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
 	}
+	return all
+}
+
+// evictableVolumes is the annotation with which the cluster autoscaler takes a pod away although it has volumes of its own: a cache is a
+// cache (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
+const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+
+// evictable adds that annotation to those of the user, which win.
+func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
+	var names []string
+	for _, volume := range append(launcherVolumes(mc), credentialVolumes(mc)...) {
+		if volume.EmptyDir != nil {
+			names = append(names, volume.Name)
+		}
+	}
+	all := map[string]string{evictableVolumes: strings.Join(names, ",")}
+	maps.Copy(all, annotations)
 	return all
 }
 

@@ -21,7 +21,10 @@ const restartedAtAnnotation = "cache.example.com/restarted-at"
 // podAnnotations are the annotations of the pods, nil for none. Launchers find the time of the restart in their arguments.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := annotationsOf(mc.Spec.PodMetadata)
-	if mc.Spec.RestartedAt.IsZero() || hasLauncher(mc) { // Go cannot send the zero time: it is none
+	if hasLauncher(mc) {
+		return evictable(mc, annotations)
+	}
+	if mc.Spec.RestartedAt.IsZero() { // Go cannot send the zero time: it is none
 		return annotations
 	}
 	if annotations == nil {
