@@ -20,9 +20,6 @@ func encryptedBy(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
 }
 
-// mutual asks for certificates of clients.
-func mutual(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.ClientAuth = cachev1alpha1.ClientAuthRequire }
-
 // withPlaintext lets in clients without TLS.
 func withPlaintext(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
