@@ -56,7 +56,8 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 		return fmt.Sprintf("%s: %s are lost at once.", where, items)
 	default:
 		return fmt.Sprintf("%s: %s are lost in the end.\n"+
-			"Each node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+timeToFill, where, items, lostPercent(mc))
+			"Each node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+timeToFill,
+			where, items, lostPercent(mc))
 	}
 }
 

@@ -34,7 +34,9 @@ var _ = Describe("A change of the configuration", func() {
 			mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 		})
-		keeps := func(change string, edit func(*cachev1alpha1.Memcached)) { c.mustKeep(ctx, change, longestRestart, edit) }
+		keeps := func(change string, edit func(*cachev1alpha1.Memcached)) {
+			c.mustKeep(ctx, change, longestRestart, edit)
+		}
 		keeps("threads", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 3 })
 		keeps("maxConnections", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1200 })
 		keeps("idleTimeout, verbosity, flushAll and dump at once", func(mc *cachev1alpha1.Memcached) {
