@@ -44,34 +44,40 @@ func (p *proxy) settling() <-chan time.Time {
 	return time.After(p.options.settle)
 }
 
-var errUnread = errors.New("memcached could not read its routes, and is asked again: the former ones are in effect (proxy_config_reload_fails)")
+var errUnread = errors.New(
+	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
 // settle finds out whether memcached has read its values. It counts when it begins to, so it counts as done if that has not failed a while
 // later. One that does not answer is signaled again: to read the values twice does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {
-	case err == nil && p.reload.first:
+	case err != nil:
+	case p.reload.first:
 		p.loaded, p.failed = loaded, failed
 		p.settled()
-	case err == nil && failed > p.failed:
+		return
+	case failed > p.failed:
 		p.loaded, p.failed, p.reload.begun = loaded, failed, time.Time{}
 		p.refuse(p.routes.String(), errUnread)
-	case err == nil && loaded > p.loaded:
+	case loaded > p.loaded:
 		p.loaded, p.reload.begun = loaded, time.Now()
-	case !p.reload.begun.IsZero() && time.Since(p.reload.begun) >= p.options.confirm:
-		if p.refused == errUnread.Error() {
-			p.forgive()
-		}
+	}
+	switch begun := p.reload.begun; {
+	case !begun.IsZero() && time.Since(begun) >= p.options.confirm:
 		p.settled()
-	case p.reload.begun.IsZero() && !p.reload.first && time.Since(p.reload.sent) >= p.options.resend:
+	case begun.IsZero() && !p.reload.first && time.Since(p.reload.sent) >= p.options.resend:
 		p.reload.blind = err != nil
 		p.send()
 	}
 }
 
+// settled notes that memcached has read its values.
 func (p *proxy) settled() {
 	p.reload = nil
+	if p.refused == errUnread.Error() {
+		p.forgive()
+	}
 	p.view.update(func(v *proxyView) { v.serving, v.status.Reloading = true, false })
 }
 

@@ -47,7 +47,7 @@ type NextCount struct {
 const maxPattern = 190
 
 var (
-	pool = regexp.MustCompile(`^(\S+) ([0-9]{1,4})(?: next ([0-9]{1,4}) ([0-9TZ:-]{20}))?$`)
+	pool = regexp.MustCompile(`^(\S+) (\d{1,4})(?: next (\d{1,4}) ([0-9TZ:-]{20}))?$`)
 	host = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
