@@ -46,8 +46,12 @@ func (o ProxyOptions) writeValues(pattern, domain string, count int) error {
 	if domain != "" && strings.HasSuffix(pattern, ".svc") {
 		host += "." + domain + "."
 	}
-	return replaceFile(o.values(), fmt.Sprintf("name %s\nhost %s\ncount %d\n", pattern, host, count))
+	values := fmt.Sprintf("name %s\nhost %s\ncount %d\nbuffers %d\n", pattern, host, count, o.Threads*buffersPerThread)
+	return replaceFile(o.values(), values)
 }
+
+// buffersPerThread is how much of what clients have not read yet a thread of memcached holds, in KiB. In memory, it takes twice as much.
+const buffersPerThread = 16 << 10
 
 // replaceFile replaces a file at once, so that a reader never finds half of it.
 func replaceFile(file, text string) error {

@@ -348,14 +348,14 @@ func TestHosts(t *testing.T) {
 		{"search svc.cluster.local\n", "127.0.0.1%d", "127.0.0.1%d"},
 	} {
 		dir := t.TempDir()
-		o := ProxyOptions{State: dir, resolver: filepath.Join(dir, "resolv.conf")}
+		o := ProxyOptions{State: dir, Threads: 2, resolver: filepath.Join(dir, "resolv.conf")}
 		if row.resolver != "" {
 			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
 		}
 		must(t, o.writeValues(row.pattern, o.domain(), 3))
 		text, err := os.ReadFile(o.values())
 		must(t, err)
-		if want := fmt.Sprintf("name %s\nhost %s\ncount 3\n", row.pattern, row.want); string(text) != want {
+		if want := fmt.Sprintf("name %s\nhost %s\ncount 3\nbuffers 32768\n", row.pattern, row.want); string(text) != want {
 			t.Errorf("%q: %q, not %q", row.resolver, text, want)
 		}
 	}

@@ -34,6 +34,9 @@ local ring = {
     end,
 }
 
+-- Whoever reads slowly what it has asked for occupies memory. Beyond this, others that ask get errors, and the proxy stays.
+settings{ buffer_memory_limit = math.tointeger(values.buffers) }
+
 pools{
     main = {
         options = { dist = ring, hash = ring.hash, omode = "twemproxy", obuckets = 160 },
