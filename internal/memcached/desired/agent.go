@@ -13,6 +13,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // metricsPortName is what scrapers and the probes of the agent call its port.
@@ -46,7 +47,7 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 		ReadinessProbe: httpProbe("/readyz", 5, 2),
 		// About the agent alone: whatever is wrong with memcached, a restart of the agent does not help.
 		LivenessProbe:   httpProbe("/livez", 10, 6),
-		SecurityContext: restricted(),
+		SecurityContext: render.Restricted(),
 	}}
 }
 

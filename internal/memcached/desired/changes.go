@@ -14,6 +14,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // changesOf names what would change about the live workload, by the fields of the Memcached. What they do not explain is not named.
@@ -71,7 +72,7 @@ func templateChanges(mc *cachev1alpha1.Memcached, live, wanted *corev1.PodTempla
 		{"scheduling.affinity", equal(live.Spec.Affinity, wanted.Spec.Affinity)},
 		{spreadConstraintsField, equal(live.Spec.TopologySpreadConstraints, wanted.Spec.TopologySpreadConstraints)},
 		{"scheduling.priorityClassName", live.Spec.PriorityClassName == wanted.Spec.PriorityClassName},
-		{"podMetadata", containsAll(live.Labels, wanted.Labels) && containsAll(live.Annotations, annotationsOf(mc.Spec.PodMetadata))},
+		{"podMetadata", containsAll(live.Labels, wanted.Labels) && containsAll(live.Annotations, render.Annotations(mc.Spec.PodMetadata))},
 		{"gracefulShutdown", equal(was.Lifecycle, is.Lifecycle)},
 		{"monitoring", !monitoringChange(mc, live, wanted)},
 		{"restartedAt", live.Annotations[restartedAtAnnotation] == wanted.Annotations[restartedAtAnnotation]},

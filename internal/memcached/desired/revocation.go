@@ -11,6 +11,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // What agents need that restart memcached one after the other: the list of all nodes, in which each finds the one after it.
@@ -55,6 +56,6 @@ func allServers(mc *cachev1alpha1.Memcached) corev1.Volume {
 func agentsRule(mc *cachev1alpha1.Memcached) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From:  []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)}}},
-		Ports: tcpPorts(memcached.MetricsPort),
+		Ports: render.TCPPorts(memcached.MetricsPort),
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // Workload runs the nodes, and the record says what they are made from. The problem is nil, or that the memory limit is too small
@@ -29,7 +30,7 @@ func Workload(v memcached.View, opts memcached.Options) (client.Object, cachev1a
 		Labels:      labelsOf(mc, nil),
 		Annotations: memcached.RecordAnnotations(record),
 	}
-	size, template := moveIn(v), withAPIDefaults(podTemplate(mc, opts, defaults))
+	size, template := moveIn(v), render.WithAPIDefaults(podTemplate(mc, opts, defaults))
 	if isStatefulSet(mc) {
 		return statefulSet(mc, metadata, size, template), record, problem
 	}
