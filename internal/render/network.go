@@ -32,8 +32,8 @@ func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 
 func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{
-		PodSelector:       optional(wanted.PodSelector, labelSelector),
-		NamespaceSelector: optional(wanted.NamespaceSelector, labelSelector),
+		PodSelector:       optional(wanted.PodSelector, LabelSelector),
+		NamespaceSelector: optional(wanted.NamespaceSelector, LabelSelector),
 		IPBlock: optional(wanted.IPBlock, func(b cachev1alpha1.IPBlock) networkingv1.IPBlock {
 			return networkingv1.IPBlock{CIDR: b.CIDR, Except: b.Except}
 		}),

@@ -101,14 +101,15 @@ func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 // the pods of others.
 func podAffinityTerm(wanted cachev1alpha1.PodAffinityTerm) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
-		LabelSelector:     optional(wanted.LabelSelector, labelSelector),
+		LabelSelector:     optional(wanted.LabelSelector, LabelSelector),
 		TopologyKey:       wanted.TopologyKey,
 		MatchLabelKeys:    wanted.MatchLabelKeys,
 		MismatchLabelKeys: wanted.MismatchLabelKeys,
 	}
 }
 
-func labelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
+// LabelSelector is a selector of pods or namespaces.
+func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
 	selector := metav1.LabelSelector{
 		MatchExpressions: each(wanted.MatchExpressions, func(r cachev1alpha1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {
 			return metav1.LabelSelectorRequirement(r)
@@ -130,7 +131,7 @@ func SpreadConstraints(wanted []cachev1alpha1.TopologySpreadConstraint) []corev1
 			MaxSkew:            c.MaxSkew,
 			TopologyKey:        c.TopologyKey,
 			WhenUnsatisfiable:  c.WhenUnsatisfiable,
-			LabelSelector:      optional(c.LabelSelector, labelSelector),
+			LabelSelector:      optional(c.LabelSelector, LabelSelector),
 			MinDomains:         c.MinDomains,
 			NodeAffinityPolicy: c.NodeAffinityPolicy,
 			NodeTaintsPolicy:   c.NodeTaintsPolicy,

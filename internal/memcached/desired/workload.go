@@ -23,7 +23,7 @@ func Workload(v memcached.View, opts memcached.Options) (client.Object, cachev1a
 	record := cachev1alpha1.MemcachedRecord{
 		Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
 	}
-	problem := checkPriority(mc, opts).And(checkMemoryLimit(mc, adopted)).And(checkAgentImage(mc, defaults))
+	problem := memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, adopted)).And(checkAgentImage(mc, defaults))
 	metadata := metav1.ObjectMeta{
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
