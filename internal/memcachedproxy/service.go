@@ -27,6 +27,8 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: &families,
 			Selector:       SelectorLabels(proxy),
+			// The connections of a client go to several proxies.
+			SessionAffinity: corev1.ServiceAffinityNone,
 			Ports: []corev1.ServicePort{{
 				Name: memcached.ContainerName, Protocol: corev1.ProtocolTCP, Port: memcached.Port,
 				TargetPort: intstr.FromString(memcached.ContainerName),
