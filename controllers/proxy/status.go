@@ -59,22 +59,30 @@ func (r *Reconciler) emit(proxy *cachev1alpha1.MemcachedProxy, before, after met
 	if before.Status == after.Status && before.Reason == after.Reason {
 		return
 	}
-	eventType, reason, action := corev1.EventTypeNormal, after.Reason, "Reconcile"
 	isTrue, wasTrue := after.Status == metav1.ConditionTrue, before.Status == metav1.ConditionTrue
-	switch {
-	case after.Type == cachev1alpha1.ConditionReady && isTrue:
-		reason, action = cachev1alpha1.ConditionReady, "Observe"
-	case after.Type == cachev1alpha1.ConditionAvailable && wasTrue && !isTrue:
-		eventType, action = corev1.EventTypeWarning, "Observe"
-	case after.Type == cachev1alpha1.ConditionDegraded && isTrue:
-		eventType = corev1.EventTypeWarning
-	case after.Type == cachev1alpha1.ConditionDegraded && wasTrue:
-		reason = "Recovered"
-	case after.Type == cachev1alpha1.ConditionProgressing && after.Reason == cachev1alpha1.ReasonStuck:
-		eventType = corev1.EventTypeWarning
-	case after.Type == cachev1alpha1.ConditionProgressing && isTrue && before.Reason != "":
-	default:
-		return
+	send := func(eventType, reason, action string) {
+		r.recorder.Eventf(proxy, nil, eventType, reason, action, "%s", after.Message)
 	}
-	r.recorder.Eventf(proxy, nil, eventType, reason, action, "%s", after.Message)
+	switch after.Type {
+	case cachev1alpha1.ConditionReady:
+		if isTrue {
+			send(corev1.EventTypeNormal, cachev1alpha1.ConditionReady, "Observe")
+		}
+	case cachev1alpha1.ConditionAvailable:
+		if wasTrue && !isTrue {
+			send(corev1.EventTypeWarning, after.Reason, "Observe")
+		}
+	case cachev1alpha1.ConditionDegraded:
+		if isTrue {
+			send(corev1.EventTypeWarning, after.Reason, "Reconcile")
+		} else if wasTrue {
+			send(corev1.EventTypeNormal, "Recovered", "Reconcile")
+		}
+	case cachev1alpha1.ConditionProgressing:
+		if after.Reason == cachev1alpha1.ReasonStuck {
+			send(corev1.EventTypeWarning, after.Reason, "Reconcile")
+		} else if isTrue && before.Reason != "" {
+			send(corev1.EventTypeNormal, after.Reason, "Reconcile")
+		}
+	}
 }

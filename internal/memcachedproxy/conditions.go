@@ -73,19 +73,19 @@ func degradedCondition(f facts) metav1.Condition {
 func progressingCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
 	reason, message := rollout(f)
-	stuck := f.problem != nil && (f.workload == nil || f.unwritten || reason != "") || f.Written.Problem != nil
 	switch {
 	case f.Proxy.DeletionTimestamp != nil:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The MemcachedProxy is being deleted"
 	case f.Waiting != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
-	case stuck:
+	case f.stuck(reason != ""):
 		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonStuck
 		condition.Message = "The change cannot continue: see the condition Degraded"
-	case reason != "" && f.workload != nil && f.workload.Overdue != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, cachev1alpha1.ReasonStuck, f.workload.Overdue
 	case reason != "":
 		condition.Reason, condition.Message = reason, message
+		if f.workload != nil && f.workload.Overdue != "" {
+			condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, cachev1alpha1.ReasonStuck, f.workload.Overdue
+		}
 	case announced(f) != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonRoutesAnnounced, announced(f)
 	default:
@@ -93,6 +93,11 @@ func progressingCondition(f facts) metav1.Condition {
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
 	return condition
+}
+
+// stuck reports whether a problem prevents a change: that of the spec, or of the pods while the cluster is working on them.
+func (f facts) stuck(moving bool) bool {
+	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }
 
 // rollout is what the cluster is doing: a reason of Progressing with its message, both empty if there is nothing to do.

@@ -93,7 +93,7 @@ func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	}
 	limit = limit.DeepCopy()
 	limit.RoundUp(0)
-	return int32(min(max(limit.Value(), 1), 64)) //nolint:gosec // at most 64
+	return int32(min(max(limit.Value(), 1), 64))
 }
 
 func resources(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.ResourceRequirements {

@@ -103,8 +103,8 @@ func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Pro
 	if defaults.Images[launcherName] != "" {
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("A proxy needs the image of the launcher, which the "+
-		"operator does not know: set its environment variable %s", memcached.AgentImageVariable)}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the operator " +
+		"does not know: set its environment variable " + memcached.AgentImageVariable}
 }
 
 // podLabels are the labels of the pods.
@@ -147,7 +147,8 @@ func volumes(proxy *cachev1alpha1.MemcachedProxy) []corev1.Volume {
 	return []corev1.Volume{
 		{Name: launcherName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
 		{Name: "routes", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: proxy.Name + RoutesSuffix}, DefaultMode: ptr.To(corev1.ConfigMapVolumeSourceDefaultMode),
+			LocalObjectReference: corev1.LocalObjectReference{Name: proxy.Name + RoutesSuffix},
+			DefaultMode:          ptr.To(corev1.ConfigMapVolumeSourceDefaultMode),
 		}}},
 	}
 }

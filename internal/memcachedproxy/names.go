@@ -4,6 +4,8 @@
 package memcachedproxy
 
 import (
+	"maps"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -41,9 +43,7 @@ func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alph
 	for key, value := range wanted {
 		labels[key] = string(value)
 	}
-	for key, value := range SelectorLabels(proxy) {
-		labels[key] = value
-	}
+	maps.Copy(labels, SelectorLabels(proxy))
 	return labels
 }
 

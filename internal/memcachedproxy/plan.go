@@ -70,6 +70,6 @@ func namesakeProblem(v View) *memcached.Problem {
 	if other == nil || v.Proxy.CreationTimestamp.Before(&other.CreationTimestamp) {
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "A Memcached of the same name exists in the namespace, and their " +
-		"objects would bear the same names: delete one of the two, or create the MemcachedProxy with another name"}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "A Memcached of the same name exists in the namespace, and " +
+		"their objects would bear the same names: delete one of the two, or create the MemcachedProxy with another name"}
 }

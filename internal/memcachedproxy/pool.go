@@ -57,9 +57,8 @@ func unsupported(v View) *memcached.Problem {
 // create a proxy must not go around the list of who may connect, so nobody extends it but its author.
 func unreachable(v View) *memcached.Problem {
 	wanted := v.Pool.Spec.NetworkPolicy
-	if len(wanted.From) == 0 || !ptr.Deref(wanted.Enabled, true) || slices.ContainsFunc(wanted.From, func(peer cachev1alpha1.NetworkPolicyPeer) bool {
-		return mayBe(peer, podLabels(v.Proxy))
-	}) {
+	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(v.Proxy)) }
+	if len(wanted.From) == 0 || !ptr.Deref(wanted.Enabled, true) || slices.ContainsFunc(wanted.From, listed) {
 		return nil
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: fmt.Sprintf(

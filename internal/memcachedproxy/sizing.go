@@ -46,7 +46,7 @@ func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	if !given || limit.Cmp(*need) >= 0 {
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a proxy "+
-		"with %d threads and %d connections needs at least %s: raise it, or lower spec.config.threads or maxConnections",
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
+		"proxy with %d threads and %d connections needs at least %s: raise it, or lower spec.config.threads or maxConnections",
 		limit, threads(proxy), connections(proxy), need)}
 }

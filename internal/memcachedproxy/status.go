@@ -54,7 +54,7 @@ func StatusFor(before View, plan Plan, written memcached.Written) cachev1alpha1.
 
 func factsOf(before View, plan Plan, written memcached.Written) facts {
 	f := facts{View: before.after(written.Objects), Plan: plan, Written: written, size: before.Size(), problem: written.Problem}
-	f.workload = f.View.Workload()
+	f.workload = f.Workload()
 	for _, pod := range f.workload.Nodes(f.Pods) {
 		f.existing++
 		if memcached.PodReady(pod) {
