@@ -94,6 +94,22 @@ var _ = Describe("A running manager", Serial, func() {
 			return user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "front"}, &corev1.Service{})
 		}).Should(Succeed())
 
+		By("a Memcached that takes its name, and is told of it")
+		generation := live(ctx, front, &appsv1.Deployment{}, "").Generation
+		younger := &cachev1alpha1.Memcached{}
+		younger.Namespace, younger.Name, younger.Spec.Size = namespace, "front", 1
+		create(ctx, younger)
+		Eventually(ctx, func() string {
+			Expect(user.Get(ctx, client.ObjectKeyFromObject(younger), younger)).To(Succeed())
+			condition := meta.FindStatusCondition(younger.Status.Conditions, cachev1alpha1.ConditionDegraded)
+			if condition == nil {
+				return ""
+			}
+			return condition.Reason
+		}).Should(Equal("Conflict"))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
+		Expect(user.Delete(ctx, younger)).To(Succeed())
+
 		By("nothing while nothing happens")
 		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("RoutesAnnounced"))
 		Eventually(ctx, func() []string {

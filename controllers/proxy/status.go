@@ -59,30 +59,38 @@ func (r *Reconciler) emit(proxy *cachev1alpha1.MemcachedProxy, before, after met
 	if before.Status == after.Status && before.Reason == after.Reason {
 		return
 	}
-	isTrue, wasTrue := after.Status == metav1.ConditionTrue, before.Status == metav1.ConditionTrue
-	send := func(eventType, reason, action string) {
+	eventType, reason, action := eventOf(before, after)
+	if reason != "" {
 		r.recorder.Eventf(proxy, nil, eventType, reason, action, "%s", after.Message)
 	}
-	switch after.Type {
-	case cachev1alpha1.ConditionReady:
-		if isTrue {
-			send(corev1.EventTypeNormal, cachev1alpha1.ConditionReady, "Observe")
-		}
-	case cachev1alpha1.ConditionAvailable:
-		if wasTrue && !isTrue {
-			send(corev1.EventTypeWarning, after.Reason, "Observe")
-		}
-	case cachev1alpha1.ConditionDegraded:
-		if isTrue {
-			send(corev1.EventTypeWarning, after.Reason, "Reconcile")
-		} else if wasTrue {
-			send(corev1.EventTypeNormal, "Recovered", "Reconcile")
-		}
-	case cachev1alpha1.ConditionProgressing:
-		if after.Reason == cachev1alpha1.ReasonStuck {
-			send(corev1.EventTypeWarning, after.Reason, "Reconcile")
-		} else if isTrue && before.Reason != "" {
-			send(corev1.EventTypeNormal, after.Reason, "Reconcile")
-		}
+}
+
+// eventOf is the event for a condition that has changed. Its reason is empty if another condition's event says the same.
+func eventOf(before, after metav1.Condition) (eventType, reason, action string) {
+	isTrue, wasTrue := after.Status == metav1.ConditionTrue, before.Status == metav1.ConditionTrue
+	switch {
+	case after.Type == cachev1alpha1.ConditionProgressing:
+		return progressEvent(before, after)
+	case after.Type == cachev1alpha1.ConditionReady && isTrue:
+		return corev1.EventTypeNormal, cachev1alpha1.ConditionReady, "Observe"
+	case after.Type == cachev1alpha1.ConditionAvailable && wasTrue:
+		return corev1.EventTypeWarning, after.Reason, "Observe"
+	case after.Type == cachev1alpha1.ConditionDegraded && isTrue:
+		return corev1.EventTypeWarning, after.Reason, "Reconcile"
+	case after.Type == cachev1alpha1.ConditionDegraded && wasTrue:
+		return corev1.EventTypeNormal, "Recovered", "Reconcile"
+	default:
+		return "", "", ""
+	}
+}
+
+func progressEvent(before, after metav1.Condition) (eventType, reason, action string) {
+	switch {
+	case after.Reason == cachev1alpha1.ReasonStuck:
+		return corev1.EventTypeWarning, after.Reason, "Reconcile"
+	case after.Status == metav1.ConditionTrue && before.Reason != "":
+		return corev1.EventTypeNormal, after.Reason, "Reconcile"
+	default:
+		return "", "", ""
 	}
 }

@@ -103,8 +103,8 @@ func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Pro
 	if defaults.Images[launcherName] != "" {
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the operator " +
-		"does not know: set its environment variable " + memcached.AgentImageVariable}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the " +
+		"operator does not know: set its environment variable " + memcached.AgentImageVariable}
 }
 
 // podLabels are the labels of the pods.
