@@ -25,13 +25,15 @@ ARG TARGETARCH
 ARG VERSION=0.0.0
 RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s -w -X main.version=v${VERSION}" && \
     go build -trimpath -ldflags "$flags" -o manager . && \
-    go build -trimpath -ldflags "$flags" -o agent ./cmd/agent
+    go build -trimpath -ldflags "$flags" -o agent ./cmd/agent && \
+    go build -trimpath -ldflags "$flags" -o launcher ./cmd/launcher
 # The licenses of everything that is linked into each binary.
 COPY LICENSE ./
 COPY hack/licenses/ hack/licenses/
 RUN export CGO_ENABLED=0 && \
     go run ./hack/licenses . licenses && \
-    go run ./hack/licenses ./cmd/agent licenses-agent
+    go run ./hack/licenses ./cmd/agent licenses-agent && \
+    go run ./hack/licenses ./cmd/launcher licenses-agent
 
 FROM ${BASE_IMAGE} AS base
 ARG VERSION=0.0.0
@@ -53,18 +55,18 @@ COPY LICENSE /licenses/LICENSE
 # The numeric ID of the user nonroot, so that the kubelet can verify runAsNonRoot.
 USER 65532:65532
 
-# What runs beside memcached in each pod, in an image of its own, because each cluster node with such a pod pulls it. The pods name the
-# command.
+# What runs beside memcached in each pod, and the launcher that starts memcached, in an image of their own, because each cluster node with
+# such a pod pulls it. The pods name the command.
 FROM base AS agent
 LABEL org.opencontainers.image.title="Memcached Operator Agent" \
-      org.opencontainers.image.description="Observes and configures a memcached from within its pod" \
+      org.opencontainers.image.description="Starts, observes and configures a memcached from within its pod" \
       name="memcached-operator-agent" \
-      summary="Observes and configures a memcached from within its pod" \
-      description="Serves the metrics of a memcached, and hands it certificates and users while it runs" \
+      summary="Starts, observes and configures a memcached from within its pod" \
+      description="Launcher and agent: start a memcached again in its pod when its arguments change, serve its metrics, and hand it certificates and users while it runs" \
       io.k8s.display-name="Memcached Operator Agent" \
-      io.k8s.description="Serves the metrics of a memcached, and hands it certificates and users while it runs"
+      io.k8s.description="Launcher and agent: start a memcached again in its pod when its arguments change, serve its metrics, and hand it certificates and users while it runs"
 COPY --from=build /workspace/licenses-agent /licenses
-COPY --from=build /workspace/agent /agent
+COPY --from=build /workspace/agent /workspace/launcher /
 ENTRYPOINT ["/agent"]
 
 FROM base AS operator

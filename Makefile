@@ -12,7 +12,8 @@ AGENT_IMG ?= $(if $(findstring @,$(IMG)),,$(patsubst ./%,%,$(dir $(IMG)))$(patsu
 CONTAINER_TOOL ?= docker
 comma := ,
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
-# The kustomization for deploy, undeploy and build-installer: config/default, or config/namespaced for a restricted installation.
+# The kustomization for deploy, undeploy and build-installer: config/default, config/namespaced for an operator of its own namespace
+# alone, or config/namespaces for one of several.
 KUSTOMIZATION ?= config/default
 # The namespace to install into, instead of the one in KUSTOMIZATION.
 DEPLOY_NAMESPACE ?=
@@ -86,10 +87,11 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types and the role from the markers in controllers.
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types, the role from the markers in controllers, patterns in the admission policy.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	for crd in config/crd/bases/*.yaml; do go run ./hack/crd api/v1alpha1/rules.tmpl "$$crd" || exit; done
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
+	go run ./hack/policy config/components/admission-policy/containers.yaml config/components/admission-policy/configmaps.yaml
 
 .PHONY: api-docs
 api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
@@ -152,7 +154,8 @@ test: ## Run every unit and envtest suite.
 	cd hack/monitoring && go test -count=1 ./...
 
 # The packages with goroutines of their own.
-concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/plugin
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/launcher/... \
+	./internal/plugin
 
 .PHONY: test-race
 test-race: ## Run the suites of the packages with goroutines under the race detector. Needs a C compiler.
@@ -172,9 +175,10 @@ compile-tests = go test -c
 ##@ Develop: build and run
 
 .PHONY: build
-build: check-version ## Build the operator and its agent: bin/manager, bin/agent.
+build: check-version ## Build the operator, its agent and its launcher: bin/manager, bin/agent, bin/launcher.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent
+	GOOS=linux go build -o bin/launcher ./cmd/launcher # it runs in containers only
 
 .PHONY: build-platforms
 build-platforms: ## Compile what runs in the images for each of PLATFORMS.
@@ -200,7 +204,7 @@ docker-push: check-img check-container-tool ## Push the images IMG and AGENT_IMG
 	$(CONTAINER_TOOL) push "$(AGENT_IMG)"
 
 .PHONY: build-installer
-build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
+build-installer: check-version check-img check-namespace $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
 	@mkdir -p dist
 	@$(render) >dist/install.yaml
 	@echo "dist/install.yaml installs $$IMG"
@@ -231,15 +235,15 @@ uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memca
 	@$(KUSTOMIZE) build config/crd | $(deploy-script)
 
 .PHONY: deploy
-deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
+deploy: check-kubectl check-img check-namespace check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy
-undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. The CRD and the Memcacheds stay.
+undeploy: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator. The CRD and the Memcacheds stay.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy-all
-undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first.
+undeploy-all: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first.
 	@$(render) | $(deploy-script)
 
 include hack/cluster/cluster.mk
@@ -290,7 +294,7 @@ GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$$cached"; fi && touch "$$
 endef
 
 # Each check explains in one sentence what is wrong and what to do.
-.PHONY: check-version check-img check-placeholder check-container-tool check-kubectl
+.PHONY: check-version check-img check-namespace check-placeholder check-container-tool check-kubectl
 check-version:
 	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \
 		echo "VERSION is '$$VERSION', but must be a semantic version without a leading v, such as 1.2.3." >&2; exit 2; }
@@ -301,6 +305,10 @@ check-img:
 		echo "AGENT_IMG is '$$AGENT_IMG', but must name the image of the agent: its name follows from that of IMG only if IMG" \
 			"has no digest." >&2; exit 2; }
 check-img: export AGENT_IMG := $(AGENT_IMG)
+check-namespace:
+	@[[ -z "$(DEPLOY_NAMESPACE)" || "$(KUSTOMIZATION)" != config/namespaces ]] || { \
+		echo "DEPLOY_NAMESPACE is '$(DEPLOY_NAMESPACE)', but would move the role bindings of config/namespaces: leave it out, or begin" \
+			"with an overlay of your own." >&2; exit 2; }
 check-placeholder:
 	@[[ "$$IMG" != example.com/"memcached-operator:v$$VERSION" ]] || { \
 		echo "IMG is the placeholder $$IMG, which no cluster can pull: build, push and name your own image, such as" \

@@ -175,6 +175,9 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	if err := controllers.AwaitNamespaces(mgr, refused); err != nil {
 		return fmt.Errorf("wait for namespaces: %w", err)
 	}
+	if opts.controller.Launchers, err = controllers.NewLaunchers(cluster); err != nil {
+		return err
+	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}

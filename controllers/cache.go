@@ -35,7 +35,7 @@ func CacheOptions(namespaces string) cache.Options {
 			},
 		},
 	}
-	for _, child := range memcached.Children {
+	for _, child := range memcached.Kinds() {
 		options.ByObject[child.New()] = cache.ByObject{Label: ours}
 	}
 	for _, namespace := range splitNamespaces(namespaces) {
@@ -51,7 +51,7 @@ func CacheOptions(namespaces string) cache.Options {
 // operator can do nothing. It does not wait.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
-	for _, child := range memcached.Children {
+	for _, child := range memcached.Kinds() {
 		objects = append(objects, child.New())
 	}
 	for _, object := range objects {

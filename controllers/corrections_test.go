@@ -38,27 +38,27 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		Entry("an image", &appsv1.Deployment{}, func(object client.Object) {
 			object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "memcached:1.5"
 		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].image): restored; `+
-			"nodes that have started with the change are replaced"),
+			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("the network of the host", &appsv1.Deployment{}, func(object client.Object) {
 			object.(*appsv1.Deployment).Spec.Template.Spec.HostNetwork = true
 		}, "Deployment cache was changed by user (spec.template.spec.hostNetwork): restored; "+
-			"nodes that have started with the change are replaced"),
+			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("a privileged container", &appsv1.Deployment{}, func(object client.Object) {
 			security := object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext
 			security.Privileged, security.AllowPrivilegeEscalation = ptr.To(true), nil
 		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].securityContext.`+
 			`allowPrivilegeEscalation, spec.template.spec.containers[name="memcached"].securityContext.privileged): restored; `+
-			"nodes that have started with the change are replaced"),
+			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("a variable", &appsv1.Deployment{}, func(object client.Object) {
 			container := &object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
 			container.Env = []corev1.EnvVar{{Name: "A", Value: "a"}}
 		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].env): restored; `+
-			"nodes that have started with the change are replaced"),
+			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("a container", &appsv1.Deployment{}, func(object client.Object) {
 			spec := &object.(*appsv1.Deployment).Spec.Template.Spec
 			spec.Containers = append(spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
 		}, `Deployment cache was changed by user (spec.template.spec.containers[name="sidecar"]): restored; `+
-			"nodes that have started with the change are replaced"),
+			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("a size, which replaces no node", &appsv1.Deployment{}, func(object client.Object) {
 			object.(*appsv1.Deployment).Spec.Replicas = ptr.To(int32(9))
 		}, "Deployment cache was changed by user (spec.replicas): restored"),
@@ -102,22 +102,36 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 			b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		})
 		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { delete(s.Labels, "app.kubernetes.io/name") })
-		Eventually(ctx, func() []string {
-			var list eventsv1.EventList
-			Expect(user.List(ctx, &list, client.InNamespace(mc.Namespace))).To(Succeed())
-			var notes []string
-			for _, event := range list.Items {
-				if event.Reason == "Corrected" {
-					notes = append(notes, event.Note)
-				}
-			}
-			return notes
-		}).Should(ConsistOf(
+		Eventually(ctx, func() []string { return correctionsOf(ctx, mc) }).Should(ConsistOf(
 			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
 			"PodDisruptionBudget cache was changed by user (spec.maxUnavailable): restored",
 			"Service cache was changed (metadata.labels.app.kubernetes.io/name): restored",
 		))
 		Expect(live(ctx, mc, &cachev1alpha1.Memcached{}).ResourceVersion).To(Equal(version), "otherwise the version tells them apart")
+	})
+
+	It("has an event with a text of its own, also if it is in one object", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 2)
+		start(ctx, mc.Namespace, 0)
+		ready(ctx, mc)
+		restored := func() appsv1.DeploymentSpec { return live(ctx, mc, &appsv1.Deployment{}).Spec }
+		before := restored()
+		for _, edit := range []func(*appsv1.DeploymentSpec){
+			func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(5)) },
+			func(spec *appsv1.DeploymentSpec) { spec.Template.Spec.Containers[0].Image = "memcached:1.5" },
+			func(spec *appsv1.DeploymentSpec) {
+				spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FOO", Value: "bar"}}
+			},
+		} {
+			change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { edit(&d.Spec) })
+			Eventually(ctx, restored).Should(Equal(before))
+		}
+		const lost = ": restored; nodes that have started with the change lost their keys, and are replaced"
+		Eventually(ctx, func() []string { return correctionsOf(ctx, mc) }).Should(ConsistOf(
+			"Deployment cache was changed by user (spec.replicas): restored",
+			`Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].image)`+lost,
+			`Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].env)`+lost,
+		))
 	})
 
 	It("is no deletion if the spec asks for an object that was never there", func(ctx SpecContext) {
@@ -128,6 +142,20 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		Expect(o.events()).NotTo(ContainElement(HavePrefix("Warning Corrected")))
 	})
 })
+
+// correctionsOf are the texts of the events about what was undone.
+func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
+	GinkgoHelper()
+	var list eventsv1.EventList
+	Expect(user.List(ctx, &list, client.InNamespace(mc.Namespace))).To(Succeed())
+	var notes []string
+	for _, event := range list.Items {
+		if event.Reason == "Corrected" {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}
 
 // corrects is a step that undoes what somebody has changed: before its one write to a child, it reads who that was.
 func (o *operator) corrects(ctx context.Context, mc *cachev1alpha1.Memcached, write string, more ...string) {

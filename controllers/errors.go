@@ -64,13 +64,26 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 	return written
 }
 
-// reasonFor is the reason of the condition Degraded for an error of the API server.
+// reasonFor is the reason of the condition Degraded for an error of the API server. Its text decides only where nothing else does.
 func reasonFor(err error) string {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) { // the network, or ours
+		return cachev1alpha1.ReasonApplyFailed
+	}
+	if apierrors.IsInvalid(err) && causedBy(answer, func(field string) bool { return field != "" }) {
+		return cachev1alpha1.ReasonInvalidSpec // its text quotes values of the spec
+	}
 	reason := status.RefusalReason(err.Error())
 	if apierrors.IsInvalid(err) && reason == cachev1alpha1.ReasonApplyFailed {
 		return cachev1alpha1.ReasonInvalidSpec
 	}
 	return reason
+}
+
+// causedBy reports whether an answer of the API server is about a field.
+func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
+	details := answer.Status().Details
+	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
 }
 
 // remedy says what helps against somebody else who keeps writing what is ours.
@@ -102,11 +115,8 @@ func failedToDecide(err error) bool {
 		return true // the network
 	case apierrors.IsInvalid(err):
 		// The object of that name is another one than was observed.
-		details := answer.Status().Details
-		return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
-			return cause.Field == "metadata.uid"
-		})
-	case status.RefusalReason(err.Error()) != cachev1alpha1.ReasonApplyFailed:
+		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
+	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
 		return false // also a webhook that cannot be called: someone must fix it
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&

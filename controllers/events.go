@@ -114,7 +114,7 @@ func corrected(c apply.Correction) eventRecord {
 	}
 	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
 	if memcached.IsWorkload(c.Kind) && c.Touches(memcached.PodTemplatePath...) {
-		note += "; nodes that have started with the change are replaced"
+		note += "; nodes that have started with the change lost their keys, and are replaced"
 	}
 	return correction(note)
 }

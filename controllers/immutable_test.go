@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -70,15 +71,15 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		replaceForce(ctx, live(ctx, mc, &appsv1.StatefulSet{}), func(object client.Object) {
 			object.(*appsv1.StatefulSet).Spec.ServiceName = "other"
 		})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.ImagePullPolicy = corev1.PullAlways })
+		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		set := live(ctx, mc, &appsv1.StatefulSet{})
-		Expect(set.Spec.Template.Spec.Containers[0].Args).To(ContainElement("-v"))
+		Expect(set.Spec.Template.Spec.Containers[0].ImagePullPolicy).To(Equal(corev1.PullAlways))
 		Expect(set.Spec.ServiceName).To(Equal("other"))
 		o.step(ctx, mc)
 		rollOut(ctx, mc)
 		o.wait(5 * time.Second)
-		o.step(ctx, mc, writeStatus)
+		o.step(ctx, mc, writeArguments, writeStatus) // without those of the former pods
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // instanceState is what this process remembers of a Memcached.
@@ -17,6 +19,10 @@ type instanceState struct {
 	verifiedUID types.UID
 	// verifiedMove is the UID of the workload that the nodes leave in the move whose workloads the API server has confirmed.
 	verifiedMove types.UID
+	// verifiedArguments is the UID of the ConfigMap with the arguments that the API server has confirmed.
+	verifiedArguments types.UID
+	// running are the nodes that are known to run with the arguments of the present wave.
+	running memcached.Answers
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// transientSince is since when the API server has failed to decide about the children.

@@ -18,7 +18,7 @@ var _ = Describe("A workload that the nodes leave", func() {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet })
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{
 				Name: "side", Image: "side:1", Env: []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
@@ -41,7 +41,7 @@ var _ = Describe("A workload that the nodes leave", func() {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet })
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		rollOutSet(ctx, mc)
 		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {

@@ -93,7 +93,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 	BeforeEach(func(ctx SpecContext) {
 		o = newOperator(defaults)
 		mc = newMemcached(ctx, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet })
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		pod = create(ctx)
 	})
 	AfterEach(func(ctx SpecContext) { // nothing else ends it
@@ -186,7 +186,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		}
 		Expect(o.try(ctx, mc, writeStatus)).To(MatchError(ContainSubstring("forbidden")), "it is tried again")
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
-		Expect(message(ctx, mc, "Degraded")).To(Equal("delete the pod cache-1 of the lost cluster node host-b: pods is forbidden: no"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal("delete the pod cache-1 of the lost cluster node host-b: pods is forbidden: no. See docs/operations/runbook.md#admissiondenied"))
 		Expect(deleted()).To(BeZero())
 		o.events()
 

@@ -252,7 +252,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		ready(ctx, one)
 		ready(ctx, two)
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(other), &appsv1.Deployment{})).NotTo(Succeed())
-		Expect(status(ctx, other).Conditions).To(BeEmpty())
+		Expect(status(ctx, other).ObservedGeneration).To(Equal(int64(-1)))
 
 		By("dropping the series of what is deleted")
 		Eventually(ctx, func() (int, error) { return testutil.GatherAndCount(p.registry, instanceMetrics...) }).Should(Equal(2 * 9))

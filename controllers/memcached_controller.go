@@ -20,7 +20,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -39,6 +38,8 @@ const DefaultConcurrentReconciles = 24
 type Options struct {
 	// Memcached are the decisions of who installs the operator.
 	Memcached memcached.Options
+	// Launchers asks the launchers of nodes, at the addresses of their pods if it is nil.
+	Launchers Launchers
 	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
 	ServerClock clock.PassiveClock
 	// MaxConcurrentReconciles is the number of workers.
@@ -70,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
 	}
-	plan := desired.For(view, r.options)
+	plan := r.plan(ctx, &view)
 	written := r.write(ctx, view, plan)
 	r.metrics.Reconciled(resultOf(written))
 	if r.isTransient(request.NamespacedName, written) {
@@ -78,15 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	current := status.For(view, plan, written)
 	if wait, err := r.report(ctx, mc, current, written); wait > 0 || err != nil {
-		return reconcile.Result{RequeueAfter: wait}, err // alone: beside a terminal error it would not be retried
+		return reconcile.Result{RequeueAfter: sooner(wait, nextStep(view, plan))}, err // alone: beside a terminal error it would not be retried
 	}
-	return requeue(view, written, current)
+	return requeue(view, plan, written, current)
 }
 
 // SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
+	if options.Launchers != nil {
+		r.UseLaunchers(options.Launchers)
+	}
 	if options.ServerClock != nil {
 		r.UseServerClock(options.ServerClock)
 	}
@@ -124,7 +128,7 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(c, &corev1.Pod{}, pods()),
 	}
-	for _, child := range memcached.Children {
+	for _, child := range memcached.Kinds() {
 		sources = append(sources, source.Kind(c, child.New(), watch(r, childChange(child))))
 	}
 	return sources

@@ -97,7 +97,7 @@ func process(server client.WithWatch, clock clock.PassiveClock, cache func() cli
 		},
 		Patch: applyTo,
 	}), server, events.NewFakeRecorder(1000), metrics.New(prometheus.NewRegistry()), clock,
-		memcached.Options{DefaultImage: "memcached:1.6.45"})
+		memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
 }
 
 // applyTo does what matters here of a server-side apply. The fake server has neither UIDs nor generations.

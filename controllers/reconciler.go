@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
+	launcherclient "github.com/example/memcached-operator/internal/launcher/client"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -21,6 +22,7 @@ type Reconciler struct {
 	live      client.Reader
 	mutations *apply.MutationCache
 	applier   *apply.Applier
+	launchers Launchers
 	recorder  events.EventRecorder
 	metrics   *metrics.Metrics
 	// clock measures how much time has passed, serverClock is that of the times in objects.
@@ -52,8 +54,12 @@ func NewReconciler(
 		options:  options,
 
 		serverClock: clock,
+		launchers:   DirectLaunchers{Client: launcherclient.New()},
 	}
 }
+
+// UseLaunchers sets how launchers are asked.
+func (r *Reconciler) UseLaunchers(launchers Launchers) { r.launchers = launchers }
 
 // UseServerClock sets the clock of the times in objects. Without one, it is that which measures how much time has passed.
 func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = clock }
@@ -69,7 +75,7 @@ func identity(mc client.Object) map[string]string {
 // fieldRules are the rules for the fields of each Kind of child.
 func fieldRules() map[schema.GroupVersionKind]field.Rules {
 	rules := map[schema.GroupVersionKind]field.Rules{}
-	for _, child := range memcached.Children {
+	for _, child := range memcached.Kinds() {
 		rules[child.Kind] = child.Fields
 	}
 	return rules

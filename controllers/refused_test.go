@@ -166,7 +166,7 @@ var _ = Describe("What prevents the desired state", func() {
 
 	It("may be a spec that the API server refuses in a child, which is told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // no label, and not the words of a quota
 		})
 		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
 		Expect(err).To(HaveOccurred())

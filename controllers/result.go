@@ -47,8 +47,10 @@ func join(written *memcached.Written, other memcached.Written) {
 // requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
 // controller, but for objects that are not watched, for creations that a watch has missed, for the end of a contest, and for that
 // of a grace period.
-func requeue(view memcached.View, written memcached.Written, current cachev1alpha1.MemcachedStatus) (reconcile.Result, error) {
-	wait := sooner(written.RetryAfter, status.RequeueAfter(view, current))
+func requeue(
+	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
+) (reconcile.Result, error) {
+	wait := sooner(sooner(written.RetryAfter, status.RequeueAfter(view, current)), nextStep(view, plan))
 	if view.PendingCreate || written.Created || written.Waiting != "" {
 		wait = sooner(wait, recheckInterval)
 	}
@@ -56,6 +58,25 @@ func requeue(view memcached.View, written memcached.Written, current cachev1alph
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return reconcile.Result{}, written.Err
+}
+
+// stepInterval is after how long the next step of a wave is tried: no watch tells what launchers do. blockedInterval is the same if
+// somebody's help may be needed.
+const (
+	stepInterval    = 2 * time.Second
+	blockedInterval = 15 * time.Second
+)
+
+// nextStep is when to take the next step of a wave, 0 for never.
+func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
+	switch {
+	case !plan.Wave.Open || view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
+		return 0
+	case plan.Problem != nil || plan.Wave.Blocked != "":
+		return blockedInterval
+	default:
+		return stepInterval
+	}
 }
 
 // sooner is the shorter one of two times to wait, of which 0 means never.

@@ -62,8 +62,12 @@ func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		}
 	}
 	for i := range size {
-		createPod(ctx, mc, strconv.Itoa(int(i)), corev1.ConditionTrue, appsv1.ControllerRevisionHashLabelKey, revision,
+		pod := createPod(ctx, mc, strconv.Itoa(int(i)), corev1.ConditionTrue, appsv1.ControllerRevisionHashLabelKey, revision,
 			metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)})
+		pod.Annotations = set.Spec.Template.Annotations
+		Expect(user.Update(ctx, pod)).To(Succeed())
+		pod.Status.PodIP, pod.Status.PodIPs = "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}
+		Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	}
 	set.Status = appsv1.StatefulSetStatus{
 		ObservedGeneration: set.Generation, Replicas: size, UpdatedReplicas: size, ReadyReplicas: size, AvailableReplicas: size,

@@ -69,6 +69,7 @@ type operator struct {
 	requests *testenv.Requests
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
+	nodes    *launchers
 	clock    *clocktesting.FakePassiveClock
 	// refuse, if it is set, answers writes of children, deletions, and writes of the status, in the place of the API server.
 	refuse func(status bool) error
@@ -90,6 +91,7 @@ func newOperator(options memcached.Options) *operator {
 		requests: &testenv.Requests{},
 		recorder: events.NewFakeRecorder(1000),
 		registry: prometheus.NewRegistry(),
+		nodes:    &launchers{},
 		clock:    clocktesting.NewFakePassiveClock(time.Now()),
 	}
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
@@ -99,6 +101,7 @@ func newOperator(options memcached.Options) *operator {
 	})
 	live := interceptor.NewClient(writer, interceptor.Funcs{Get: o.getLive})
 	o.Reconciler = controllers.NewReconciler(cached, live, o.recorder, metrics.New(o.registry), o.clock, options)
+	o.UseLaunchers(o.nodes)
 	return o
 }
 
@@ -221,6 +224,7 @@ const (
 	writePolicy      = "patch networkpolicies"
 	deletePolicy     = "delete networkpolicies"
 	writeConfigMap   = "patch configmaps"
+	writeArguments   = writeConfigMap // the one with the arguments of a StatefulSet's nodes
 	deleteConfigMap  = "delete configmaps"
 	deletePod        = "delete pods"
 )

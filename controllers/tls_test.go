@@ -89,12 +89,12 @@ var _ = Describe("A Memcached with TLS", func() {
 	It("tells clients which ports are open while they move", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1, stable)
-		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
+		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)
 		server := "cache-0.cache." + mc.Namespace + ".svc:"
 		move := func(plaintext cachev1alpha1.PlaintextMode, port string) {
 			GinkgoHelper()
 			change(ctx, mc, encrypted(plaintext))
-			o.step(ctx, mc, writeService, writeStatefulSet, writeStatus)
+			o.step(ctx, mc, writeService, writeArguments, writeStatefulSet, writeStatus)
 			Expect(status(ctx, mc).Servers).To(Equal([]string{server + port}))
 			o.step(ctx, mc, writeConfigMap)
 			Expect(serversOf(ctx, mc).Data).To(Equal(map[string]string{

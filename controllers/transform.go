@@ -60,6 +60,10 @@ func transformPod(object any) (any, error) {
 			reduced.Labels[label] = value
 		}
 	}
+	if template, ok := pod.Annotations[memcached.TemplateAnnotation]; ok {
+		reduced.Annotations = map[string]string{memcached.TemplateAnnotation: template}
+		reduced.Status.PodIP = pod.Status.PodIP
+	}
 	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
 	} else {

@@ -52,7 +52,7 @@ var _ = Describe("A Memcached that cannot be observed", func() {
 		Expect(o.events()).To(BeEmpty())
 
 		o.unreadable = nil
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, cachev1alpha1.ConditionDegraded)).To(Equal("False/AsExpected"))
 		Expect(summary(ctx, mc, cachev1alpha1.ConditionProgressing)).To(Equal("True/RollingOut"))
 	})

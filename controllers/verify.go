@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,11 +18,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// errStale reports that the cache holds an earlier version of a Memcached than the API server, errStaleMove that it does so of a
-// workload.
+// errStale reports that the cache holds an earlier version of a Memcached than the API server, the others that it does so of a child.
 var (
-	errStale     = errors.New("the cache has not received the latest version of the Memcached")
-	errStaleMove = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
+	errStale          = errors.New("the cache has not received the latest version of the Memcached")
+	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
+	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
 // verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: its deletion or
@@ -62,7 +63,36 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 			return err
 		}
 	}
+	if changes.FirstPending() {
+		if err := r.verifyArguments(ctx, view); err != nil {
+			return err
+		}
+	}
 	return r.verifyMove(ctx, view)
+}
+
+// verifyArguments asks the API server before this process first writes the arguments of a Memcached whether the cache has them as they
+// are: entries that go back would restart nodes.
+func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
+	name := client.ObjectKeyFromObject(view.Memcached)
+	live := view.ArgumentsObject()
+	if live == nil || r.states.get(name).verifiedArguments == live.GetUID() {
+		return nil
+	}
+	latest := &corev1.ConfigMap{}
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(live), latest); {
+	case apierrors.IsNotFound(err):
+		r.mutations.RecordDelete(live)
+		return errStaleArguments
+	case err != nil:
+		return fmt.Errorf("verify the arguments: %w", err)
+	}
+	r.mutations.RecordWrite(latest)
+	if latest.GetResourceVersion() != live.GetResourceVersion() {
+		return errStaleArguments
+	}
+	r.states.update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
+	return nil
 }
 
 // verifyMove asks the API server once in each move whether the cache has both workloads as they are. The size of each follows from the

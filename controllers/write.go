@@ -48,10 +48,7 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	if mc.DeletionTimestamp != nil {
 		return memcached.Written{}
 	}
-	if view.Workload != nil && view.Last.Applied != nil {
-		r.applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
-	}
-	changes := r.applier.Plan(mc, plan.Objects, view.Children, sizeOnly(plan)...)
+	changes := r.changes(view, plan)
 	drifted := templateDiffers(changes)
 	if mc.Spec.Paused {
 		written := classify(plan.Problem, changes.Err())
@@ -68,11 +65,26 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	if written.Created {
 		r.setVerified(mc)
 	}
+	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
+		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
+	}
 	r.emitCorrections(view, result)
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
 	return written
+}
+
+// changes are what is to be written for a plan.
+func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
+	if view.Workload != nil && view.Last.Applied != nil {
+		r.applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
+	}
+	changes := r.applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly(plan)...)
+	if plan.Wave.Arguments != nil {
+		changes = changes.Before(plan.Wave.Arguments)
+	}
+	return changes
 }
 
 // sizeOnly are the objects of which only the size is written. With an invalid spec, the pods that run stay as they are.

@@ -78,7 +78,35 @@ wait_for_rollout() {
 	done 3>&1
 }
 
+# Fails in one sentence if there is no cluster: kubectl apply would speak of validation.
+check_cluster() {
+	local errors
+	errors=$(kubectl version --request-timeout=20s 2>&1 >/dev/null) || {
+		echo "No cluster answers ($(tail -n 1 <<<"${errors}")): set KUBECONFIG to one, or start one with make cluster-up." >&2
+		exit 2
+	}
+}
+
+# Fails before anything is written if Helm has installed the operator: both would own the same objects.
+check_others() {
+	local operator manager release others=""
+	while read -r operator manager release; do
+		if [[ ${manager} == Helm ]]; then
+			echo "The release ${release} of Helm in the namespace ${operator%/*} has an operator already. Upgrade it:" >&2
+			echo "  helm upgrade ${release} --namespace ${operator%/*} ..." >&2
+			echo "Or remove it first, which keeps the CRD and every cache: helm uninstall ${release} --namespace ${operator%/*}" >&2
+			echo "Nothing is written." >&2
+			exit 2
+		fi
+		[[ -z ${operator} || ${operator%/*} == "${namespace}" ]] || others+="${others:+, }${operator}"
+	done <<<"$(kubectl get deployments "${scope[@]}" --selector "${pods%%,*}" --output \
+		'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.metadata.labels.app\.kubernetes\.io/managed-by} {.metadata.labels.app\.kubernetes\.io/instance}{"\n"}{end}')"
+	[[ -z ${others} ]] || echo "Another operator runs: ${others}. Two that watch the same namespace report each event twice: see WATCH_NAMESPACE." >&2
+}
+
 deploy() {
+	check_cluster
+	check_others
 	kubectl apply --filename - <<<"${manifests}"
 	wait_for_rollout
 	list_memcacheds
@@ -122,6 +150,7 @@ undeploy() {
 	echo "Next:"
 	echo "  make deploy          installs the operator again. It replaces no node."
 	echo "  make undeploy-all    deletes the caches as well."
+	echo "kubectl delete crd would delete every cache of all namespaces without a question."
 }
 
 # Without a terminal, only CONFIRM=yes confirms.

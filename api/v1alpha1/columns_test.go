@@ -27,7 +27,6 @@ var _ = Describe("kubectl get", func() {
 	})
 
 	It("shows how many nodes are ready and why not all are", func(ctx SpecContext) {
-		Expect(row(ctx, mc)).To(Equal("Size=3 Ready=<nil> Status=<nil>"), "the operator has not seen it")
 		for _, c := range []struct {
 			ready  int32
 			reason string
@@ -40,6 +39,14 @@ var _ = Describe("kubectl get", func() {
 			report(ctx, mc, c.ready, c.reason)
 			Expect(row(ctx, mc)).To(Equal(c.want))
 		}
+	})
+
+	It("says that nobody has seen it, before the operator has", func(ctx SpecContext) {
+		Expect(wideRow(ctx, mc)).To(HavePrefix("Size=3 Ready=0 Status=WaitingForOperator Updated=0 Image=<nil> Item-Memory=64Mi Generation=1 Observed=-1"))
+		stored := &cachev1alpha1.Memcached{}
+		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), stored)).To(Succeed())
+		Expect(stored.Status.Conditions).To(ConsistOf(And(HaveField("Type", "Ready"), HaveField("Status", metav1.ConditionUnknown),
+			HaveField("Message", "Waiting for the operator"))))
 	})
 
 	It("shows with -o wide that the operator has not seen the last change", func(ctx SpecContext) {

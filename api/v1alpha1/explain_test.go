@@ -31,6 +31,7 @@ var ruledBounds = map[string][]string{
 // computedDefaults are the defaults that the operator or the cluster computes, not the schema.
 var computedDefaults = map[string]string{
 	"spec.paused":                                                     "false",
+	"spec.storage.type":                                               "Memory",
 	"spec.restartedAt":                                                "no restart",
 	"spec.image":                                                      "the image that the operator was installed with",
 	"spec.config.threads":                                             "the CPU limit rounded up, or 4 without a CPU limit",

@@ -29,6 +29,8 @@ const (
 const (
 	// ReasonAllNodesReady says that every node is ready and up to date.
 	ReasonAllNodesReady = "AllNodesReady"
+	// ReasonWaitingForOperator says that no operator has seen the Memcached yet. The API server writes it as a default.
+	ReasonWaitingForOperator = "WaitingForOperator"
 )
 
 // Reasons of Available.
@@ -54,7 +56,7 @@ const (
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonComplete says that no change is under way.
 	ReasonComplete = "Complete"
-	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image or memory
+	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image, agent or memory
 	// limit, which the next rollout will adopt.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
 	// ReasonUnsupportedVersion says the same as Complete, and that the image has a memcached older than the oldest supported one.
@@ -91,6 +93,8 @@ const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	// ReasonInvalidCredentials says that a node does not start because the Secret of spec.auth is missing or cannot be used.
 	ReasonInvalidCredentials = "InvalidCredentials"
+	// ReasonConfigurationRefused says that memcached does not run with the configuration, so that a node keeps its former one.
+	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
 	// ReasonImmutableField says that the workload was made with another value of a field that Kubernetes does not let anybody change.

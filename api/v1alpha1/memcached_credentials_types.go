@@ -24,8 +24,8 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
-	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", in quotation marks. The default is 1.2. A change
-	// replaces the nodes one after the other.
+	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is
+	// 1.2. A change replaces the nodes one after the other.
 	// +optional
 	// +kubebuilder:default="1.2"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -61,8 +61,10 @@ const (
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS.
-// +kubebuilder:validation:Enum="1.2";"1.3"
+// TLSVersion is a version of TLS. An enumeration would add to the refusal of a number that it is unsupported, with the same number among
+// the supported values.
+// +kubebuilder:validation:MaxLength=3
+// +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"
 type TLSVersion string
 
 // Versions of TLS.
@@ -100,7 +102,8 @@ const (
 // MemcachedAuth says who may use the cache.
 type MemcachedAuth struct {
 	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
-	// value is the password. Both have at most 253 bytes together, and a password has no line break. What changes is in service
+	// value is the password. If it has the keys username and password only, as kubernetes.io/basic-auth has, they are those of one
+	// user. Both have at most 253 bytes together, and a password has no line break. What changes is in service
 	// without a restart, after the agent has checked it; connections of users who are removed stay until memcached restarts.
 	// Another name of the Secret replaces the nodes one after the other.
 	// +required

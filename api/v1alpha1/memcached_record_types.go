@@ -26,6 +26,13 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AppliedHash string `json:"appliedHash,omitempty"`
 
+	// argumentsHash is the hash of the arguments of memcached that every node of a StatefulSet runs with. There is none while the
+	// nodes restart with others.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	ArgumentsHash string `json:"argumentsHash,omitempty"`
+
 	// restartedAt is the spec.restartedAt of the nodes, also after it was removed from the spec.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -35,12 +42,40 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
+	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, as kubectl has noted it in the pod template.
+	// A later one adopts newer defaults.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last rollout restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	RolloutRestartedAt string `json:"rolloutRestartedAt,omitempty"`
+
 	// defaults are the values of the nodes that the operator chose. A newer version of the operator keeps them until the nodes
 	// are replaced because the spec has changed.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
+
+	// spec are the values of the fields of the spec that was last carried out, such as config.memory: 64Mi. A value that is
+	// longer than 40 characters, or no single one, is recorded as its hash. A field that was not set is absent.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Spec carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Spec map[string]RecordedValue `json:"spec,omitempty"`
+
+	// changes are the changes of the spec for which the nodes are being replaced, such as config.memory 64Mi to 128Mi. It is
+	// absent when no rollout is under way, or when its cause is not known.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=160
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Changes that are rolled out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Changes []string `json:"changes,omitempty"`
 }
+
+// RecordedValue is the value of a field of the spec, or hash: and the hash of it.
+//
+// +kubebuilder:validation:MaxLength=40
+type RecordedValue string
 
 // MemcachedDefaults are the values that the operator chose for the pods because the spec leaves them open. A value that the spec
 // gives is absent.

@@ -18,6 +18,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.revocation != 'Restart' || self.workload == 'StatefulSet'",fieldPath=".tls.revocation",message="spec.tls.revocation must not be Restart with spec.workload Deployment, whose nodes do not know each other: set spec.workload to StatefulSet, or spec.tls.revocation to Manual"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || self.auth.revocation != 'Restart' || self.workload == 'StatefulSet'",fieldPath=".auth.revocation",message="spec.auth.revocation must not be Restart with spec.workload Deployment, whose nodes do not know each other: set spec.workload to StatefulSet, or spec.auth.revocation to Manual"
+// +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: set spec.workload to StatefulSet, or spec.storage.type to Memory"
+// +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. Servers do not know each other: clients spread the keys over
 	// the nodes, so a change of size remaps keys (with consistent hashing, about one in size). With 0, no node runs, but the
@@ -123,6 +125,11 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Workload WorkloadKind `json:"workload,omitempty"`
 
+	// storage says where the items of a node live.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Storage MemcachedStorage `json:"storage,omitzero"`
+
 	// updateStrategy says how nodes are replaced when their pods must change.
 	// +optional
 	// +kubebuilder:default={}
@@ -141,8 +148,9 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Setting it to another time replaces the nodes, as updateStrategy says,
-	// and adopts newer defaults of the operator (image, memory limit). The default is no restart. Removing it replaces no node.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Setting it to another time restarts the nodes, as updateStrategy says.
+	// With a Deployment, pods are replaced, and adopt newer defaults of the operator (image, memory limit). With a StatefulSet,
+	// memcached restarts within its pod. The default is no restart. Removing it restarts no node.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -282,9 +290,10 @@ type Memcached struct {
 	// +required
 	Spec MemcachedSpec `json:"spec"`
 
-	// status is the observed state. Its observedGeneration is -1 until the operator has seen the Memcached.
+	// status is the observed state. Until an operator has seen the Memcached, its observedGeneration is -1, and Ready is Unknown with
+	// the reason WaitingForOperator.
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +kubebuilder:default={"observedGeneration":-1,"replicas":0,"readyReplicas":0,"updatedReplicas":0,"conditions":{{"type":"Ready","status":"Unknown","reason":"WaitingForOperator","message":"Waiting for the operator","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status MemcachedStatus `json:"status,omitzero"`
 }
 

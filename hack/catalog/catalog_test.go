@@ -252,9 +252,13 @@ func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{digest, ":v1.0.1"} {
-		if got := config.Bundles[i].Image; got != "example.com/memcached-operator-bundle"+want {
-			t.Errorf("the image of the bundle is %s, want the one with %s", got, want)
+	images := map[string]string{} // in any order
+	for _, bundle := range config.Bundles {
+		images[bundle.Name] = bundle.Image
+	}
+	for version, want := range map[string]string{"1.0.0": digest, "1.0.1": ":v1.0.1"} {
+		if got := images["memcached-operator.v"+version]; got != "example.com/memcached-operator-bundle"+want {
+			t.Errorf("the image of the bundle %s is %s, want the one with %s", version, got, want)
 		}
 	}
 }

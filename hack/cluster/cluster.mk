@@ -13,7 +13,7 @@ cluster-packages: ## Install the Debian packages that the local cluster needs.
 	@hack/cluster/packages.sh install
 
 .PHONY: cluster-up
-cluster-up: ## Start a Kubernetes cluster with a real node. The first run builds it, which takes some minutes.
+cluster-up: $(KUSTOMIZE) ## Start a Kubernetes cluster with a real node. The first run builds it, which takes some minutes.
 	@hack/cluster/packages.sh check
 	@hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl \
 		containerd containerd-shim-runc-v2 registry coredns

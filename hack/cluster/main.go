@@ -63,7 +63,7 @@ func status() int {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
 		return misused
-	case errors.As(err, &ended) && ended.Exited():
+	case flags.Arg(0) == "exec" && errors.As(err, &ended) && ended.Exited():
 		return ended.ExitCode()
 	case ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "Interrupted.")

@@ -62,6 +62,9 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = progress.Close() }()
+	if err := keepFiles(); err != nil {
+		return err
+	}
 	first := exec.Command("/proc/self/exe", "--name", c.name, firstProcess)
 	first.Stdout, first.Stderr = progressEnd, log
 	first.SysProcAttr = &syscall.SysProcAttr{
@@ -101,4 +104,11 @@ func (c *cluster) printUse() {
   Logs of components:   %[3]s/*.log
   End it:               make cluster-down%[1]s
 `, option, c.kubeconfig(), c.dir, strings.TrimSpace(string(image)))
+}
+
+// keepFiles lets no process that this one starts inherit the files that it has inherited: the components of a cluster would hold the
+// locks and pipes of whoever has started it.
+func keepFiles() error {
+	const first, last = 3, 1<<31 - 1
+	return os.NewSyscallError("close_range", unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC))
 }

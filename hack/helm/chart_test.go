@@ -176,15 +176,6 @@ func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	}
 }
 
-// The release's own labels are on every object, and on the pods only those of podLabels.
-func TestCommonLabelsAreOnEveryObject(t *testing.T) {
-	for key, manifest := range install(t, "{commonLabels: {team: a}, monitoring: {enabled: true}, replicas: 2}") {
-		if manifest["metadata"].(object)["labels"].(object)["team"] != "a" {
-			t.Errorf("%s lacks the label", key)
-		}
-	}
-}
-
 // both returns the policies of these names and their bindings.
 func both(sign string, names ...string) []string {
 	var all []string
@@ -310,23 +301,6 @@ func TestLongNamesAreValid(t *testing.T) {
 			_, objectName, _ := strings.Cut(key, " ")
 			if manifest["kind"] != "CustomResourceDefinition" && !dnsLabel.MatchString(objectName) {
 				t.Errorf("release %s: %s", name, key)
-			}
-		}
-	}
-}
-
-// Other tools and the chart's guidelines select by these.
-func TestLabelsNameTheRelease(t *testing.T) {
-	version := tested(t).version
-	for key, manifest := range installAs(t, "shop", "caches", "monitoring: {enabled: true}") {
-		labels := manifest["metadata"].(object)["labels"].(object)
-		want := object{
-			"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop",
-			"app.kubernetes.io/version": "v" + version, "helm.sh/chart": "memcached-operator-" + version,
-		}
-		for name, value := range want {
-			if labels[name] != value {
-				t.Errorf("%s: the label %s is %v, want %s", key, name, labels[name], value)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -27,6 +26,8 @@ const (
 	accountMark   = "CHART.account"
 	labelsMark    = "CHART.labels"
 	valueMark     = "CHART.value."
+	// monitorLabelsMark stands for the labels of the release and those of the ServiceMonitor.
+	monitorLabelsMark = "CHART.monitorLabels"
 )
 
 // managedBy is the label that kustomize and Helm set differently.
@@ -137,7 +138,9 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 			labels = object{}
 		}
 		delete(labels, managedBy)
-		labels[labelsMark] = ""
+		if _, marked := labels[monitorLabelsMark]; !marked {
+			labels[labelsMark] = ""
+		}
 		metadata["labels"] = labels
 		text, err := yaml.Marshal(manifest)
 		if err != nil {
@@ -183,7 +186,7 @@ func (m *marker) markKind(manifest object) error {
 	case manifest["kind"] == "ServiceAccount" && metadata["name"] == account:
 		m.markValue(metadata, "annotations", "serviceAccount.annotations")
 	case manifest["kind"] == "ServiceMonitor":
-		metadata["labels"].(object)[valueMark+"monitoring.labels"] = ""
+		metadata["labels"].(object)[monitorLabelsMark] = ""
 		endpoint := manifest["spec"].(object)["endpoints"].([]any)[0].(object)
 		for _, field := range []string{"interval", "scrapeTimeout", "relabelings", "metricRelabelings"} {
 			m.markValue(endpoint, field, "monitoring."+field)
@@ -245,56 +248,4 @@ func find(list []any, name string) object {
 		}
 	}
 	return nil
-}
-
-// Expressions of the values that are always set. Those of the others depend on their place.
-var valueExpressions = map[string]string{
-	"replicas":       "{{ .Values.replicas }}",
-	"image":          `{{ include "memcached-operator.image" . | quote }}`,
-	"agentImage":     "{{ .Values.agentImage | quote }}",
-	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
-	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
-	// In the order of the alphabet, so that another order of the same namespaces restarts nothing.
-	"watchNamespaces": `{{ sortAlpha .Values.watchNamespaces | join "," | quote }}`,
-}
-
-// scalars are the values that need not be set and are no maps or lists.
-var scalars = map[string]bool{
-	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
-}
-
-// markedValue matches a line whose value, or item of a list, is the mark of a value.
-var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
-
-// markedFields matches the mark of a value whose fields are added to those of a map.
-var markedFields = regexp.MustCompile(`(?m)^( *)` + regexp.QuoteMeta(valueMark) + `([\w.]+): ""$`)
-
-// expressions replaces the marks.
-func expressions(text string) string {
-	text = markedFields.ReplaceAllStringFunc(text, func(line string) string {
-		parts := markedFields.FindStringSubmatch(line)
-		return fmt.Sprintf("{{- with .Values.%s }}\n%s{{- toYaml . | nindent %d }}\n{{- end }}", parts[2], parts[1], len(parts[1]))
-	})
-	text = markedValue.ReplaceAllStringFunc(text, func(line string) string {
-		parts := markedValue.FindStringSubmatch(line)
-		indent, field, value := parts[1], parts[2], parts[3]
-		if expression := valueExpressions[value]; expression != "" {
-			return indent + field + expression
-		}
-		start := "{{- with .Values." + value + " }}\n"
-		switch {
-		case field == "- ":
-			return fmt.Sprintf("%s%s{{- toYaml . | nindent %d }}\n{{- end }}", start, indent, len(indent))
-		case scalars[value]:
-			return start + indent + field + "{{ . | quote }}\n{{- end }}"
-		}
-		field = strings.TrimSpace(field)
-		return fmt.Sprintf("%s%s%s\n%s  {{- toYaml . | nindent %d }}\n{{- end }}", start, indent, field, indent, len(indent)+2)
-	})
-	return strings.NewReplacer(
-		namespaceMark, "{{ .Release.Namespace | quote }}",
-		accountMark, `{{ include "memcached-operator.serviceAccountName" . }}`,
-		nameMark, `{{ include "memcached-operator.fullname" . }}-`,
-		labelsMark+`: ""`, `{{- include "memcached-operator.labels" . | nindent 4 }}`,
-	).Replace(text)
 }

@@ -41,3 +41,23 @@ func TestAModuleWithoutALicenseIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The SBOM is that of the operator.
+func TestTheSmallCommandsLinkNothingThatTheOperatorDoesNot(t *testing.T) {
+	t.Chdir("../..")
+	operator, err := linked(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"./cmd/agent", "./cmd/launcher"} {
+		modules, err := linked(command)
+		if err != nil || len(modules) == 0 {
+			t.Fatalf("%s: %d modules, %v", command, len(modules), err)
+		}
+		for path := range modules {
+			if _, found := operator[path]; !found {
+				t.Errorf("%s links %s, which is not in the SBOM", command, path)
+			}
+		}
+	}
+}

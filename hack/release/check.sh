@@ -71,6 +71,13 @@ check_placeholders() {
 			"Run hack/rename.sh."
 }
 
+# What is true until the first release.
+check_pages() {
+	local files
+	files=$(git grep -lE '\b(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' || true)
+	[[ -z "${files}" ]] || refuse "These pages say that nothing has been published: ${files//$'\n'/, }. Write where it is."
+}
+
 # Tags can be moved to other images, digests cannot.
 check_digests() {
 	local variable image
@@ -91,6 +98,7 @@ check_checkout
 check_changelog
 check_versions
 check_placeholders
+check_pages
 check_digests
 if [[ ${findings} -gt 0 ]]; then
 	echo "Version ${VERSION} must not be published yet: see the ${findings} findings above." >&2

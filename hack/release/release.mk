@@ -19,9 +19,10 @@ $(CONTAINER_TOOL) build --platform=$(PLATFORMS) --manifest "$(1)" $(2) && \
 $(CONTAINER_TOOL) manifest push --all "$(1)"
 endef
 else
+# With how it was built, and what is in it, beside each platform. podman cannot write either.
 define buildx
 { $(CONTAINER_TOOL) buildx inspect memcached-operator >/dev/null 2>&1 || $(CONTAINER_TOOL) buildx create --name memcached-operator; } && \
-$(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --push --tag "$(1)" $(2)
+$(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --provenance=mode=max --sbom=true --push --tag "$(1)" $(2)
 endef
 endif
 
@@ -48,10 +49,6 @@ record-images: check-version check-img ## Record the digests of IMG, AGENT_IMG, 
 	@$(release-variables) hack/release/record.sh OPERATOR_DIGEST="$(IMG)" AGENT_DIGEST="$(AGENT_IMG)" \
 		MEMCACHED_DIGEST="$(MEMCACHED_IMAGE)" SCORECARD_DIGEST="$(SCORECARD_IMG)"
 
-.PHONY: published-image
-published-image:
-	@echo "$(published-operator)"
-
 .PHONY: record-bundle
 record-bundle: check-version ## Record the digest of BUNDLE_IMG, which has been pushed, for the catalog.
 	@$(release-variables) hack/release/record.sh BUNDLE_DIGEST="$(BUNDLE_IMG)"
@@ -66,19 +63,60 @@ bundle-buildx: check-container-tool ## Build and push the bundle image BUNDLE_IM
 	$(call buildx,$(BUNDLE_IMG),--file $(BUNDLE_DIR).Dockerfile $(dir $(BUNDLE_DIR)))
 
 .PHONY: catalog-buildx
-catalog-buildx: check-container-tool opm ## Build and push the catalog image CATALOG_IMG for all PLATFORMS. Emulates the foreign ones.
+catalog-buildx: check-container-tool $(if $(filter file,$(origin OPM)),opm) ## Build and push the catalog image CATALOG_IMG for all PLATFORMS. Emulates the foreign ones.
 	@$(catalog-dockerfile) && $(call buildx,$(CATALOG_IMG),--file $(CATALOG_DIR).Dockerfile $(dir $(CATALOG_DIR)))
 
 .PHONY: scorecard-buildx
 scorecard-buildx: check-container-tool ## Build and push the image SCORECARD_IMG for all PLATFORMS.
 	$(call buildx,$(SCORECARD_IMG),--file test/scorecard/Dockerfile $(base-arguments) .)
 
+##@ Release: signatures and publications
+
+# The command that signs. COSIGN_FLAGS are further flags for it, such as --key=cosign.key: without a key, the signature names the person or
+# the workflow that signs.
+COSIGN_VERSION ?= v3.1.3
+COSIGN ?= $(LOCALBIN)/cosign-$(COSIGN_VERSION)
+COSIGN_FLAGS ?=
+signing-variables = CONTAINER_TOOL="$(CONTAINER_TOOL)" COSIGN="$(COSIGN)" COSIGN_FLAGS="$(COSIGN_FLAGS)"
+# Where the chart is published, and further flags for helm push.
+CHART_REPOSITORY ?= oci://$(patsubst %/,%,$(dir $(IMAGE_TAG_BASE)))/charts
+HELM_PUSH_FLAGS ?=
+HELM ?= $(LOCALBIN)/kubernetes/helm
+# The user or organization of GitHub with forks of both community catalogs, and GitHub itself.
+COMMUNITY_FORKS ?=
+GITHUB ?= https://github.com
+
+.PHONY: sign
+sign: check-version $(COSIGN) sbom ## Sign the images of the version by their recorded digests, and attest what is in them.
+	@$(signing-variables) hack/release/sign.sh --sbom dist/sbom.cdx.json "$(published-operator)" "$(published-agent)"
+	@$(signing-variables) hack/release/sign.sh "$(published-scorecard)" "$(call by-digest,BUNDLE_IMG,BUNDLE_DIGEST)" "$(CATALOG_IMG)"
+
+.PHONY: chart-push
+chart-push: $(COSIGN) helm ## Push the chart in CHART_DIR to CHART_REPOSITORY, and sign it.
+	@$(if $(filter file,$(origin HELM)),hack/binaries.sh helm)
+	@$(signing-variables) CHART_DIR="$(CHART_DIR)" CHART_REPOSITORY="$(CHART_REPOSITORY)" HELM="$(HELM)" HELM_PUSH_FLAGS="$(HELM_PUSH_FLAGS)" \
+		hack/release/chart.sh
+
+.PHONY: github-release
+github-release: check-version $(COSIGN) plugin sbom ## Draft the release on GitHub, with signed checksums. Needs gh.
+	@$(MAKE) --no-print-directory build-installer IMG="$(published-operator)" AGENT_IMG="$(published-agent)"
+	@$(signing-variables) hack/release/github.sh
+
+.PHONY: catalog-requests
+catalog-requests: check-version ## Draft the pull requests to the community catalogs from the forks of COMMUNITY_FORKS. Needs gh.
+	@BUNDLE_DIR="$(CURDIR)/$(BUNDLE_DIR)" COMMUNITY_REVIEWERS="$(COMMUNITY_REVIEWERS)" OPENSHIFT_CATALOGS="$(OPENSHIFT_CATALOGS)" \
+		COMMUNITY_FORKS="$(COMMUNITY_FORKS)" GITHUB="$(GITHUB)" REPOSITORY="$(patsubst %/releases/download,%,$(PLUGIN_URL))" hack/release/catalogs.sh
+
+$(COSIGN):
+	$(call go-install,github.com/sigstore/cosign/v3/cmd/cosign,$(COSIGN_VERSION))
+
 ##@ Release: before anything is published
 
 .PHONY: release-rehearsal
-release-rehearsal: $(KUSTOMIZE) $(CONTROLLER_GEN) operator-sdk ## Walk docs/operations/release.md with a clone and a registry on this machine.
-	@hack/binaries.sh registry
-	@KUSTOMIZE="$(KUSTOMIZE)" CONTROLLER_GEN="$(CONTROLLER_GEN)" OPERATOR_SDK="$(OPERATOR_SDK)" hack/release/rehearsal/rehearse.sh
+release-rehearsal: $(KUSTOMIZE) $(CONTROLLER_GEN) operator-sdk opm ## Walk docs/operations/release.md with a clone and a registry on this machine.
+	@hack/binaries.sh registry helm
+	@KUSTOMIZE="$(KUSTOMIZE)" CONTROLLER_GEN="$(CONTROLLER_GEN)" OPERATOR_SDK="$(OPERATOR_SDK)" OPM="$(OPM)" HELM="$(HELM)" \
+		hack/release/rehearsal/rehearse.sh
 
 # The age in days from which a dependency is named that has a newer version.
 MAX_AGE ?= 90

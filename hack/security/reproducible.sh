@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the operator and its agent twice, with the flags of the Dockerfile: here with Go's cache, and in a copy elsewhere with an
-# empty cache, so that everything is compiled again. The digests must be equal.
+# Builds the operator, its agent and its launcher twice, with the flags of the Dockerfile: here with Go's cache, and in a copy
+# elsewhere with an empty cache, so that everything is compiled again. The digests must be equal.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
@@ -13,16 +13,17 @@ mkdir -p "${elsewhere}" "${work}/cache" "${work}/out/here" "${work}/out/elsewher
 # The same files as the Dockerfile copies.
 cp -R go.mod go.sum main.go api cmd controllers internal "${elsewhere}"
 
-# build FOLDER builds both into a folder.
+# build FOLDER builds them into a folder.
 build() {
 	local flags="-s -w -X main.version=v${VERSION}"
 	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/manager" .
 	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/agent" ./cmd/agent
+	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/launcher" ./cmd/launcher
 }
 build "${work}/out/here"
 (cd "${elsewhere}" && GOCACHE="${work}/cache" build "${work}/out/elsewhere")
 
-for command in manager agent; do
+for command in manager agent launcher; do
 	here=$(sha256sum "${work}/out/here/${command}" | cut -d' ' -f1)
 	there=$(sha256sum "${work}/out/elsewhere/${command}" | cut -d' ' -f1)
 	if [[ ${here} != "${there}" ]]; then

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # sbom.sh FILE writes the software bill of materials of the operator as CycloneDX, with SYFT. Syft reads the binary, so the list
-# contains the linked modules and not those that are only required. The agent links no others. The same commit yields the same
+# contains the linked modules and not those that are only required. The agent and the launcher link no others. The same commit yields the same
 # bytes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -47,24 +47,36 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps. First come guards that do not exist. If one of them cannot be created, no guarded object is.
+// executeAll carries out the steps. First come guards that do not exist, and what the plan has first. If one of them cannot be
+// written, no guarded object is created.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int
 	for i, s := range plan.steps {
-		if a.rules(s).Guard && (s.live == nil || s.err != nil) {
+		if a.rules(s).Guard && (s.live == nil || s.err != nil) || plan.isFirst(s) {
 			guards = append(guards, i)
 		} else {
 			others = append(others, i)
 		}
 	}
 	a.executeTogether(ctx, plan, guards, outcomes)
-	if slices.ContainsFunc(guards, func(i int) bool { return outcomes[i].err != nil }) {
+	failed := func(i int) bool { return outcomes[i].err != nil }
+	if slices.ContainsFunc(guards, failed) {
 		others = slices.DeleteFunc(others, func(i int) bool { return plan.steps[i].live == nil && a.rules(plan.steps[i]).Guarded })
+	}
+	if slices.ContainsFunc(guards, func(i int) bool { return failed(i) && plan.isFirst(plan.steps[i]) }) {
+		plan.steps = slices.Clone(plan.steps)
+		for _, i := range others {
+			if s := plan.steps[i]; a.rules(s).Guarded {
+				plan.steps[i] = a.compare(plan.owner, s.desired, s.live, true)
+			}
+		}
 	}
 	a.executeTogether(ctx, plan, others, outcomes)
 	return outcomes
 }
+
+func (p Plan) isFirst(s step) bool { return p.first != nil && s.desired == p.first }
 
 func (a *Applier) rules(s step) field.Rules {
 	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]

@@ -18,6 +18,15 @@ type Plan struct {
 	steps []step
 	// undesired are the objects to be deleted.
 	undesired []client.Object
+	// first is written before guarded objects, nil for none.
+	first client.Object
+}
+
+// Before returns the plan with a desired object that is written before guarded ones. If it cannot be, these are not created, and of
+// those that exist only the size is written.
+func (p Plan) Before(first client.Object) Plan {
+	p.first = first
+	return p
 }
 
 // Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it; those
@@ -70,6 +79,11 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 		s.difference = difference{}
 	}
 	return err
+}
+
+// FirstPending reports whether the object that is written before guarded ones is to be written.
+func (p Plan) FirstPending() bool {
+	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
 
 // Pending returns the kinds of the objects that the plan is to create, change or delete, one for each.

@@ -8,7 +8,6 @@ package launcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log"
 	"net"
 	"os"
@@ -36,6 +35,8 @@ type launcher struct {
 	stopped time.Time
 	// before is the number of items before that.
 	before int64
+	// obstacle is why a list could not be brought into effect yet.
+	obstacle string
 	// ending says that the container is to end: nothing is started any more.
 	ending bool
 }
@@ -61,7 +62,7 @@ func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logg
 
 func (l *launcher) run(ctx context.Context) (int, error) {
 	if err := l.begin(); err != nil {
-		return 1, err
+		return beginFailed(err)
 	}
 	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
 	defer ticker.Stop()
@@ -94,28 +95,6 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 	}
 }
 
-// begin starts memcached with the list of this node, or with what it ran with before.
-func (l *launcher) begin() error {
-	state, err := loadState(l.options.State)
-	if err != nil {
-		l.log.Printf("what memcached ran with before is not known: %v", err)
-	}
-	l.state = state
-	last, ran := state.accepted()
-	l.source.changed()
-	found, err := l.source.read(!ran)
-	usable := err == nil && found.hash != "" && found.problem == nil && !state.refuses(found.hash)
-	switch {
-	case usable:
-		return l.start(found.list, !ran || last.Hash() == found.hash)
-	case ran:
-		return l.start(last, true)
-	case err == nil && found.hash == "":
-		err = fmt.Errorf("%s has no list of arguments for node %d", protocol.SectionKey(l.options.Template), l.options.Ordinal)
-	}
-	return errors.Join(err, found.problem)
-}
-
 // follow brings another list of the ConfigMap into effect.
 func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
@@ -146,13 +125,27 @@ func (l *launcher) next() entry {
 
 // grow gives the process more memory.
 func (l *launcher) grow(ctx context.Context, list protocol.List) {
-	if err := grow(ctx, l.options.Memcached, l.list, list); err != nil {
+	err := grow(ctx, l.options.Memcached, l.list, list)
+	if errors.Is(err, errAnswer) {
 		l.refuse(list.Hash(), err.Error())
 		return
 	}
+	if err != nil {
+		l.delay(err)
+		return
+	}
+	l.obstacle = ""
 	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
 	l.list = list
 	l.accept()
+}
+
+// delay has what the ConfigMap says brought into effect later: clients may have all connections, and users are being changed.
+func (l *launcher) delay(err error) {
+	if l.obstacle != err.Error() {
+		l.log.Printf("trying again: %v", err)
+	}
+	l.obstacle, l.source.seen = err.Error(), nil
 }
 
 // refuse remembers a list that is not in effect, and why.
@@ -208,9 +201,7 @@ func (l *launcher) accept() {
 	}
 	l.save()
 	l.view.update(func(v *view) {
-		if v.status.Hash != hash {
-			v.status.Since = time.Now().UTC()
-		}
+		v.status.Since = time.Now().UTC()
 		v.status.Hash, v.status.List, v.status.Restarting, v.status.Refused = hash, l.state.Accepted, "", l.state.Refused
 	})
 }

@@ -30,11 +30,13 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the answer counts
-	if users := list.Value("-Y"); users != "" {
-		if err := logIn(ctx, conn, users); err != nil {
-			return err
-		}
+	defer conn.Close()                      //nolint:errcheck // the answer counts
+	demanded, err := conn.DemandsLogin(ctx) // it also says if clients have all connections
+	if err == nil && demanded {
+		err = logIn(ctx, conn, list.Value("-Y"))
+	}
+	if err != nil {
+		return err
 	}
 	return question(ctx, conn)
 }
@@ -86,13 +88,16 @@ func grows(before, after protocol.List) bool {
 	return slices.Equal(same, after.Arguments)
 }
 
+// errAnswer is that memcached does not do what it is asked.
+var errAnswer = errors.New("memcached refuses")
+
 // grow gives memcached more memory.
 func grow(ctx context.Context, address string, before, after protocol.List) error {
 	return ask(ctx, address, before, func(ctx context.Context, conn *memcache.Conn) error {
 		command := "cache_memlimit " + after.Value("-m")
 		reply, err := conn.Command(ctx, command)
 		if err == nil && reply != "OK" {
-			err = fmt.Errorf("%s: %q", command, reply)
+			err = fmt.Errorf("%w: %s: %q", errAnswer, command, reply)
 		}
 		return err
 	})

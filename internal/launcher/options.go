@@ -30,6 +30,8 @@ type Options struct {
 	Listen, Memcached string
 	// Program is memcached.
 	Program string
+	// wait is how long a first start waits for its arguments: the kubelet can start a pod with a ConfigMap that is older than the pod.
+	wait time.Duration
 	// settled is how long memcached must run before its arguments count as accepted.
 	settled time.Duration
 	// poll is how often the launcher looks at memcached and at the ConfigMap.
@@ -43,7 +45,9 @@ var ErrUsage = errors.New("usage")
 
 // Parse reads the flags. The host name of a pod of a StatefulSet ends with its ordinal.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
-	o := Options{Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second}
+	o := Options{
+		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
+	}
 	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the lists of arguments")

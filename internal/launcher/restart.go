@@ -23,7 +23,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
 	l.stopped = time.Now()
-	l.view.update(func(v *view) { v.status.Restarting = list.Hash() })
+	l.view.update(func(v *view) { v.status.Restarting, v.status.Since = list.Hash(), time.Time{} })
 	l.stop(syscall.SIGTERM)
 	if l.ending {
 		return errEnded
@@ -89,7 +89,9 @@ func (l *launcher) start(list protocol.List, known bool) error {
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()
-	if l.accepted || !ran || last.Hash() == l.list.Hash() {
+	// An agent ends memcached so that it forgets what was removed from a Secret. That says nothing about the arguments.
+	ended := exitCode(status) == 0
+	if l.accepted || ended || !ran || last.Hash() == l.list.Hash() {
 		return errors.New(reason)
 	}
 	l.refuse(l.list.Hash(), reason)

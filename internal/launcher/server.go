@@ -54,7 +54,11 @@ func (v *view) excused(now time.Time) bool {
 func (v *view) MarshalJSON() ([]byte, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	return json.Marshal(v.status)
+	status := v.status
+	if !status.Since.IsZero() {
+		status.SecondsInEffect = int64(time.Since(status.Since).Seconds()) // by the monotonic clock
+	}
+	return json.Marshal(status)
 }
 
 // reporter has the status as JSON, and says whether memcached need not accept connections at present.

@@ -26,8 +26,8 @@ import (
 type Child struct {
 	// Kind with its group and version.
 	Kind schema.GroupVersionKind
-	// Suffix follows the name of the Memcached in that of the object, empty if the names are the same. Rows of one Kind must not
-	// differ by it: the objects of two Memcacheds could then have the same name.
+	// Suffix follows the name of the Memcached in that of the object, empty if the names are the same. Of rows of one Kind, each has
+	// one, and none ends with another one: otherwise the objects of two Memcacheds could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
@@ -70,7 +70,16 @@ var Children = []Child{
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
-	}, func(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }),
+	}, configMapData),
+	child(Child{
+		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Suffix: ArgumentsSuffix,
+		Fields: field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}},
+		// The nodes cannot start without it.
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			return mc.Status.LastApplied != nil && mc.Status.LastApplied.Workload == cachev1alpha1.WorkloadStatefulSet
+		},
+	}, configMapData),
 	child(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
@@ -140,13 +149,32 @@ func (c Child) MemcachedOf(object types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
-// ChildOf returns the row of an object; false if its Kind is not in the table.
+func configMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
+
+// ChildOf returns the row of an object; false if its Kind is not in the table. If several rows have the Kind and the name fits none of
+// them, it is one of them.
 func ChildOf(object client.Object) (Child, bool) {
-	i := slices.IndexFunc(Children, func(c Child) bool { return reflect.TypeOf(c.New()) == reflect.TypeOf(object) })
-	if i < 0 {
-		return Child{}, false
+	var found Child
+	for _, child := range Children {
+		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
+			continue
+		}
+		if found.New == nil || strings.HasSuffix(object.GetName(), child.Suffix) {
+			found = child
+		}
 	}
-	return Children[i], true
+	return found, found.New != nil
+}
+
+// Kinds are the first rows of each Kind.
+func Kinds() []Child {
+	var kinds []Child
+	for _, child := range Children {
+		if !slices.ContainsFunc(kinds, func(other Child) bool { return other.Kind == child.Kind }) {
+			kinds = append(kinds, child)
+		}
+	}
+	return kinds
 }
 
 // unwantedBudget reports whether there may be a PodDisruptionBudget that nothing else will find: the spec has changed, and it

@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,16 +15,19 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestNamesOfChildren leads from a Memcached to each of its children and back. If rows of a Kind had several suffixes, an object
-// could be that of two Memcacheds, which would share what is remembered of it.
+// TestNamesOfChildren leads from a Memcached to each of its children and back. If the suffix of a row ended with that of another one
+// of its Kind, an object could be that of two Memcacheds, which would share what is remembered of it.
 func TestNamesOfChildren(t *testing.T) {
-	suffixes := map[string]string{}
+	suffixes := map[string][]string{}
 	for _, child := range Children {
-		if other, twice := suffixes[child.Kind.String()]; twice && other != child.Suffix {
-			t.Errorf("a %s has the suffixes %q and %q", child.Kind, other, child.Suffix)
+		kind := child.Kind.String()
+		for _, other := range suffixes[kind] {
+			if strings.HasSuffix(other, child.Suffix) || strings.HasSuffix(child.Suffix, other) {
+				t.Errorf("a %s has the suffixes %q and %q", kind, other, child.Suffix)
+			}
 		}
-		suffixes[child.Kind.String()] = child.Suffix
-		for _, name := range []string{"cache", "cache-servers", "servers"} {
+		suffixes[kind] = append(suffixes[kind], child.Suffix)
+		for _, name := range []string{"cache", "cache-servers", "servers", "cache-arguments", "arguments"} {
 			memcached := types.NamespacedName{Namespace: "shop", Name: name}
 			object := client.ObjectKeyFromObject(child.Named(memcached))
 			if object != (types.NamespacedName{Namespace: "shop", Name: name + child.Suffix}) {
@@ -32,13 +36,16 @@ func TestNamesOfChildren(t *testing.T) {
 			if got := child.MemcachedOf(object); got != memcached {
 				t.Errorf("the %s %s is that of %s", child.Kind.Kind, object, got)
 			}
+			if row, ok := ChildOf(child.Named(memcached)); !ok || row.Kind != child.Kind || row.Suffix != child.Suffix {
+				t.Errorf("the %s %s is of the row %s with %q", child.Kind.Kind, object, row.Kind, row.Suffix)
+			}
 		}
 		stranger := types.NamespacedName{Namespace: "shop", Name: "stranger"}
 		if got := child.MemcachedOf(stranger); child.Suffix != "" && got.Name != "" {
 			t.Errorf("the %s %s is that of %s", child.Kind.Kind, stranger, got)
 		}
 	}
-	if suffixes["/v1, Kind=ConfigMap"] != "-servers" {
+	if !slices.Equal(suffixes["/v1, Kind=ConfigMap"], []string{"-servers", "-arguments"}) {
 		t.Errorf("the suffixes are %v", suffixes)
 	}
 }

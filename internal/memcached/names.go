@@ -28,6 +28,15 @@ const ContainerName = "memcached"
 // AgentContainerName is the name of the container that observes memcached, and that hands it certificates and users.
 const AgentContainerName = "memcached-agent"
 
+// LauncherContainerName is the name of the init container that puts the launcher into a volume, for the container of memcached.
+const LauncherContainerName = "launcher"
+
+// LauncherPort is the port on which launchers serve their status and the probes.
+const LauncherPort = 9151
+
+// TemplateAnnotation is the annotation of the pods of a StatefulSet that names the section of the arguments of their template.
+const TemplateAnnotation = "cache.example.com/template"
+
 // MetricsPort is the port on which agents serve metrics, and the one of the Prometheus exporter for memcached.
 const MetricsPort = 9150
 

@@ -5,9 +5,11 @@ package memcached
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +27,8 @@ type Plan struct {
 	// Problem is why the spec cannot be carried out, nil if it can. The pods that it leads to must not be made, and those that run
 	// stay as they are. All else is as it should be.
 	Problem *Problem
+	// Wave is how far the nodes of a StatefulSet are with their arguments.
+	Wave Wave
 	// LostPods are to be deleted without waiting for their cluster nodes.
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until there is another one, 0 for never.
@@ -35,11 +39,37 @@ type Plan struct {
 	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
 	// them. Empty if there are none.
 	StaleDefaults string
-	// Changes are how the workload differs from the live one, as fields of the Memcached and with the sizes, as far as they explain
-	// it. Only a paused Memcached has them.
+	// Changes are how the spec differs from the one that was last carried out, if that is known.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
+}
+
+// Workload is the one of the objects that runs the nodes.
+func (p Plan) Workload() client.Object {
+	for _, object := range p.Objects {
+		if PodTemplate(object) != nil && object != p.Former {
+			return object
+		}
+	}
+	return nil
+}
+
+// Wave is how far the nodes of a StatefulSet are with the arguments that the spec asks for. Nodes that start anew have them from their
+// start; the others get them in their pods, one step after the other.
+type Wave struct {
+	// Arguments is the ConfigMap with the arguments, one of the objects; nil if there is none. It is written before the workload.
+	Arguments *corev1.ConfigMap
+	// Open reports that not all nodes are known to run with them.
+	Open bool
+	// Done is how many are.
+	Done int32
+	// Running are those nodes, and all settled: a later answer of theirs would say the same.
+	Running []types.UID
+	// Ask are the nodes whose answers the next step depends on.
+	Ask []*corev1.Pod
+	// Blocked says which node the next step waits for, and why, if that may need somebody's help. Empty if it need not.
+	Blocked string
 }
 
 // Problem is something that prevents the desired state.
@@ -56,4 +86,17 @@ func (p *Problem) And(other *Problem) *Problem {
 		return cmp.Or(p, other)
 	}
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
+}
+
+// ChangesKind reports whether a change of the spec is one of the objects of a Kind: of those whose name the field has, or else of the
+// workload.
+func ChangesKind(change, kind string) bool {
+	field, _, _ := strings.Cut(change, " ")
+	field, _, _ = strings.Cut(field, ".")
+	for _, child := range Children {
+		if strings.EqualFold(child.Kind.Kind, field) {
+			return child.Kind.Kind == kind
+		}
+	}
+	return IsWorkload(kind)
 }

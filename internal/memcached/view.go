@@ -40,6 +40,8 @@ type View struct {
 	Workload, Former *Workload
 	// Last is what the last status says.
 	Last Last
+	// Answers are what launchers have answered, as far as a plan has asked for it.
+	Answers Answers
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -55,6 +57,14 @@ type Last struct {
 	Ready, Updated int32
 	// Conditions say what progressed since when, and whether the nodes were ready.
 	Conditions []metav1.Condition
+}
+
+// Spec is the spec that was last carried out, nil if that is not known.
+func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
+	if l.Applied == nil {
+		return nil
+	}
+	return l.Applied.Spec
 }
 
 // IsTrue reports whether a condition was True.
@@ -94,7 +104,9 @@ func (v View) After(answers []client.Object) View {
 			observed.Children = append(observed.Children, object)
 		}
 	}
-	return NewView(v.Memcached, observed, v.Now)
+	after := NewView(v.Memcached, observed, v.Now)
+	after.Answers = v.Answers
+	return after
 }
 
 func sameName(a, b client.Object) bool {

@@ -72,6 +72,9 @@ func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 // Unobserved reports whether the controller of the workload has not seen its present generation.
 func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
 
+// RollingOut reports whether its controller may still make pods from an earlier template.
+func (w *Workload) RollingOut() bool { return w != nil && (w.Unobserved() || !w.Complete) }
+
 // Image is the image of memcached.
 func (w *Workload) Image() string {
 	for _, container := range w.Template.Spec.Containers {

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -20,24 +19,7 @@ import (
 
 // installer puts the launcher into the pod.
 func installer(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
-	memory := resource.MustParse("24Mi")
-	resources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
-	}
-	if _, limited := proxy.Spec.Resources.Limits[corev1.ResourceCPU]; limited {
-		cpu := resource.MustParse("100m")
-		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
-	}
-	return corev1.Container{
-		Name:            launcherName,
-		Image:           string(defaults.Images[launcherName]),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         []string{"/launcher", "install", launcherFolder + "/launcher"},
-		Resources:       resources,
-		VolumeMounts:    []corev1.VolumeMount{{Name: launcherName, MountPath: launcherFolder}},
-		SecurityContext: render.Restricted(),
-	}
+	return render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)
 }
 
 // installedSize is the limit of the volume with the launcher and what it writes: a few megabytes.
@@ -49,17 +31,17 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Name:            memcached.ContainerName,
 		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
 		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
-		Command:         []string{launcherFolder + "/launcher"},
+		Command:         []string{render.LauncherPath + "/launcher"},
 		Args: []string{
 			"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
 		},
 		Ports: []corev1.ContainerPort{
 			{Name: memcached.ContainerName, ContainerPort: memcached.Port, Protocol: corev1.ProtocolTCP},
-			{Name: launcherName, ContainerPort: launcherPort, Protocol: corev1.ProtocolTCP},
+			{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP},
 		},
 		Resources: resources(proxy, defaults),
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: launcherName, MountPath: launcherFolder}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
+			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
 		},
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
@@ -71,9 +53,7 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 
 func probe(path string, period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: path, Port: intstr.FromString(launcherName), Scheme: corev1.URISchemeHTTP,
-		}},
+		ProbeHandler:  render.HTTPGet(path, launcherName),
 		PeriodSeconds: period, TimeoutSeconds: 3, SuccessThreshold: 1, FailureThreshold: failures,
 	}
 }

@@ -22,9 +22,8 @@ import (
 
 // Names within the pods.
 const (
-	launcherName   = "launcher"
-	launcherFolder = "/run/launcher"
-	routesFolder   = "/etc/memcached"
+	launcherName = memcached.LauncherContainerName
+	routesFolder = "/etc/memcached"
 )
 
 const (

@@ -16,9 +16,6 @@ const Name = "memcached-proxy"
 // RoutesSuffix follows the name of a MemcachedProxy in that of the ConfigMap with its routes.
 const RoutesSuffix = "-routes"
 
-// launcherPort is the port on which the launcher answers the probes.
-const launcherPort = 9151
-
 // Labels that only describe an object. A user may set them on the pods and the Service.
 const (
 	componentLabel = "app.kubernetes.io/component"

@@ -68,6 +68,9 @@ func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask ques
 	}
 	conn := memcache.NewConn(raw, pod.Name)
 	defer func() { _ = conn.Close() }() // what it said has been read
+	if err := c.login.logIn(limited, conn); err != nil {
+		return err
+	}
 	return refused(ask(limited, conn))
 }
 

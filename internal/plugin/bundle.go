@@ -161,17 +161,12 @@ func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod) {
 	}
 }
 
-// events are the events about a Memcached, its objects and its pods, the oldest first.
+// events are a line for each event.
 func (b *bundle) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]byte, error) {
-	var list corev1.EventList
-	if err := b.cluster.List(ctx, &list, client.InNamespace(mc.Namespace)); err != nil {
+	about, err := b.cluster.events(ctx, mc)
+	if err != nil {
 		return nil, err
 	}
-	about := slices.DeleteFunc(list.Items, func(event corev1.Event) bool {
-		name := event.InvolvedObject.Name
-		return name != mc.Name && !strings.HasPrefix(name, mc.Name+"-")
-	})
-	slices.SortStableFunc(about, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
 	var lines []byte
 	for i := range about {
 		event := &about[i]
@@ -179,19 +174,6 @@ func (b *bundle) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]byt
 			event.InvolvedObject.Kind, event.InvolvedObject.Name, printable(event.Message))
 	}
 	return lines, nil
-}
-
-// lastSeen is when an event last happened. Which field says so depends on the API that wrote the event.
-func lastSeen(event *corev1.Event) time.Time {
-	switch {
-	case event.Series != nil:
-		return event.Series.LastObservedTime.Time
-	case !event.LastTimestamp.IsZero():
-		return event.LastTimestamp.Time
-	case !event.EventTime.IsZero():
-		return event.EventTime.Time
-	}
-	return event.CreationTimestamp.Time
 }
 
 // note adds an error to the problems.

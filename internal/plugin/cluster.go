@@ -27,6 +27,8 @@ type cluster struct {
 
 	// namespace is the value of --namespace, or that of the kubeconfig.
 	namespace string
+	// login is the login to memcached, nil for none.
+	login *login
 	// dial connects to a port of a pod.
 	dial dialFunc
 	// logs reads the log of a container.
@@ -86,6 +88,10 @@ func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alph
 		return nil, nil, err
 	}
 	mc, err := c.memcached(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.login, err = s.loginFor(ctx, c, mc)
 	return c, mc, err
 }
 
@@ -125,13 +131,18 @@ func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alp
 	return list.Items, nil
 }
 
-// pods reads all pods of a Memcached, including terminating and failed ones, sorted by name.
+// pods reads all pods of a Memcached, including terminating and failed ones, sorted by name: those of a StatefulSet by number, the
+// others as kubectl sorts them.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return naturally(a.Name, b.Name) })
+	order := cmp.Compare[string]
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		order = naturally
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return order(a.Name, b.Name) })
 	return list.Items, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,13 +36,19 @@ type session struct {
 	clock   clock.Clock
 	// nodeTimeout is how long one node may take to answer.
 	nodeTimeout time.Duration
+	// user is the user of memcached that --user selects, and readPassword reads its password, nil without a terminal.
+	user         string
+	readPassword func() (string, error)
 	// pollPeriod is the time between two looks of a command that waits.
 	pollPeriod time.Duration
 }
 
 // Run runs the plugin with arguments and returns the exit code.
 func Run(ctx context.Context, version string, args []string, streams genericiooptions.IOStreams) int {
-	s := &session{IOStreams: streams, version: version, connect: connect, clock: clock.RealClock{}, pollPeriod: time.Second}
+	s := &session{
+		IOStreams: streams, version: version, connect: connect, clock: clock.RealClock{}, pollPeriod: time.Second,
+		readPassword: terminalPassword(streams.In),
+	}
 	return run(ctx, s, args)
 }
 
@@ -86,10 +93,12 @@ func newCommand(s *session) *cobra.Command {
 		Version:       s.version,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memcached"},
 		SilenceErrors: true,
-		SilenceUsage:  true,
+
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return misuse(command, "unknown command %q", args[0])
+				return misuse(command, "unknown command %q%s", args[0], didYouMean(command.SuggestionsFor(args[0])))
 			}
 			return nil
 		},
@@ -98,15 +107,26 @@ func newCommand(s *session) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
+	// pflag writes --help[=true|false].
+	cobra.AddTemplateFunc("plain", func(usages string) string { return strings.ReplaceAll(usages, "[=true|false]", "             ") })
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsages | plain |"))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, "%s", err) })
 	s.flags = genericclioptions.NewConfigFlags(true)
 	s.flags.AddFlags(root.PersistentFlags())
 	hideRareFlags(root.PersistentFlags())
 	root.PersistentFlags().DurationVar(&s.nodeTimeout, "node-timeout", 5*time.Second, "How long one node may take to answer")
 	root.AddCommand(newStatusCommand(s), newStatsCommand(s), newServersCommand(s), newGetCommand(s), newSetCommand(s),
-		newDeleteCommand(s), newFlushCommand(s), newRestartCommand(s), newDebugCommand(s))
+		newDeleteCommand(s), newFlushCommand(s), newRestartCommand(s), newSizeCommand(s), newVersionsCommand(s), newDebugCommand(s))
 	_ = root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces) // it fails for unknown flags only
 	return root
+}
+
+// didYouMean continues the message about something unknown.
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(names, " or ") + "?)"
 }
 
 // hideRareFlags keeps the help short. Every flag of kubectl works, whether it is shown or not.

@@ -31,6 +31,7 @@ func TestCommands(t *testing.T) {
 		"help":                    {args: "--help"},
 		"help-status":             {args: "status --help"},
 		"unknown-command":         {args: "statsu"},
+		"unknown-like-none":       {args: "frobnicate"},
 		"unknown-flag":            {args: "status --frobnicate"},
 		"version":                 {args: "--version"},
 		"status":                  {args: "status --interval=0"},
@@ -39,6 +40,8 @@ func TestCommands(t *testing.T) {
 		"status-yaml":             {args: "status pages --interval=0 -o yaml"},
 		"status-json":             {args: "status -A --interval=0 -o json"},
 		"status-rate":             {args: "status pages --interval=1ms"},
+		"status-overview":         {args: "status sessions --interval=0", prepare: describe},
+		"status-forbidden":        {args: "status sessions --interval=0", prepare: forbid},
 		"status-not-seen":         {args: "status fresh --namespace=blog --interval=0"},
 		"status-unknown":          {args: "status session"},
 		"status-unknown-in-empty": {args: "status sessions -n elsewhere"},
@@ -48,6 +51,7 @@ func TestCommands(t *testing.T) {
 		"status-troubles":         {args: "status sessions --interval=0 --node-timeout=100ms", prepare: troubles},
 		"status-troubles-list":    {args: "status --interval=0 --node-timeout=1s", prepare: troubles},
 		"status-authentication":   {args: "status pages --interval=0", prepare: authenticate},
+		"status-terminating":      {args: "status sessions --interval=0", prepare: terminate},
 		"status-credentials":      {args: "status pages --interval=0", prepare: secure},
 		"status-credentials-json": {args: "status pages --interval=0 -o json", prepare: secure},
 		"status-credentials-list": {args: "status --interval=0", prepare: secure},
@@ -60,6 +64,7 @@ func TestCommands(t *testing.T) {
 		"stats-troubles":          {args: "stats sessions items --node-timeout=100ms", prepare: troubles},
 		"stats-unknown-node":      {args: "stats sessions --node=sessions-0"},
 		"stats-unknown-topic":     {args: "stats sessions conns"},
+		"stats-user":              {args: "stats pages settings --user=web --node=pages-1", prepare: withUsers},
 		"stats-without-name":      {args: "stats"},
 		"servers":                 {args: "servers sessions"},
 		"servers-names":           {args: "servers pages"},
@@ -72,14 +77,30 @@ func TestCommands(t *testing.T) {
 		"get-bad-key":             {args: "get pages user\t42"},
 		"get-authentication":      {args: "get pages user:42", prepare: authenticate},
 		"set-authentication":      {args: "set pages user:42 hello", prepare: authenticate},
+		"set-user":                {args: "set pages user:42 hello --user=web", prepare: withUsers},
+		"get-other-user":          {args: "get pages user:42 --user=eve", prepare: withUsers},
+		"get-user-refused":        {args: "get pages user:42 --user=old", prepare: withUsers},
+		"get-user-prompt":         {args: "get pages user:42 --user=web", prepare: withForbiddenSecret},
+		"get-user-of-none":        {args: "get pages user:42 --user=web"},
+		"get-user-no-memcached":   {args: "get pages user:42 --user=web", prepare: withBasicAuth},
 		"delete-miss":             {args: "delete pages user:42 --hash=jump"},
 		"flush":                   {args: "flush pages", input: "y\n"},
+		"flush-user":              {args: "flush pages --yes --user=web", prepare: withUsers},
+		"flush-paced":             {args: "flush pages --yes --pace=10ms"},
+		"flush-pace-negative":     {args: "flush pages --yes --pace=-1s"},
 		"flush-node":              {args: "flush pages --node=pages-0 --yes"},
 		"flush-no":                {args: "flush pages", input: "\n"},
 		"flush-nobody":            {args: "flush pages"},
 		"flush-refused":           {args: "flush pages --yes", prepare: keepItems},
 		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
 		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
+		"size":                    {args: "size sessions --interval=1ms"},
+		"size-evicting":           {args: "size sessions --interval=1ms", prepare: evictItems},
+		"size-users":              {args: "size pages --interval=1ms --user=web", prepare: withUsers},
+		"size-troubles":           {args: "size sessions --interval=1ms --node-timeout=100ms", prepare: troubles},
+		"size-no-interval":        {args: "size sessions --interval=0"},
+		"versions":                {args: "versions --all-namespaces", prepare: mixVersions},
+		"versions-of-none":        {args: "versions -n elsewhere"},
 		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
 		"flush-evicted":           {args: "flush sessions --yes", prepare: evict(3)},
 		"status-evicted":          {args: "status sessions --interval=0", prepare: evict(3)},
@@ -246,7 +267,9 @@ func TestWatch(t *testing.T) {
 	reads := 0
 	w := newWorld(t, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			reads++
+			if _, isCache := object.(*cachev1alpha1.Memcached); isCache {
+				reads++
+			}
 			if reads == 3 {
 				interrupt()
 			}

@@ -50,11 +50,17 @@ type series map[string]*dto.MetricFamily
 const maxSeriesBytes = 4 << 20
 
 // hasCredentials reports whether a pod has TLS or users. Then its agent has series about them.
-func hasCredentials(pod *corev1.Pod) bool {
+func hasCredentials(pod *corev1.Pod) bool { return hasTLS(pod) || hasUsers(pod) }
+
+func hasTLS(pod *corev1.Pod) bool { return agentHas(pod, "--tls-secret=") }
+
+func hasUsers(pod *corev1.Pod) bool { return agentHas(pod, "--users-secret=") }
+
+func agentHas(pod *corev1.Pod, flag string) bool {
 	for i := range pod.Spec.InitContainers {
 		container := &pod.Spec.InitContainers[i]
 		if container.Name == memcached.AgentContainerName && slices.ContainsFunc(container.Args, func(arg string) bool {
-			return strings.HasPrefix(arg, "--tls-secret=") || strings.HasPrefix(arg, "--users-secret=")
+			return strings.HasPrefix(arg, flag)
 		}) {
 			return true
 		}
@@ -62,11 +68,11 @@ func hasCredentials(pod *corev1.Pod) bool {
 	return false
 }
 
-// seriesOf asks the agents of the pods with credentials. An agent that does not answer has no series.
-func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod) []series {
+// seriesOf asks the agents of some pods. An agent that does not answer has no series.
+func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
-		if hasCredentials(&pods[i]) && runs(&pods[i]) {
+		if of(&pods[i]) && runs(&pods[i]) {
 			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 			defer cancel()
 			all[i], _ = scrape(limited, c, &pods[i]) // the report works without
@@ -178,11 +184,14 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds what the agent of a node says. The plugin knows no users, so for a memcached that demands a login it knows nothing else.
-func (n *nodeReport) addSeries(from series, failure error) {
+// addSeries adds what the agent of a node says, at first and after an interval. Of a memcached that demands a login, nothing else is known.
+func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
 		measured := figuresOf(from.statistics())
+		if up, _ := later.value("memcached_up"); up == 1 {
+			measured = withRates(figuresOf(later.statistics()), measured, interval)
+		}
 		n.Figures, n.Problem = &measured, ""
 	}
 }

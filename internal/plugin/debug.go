@@ -48,6 +48,7 @@ func newDebugCommand(s *session) *cobra.Command {
 		ValidArgsFunction: s.completeNames,
 		RunE:              o.run,
 	}
+	s.bindUser(command)
 	flags := command.Flags()
 	flags.StringVarP(&o.output, "file", "f", "", "File to write; - is the standard output. The default is NAME-TIME.tar.gz")
 	flags.StringVar(&o.operatorNamespace, "operator-namespace", "memcached-operator-system", "Where the operator runs")

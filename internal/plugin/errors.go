@@ -47,15 +47,20 @@ func explain(err error) string {
 }
 
 // errAuthentication means that memcached demands a login.
-var errAuthentication = errors.New("memcached requires authentication, which the plugin does not have")
+var errAuthentication = errors.New("memcached demands a login: --user selects one")
 
 // unreachable says in a few words why a node has not answered.
 func unreachable(err error) string {
 	var refusal *memcache.RefusalError
+	var denied *deniedError
 	text := err.Error()
 	switch {
 	case errors.Is(err, errAuthentication):
 		return errAuthentication.Error()
+	case errors.As(err, &denied):
+		return denied.Error()
+	case errors.Is(err, memcache.ErrConnectionLimit):
+		return "all connections are taken: raise spec.config.maxConnections"
 	case errors.As(err, &refusal):
 		return fmt.Sprintf("memcached replies %q", refusal.Reply)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errNoAnswer):
@@ -64,6 +69,8 @@ func unreachable(err error) string {
 		return "forbidden: you need the permission to create pods/portforward"
 	case strings.Contains(text, "connection refused"):
 		return "nothing listens on its port"
+	case strings.Contains(text, "error forwarding port"):
+		return "the kubelet cannot connect to it: the pod starts or ends"
 	case errors.Is(err, io.EOF):
 		return "the connection was closed"
 	default:

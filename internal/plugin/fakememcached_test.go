@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fakeMemcached answers with recorded statistics, and stores items.
@@ -22,12 +23,19 @@ type fakeMemcached struct {
 	stats map[string][]string
 	// different are statistics with other values than the recorded ones.
 	different map[string]string
+	// grow are statistics that are larger each time.
+	grow []string
 	// authenticates is a memcached with -Y, hangs one that does not answer, keepsItems one with -F.
 	authenticates, hangs, keepsItems bool
 
 	mutex sync.Mutex
 	items map[string]storedItem
+	// flushed are the times of the flushes.
+	flushed []time.Time
 }
+
+// theLogin is the only one that a memcached with -Y accepts.
+const theLogin = "web hunter2"
 
 type storedItem struct {
 	flags, expiry string
@@ -62,6 +70,7 @@ func (f *fakeMemcached) connect() net.Conn {
 func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
+	loggedIn := !f.authenticates
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -71,7 +80,13 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 			_, _ = io.Copy(io.Discard, in)
 			return
 		}
-		reply, err := f.reply(in, strings.Split(strings.TrimSuffix(line, "\r\n"), " "))
+		words := strings.Split(strings.TrimSuffix(line, "\r\n"), " ")
+		ask := f.reply
+		if !loggedIn {
+			ask = replyToLogin
+		}
+		reply, err := ask(in, words)
+		loggedIn = loggedIn || reply == "STORED\r\n"
 		if err != nil {
 			return
 		}
@@ -81,30 +96,43 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 	}
 }
 
+// replyToLogin replies before a login.
+func replyToLogin(in io.Reader, words []string) (string, error) {
+	if words[0] != "set" {
+		return "CLIENT_ERROR unauthenticated\r\n", nil
+	}
+	token, err := readValueOf(in, words)
+	if string(token) == theLogin {
+		return "STORED\r\n", err
+	}
+	return "CLIENT_ERROR authentication failure\r\n", err
+}
+
+// readValueOf reads the value of a command: set key flags expiry size.
+func readValueOf(in io.Reader, words []string) ([]byte, error) {
+	size, err := strconv.Atoi(words[4])
+	if err != nil {
+		return nil, err
+	}
+	value := make([]byte, size+2)
+	_, err = io.ReadFull(in, value)
+	return value[:size], err
+}
+
 func (f *fakeMemcached) reply(in io.Reader, words []string) (string, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if f.authenticates && words[0] != "set" {
-		return "CLIENT_ERROR unauthenticated\r\n", nil
-	}
 	switch words[0] {
 	case "version":
 		return "VERSION 1.6.45\r\n", nil
 	case "stats":
 		return f.statistics(words[1:]), nil
-	case "set": // key flags expiry size
-		size, err := strconv.Atoi(words[4])
+	case "set":
+		value, err := readValueOf(in, words)
 		if err != nil {
 			return "", err
 		}
-		value := make([]byte, size+2)
-		if _, err := io.ReadFull(in, value); err != nil {
-			return "", err
-		}
-		if f.authenticates {
-			return "CLIENT_ERROR authentication failure\r\n", nil
-		}
-		f.items[words[1]] = storedItem{words[2], words[3], value[:size]}
+		f.items[words[1]] = storedItem{words[2], words[3], value}
 		return "STORED\r\n", nil
 	case "get":
 		item, exists := f.items[words[1]]
@@ -123,6 +151,7 @@ func (f *fakeMemcached) reply(in io.Reader, words []string) (string, error) {
 			return "CLIENT_ERROR flush_all not allowed\r\n", nil
 		}
 		clear(f.items)
+		f.flushed = append(f.flushed, time.Now())
 		f.different["curr_items"] = "0"
 		return "OK\r\n", nil
 	}
@@ -133,10 +162,14 @@ func (f *fakeMemcached) statistics(topic []string) string {
 	var reply strings.Builder
 	for _, line := range f.stats[strings.Join(append(topic, "general")[:1], "")] {
 		fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		if value, differs := f.different[fields[1]]; differs && len(topic) == 0 {
+		if value, differs := f.different[fields[1]]; differs && (len(topic) == 0 || strings.Contains(fields[1], ":")) {
 			line = "STAT " + fields[1] + " " + value
 		}
 		reply.WriteString(strings.TrimSpace(line) + "\r\n")
+	}
+	for _, name := range f.grow {
+		value, _ := strconv.Atoi(f.different[name])
+		f.different[name] = strconv.Itoa(value + 5)
 	}
 	return reply.String() + "END\r\n"
 }

@@ -27,9 +27,15 @@ type figures struct {
 	Evictions int64 `json:"evictions"`
 	// HitRatio is the share of hits since memcached started, from 0 to 1. It is unknown before the first get.
 	HitRatio *float64 `json:"hitRatio,omitempty"`
-	// EvictionsPerSecond is the rate in the interval of the command or, without one, since memcached started.
+	// HitRatioNow is the same in the interval of the command. It is unknown without a get in it.
+	HitRatioNow *float64 `json:"hitRatioNow,omitempty"`
+	// The rates are those of the interval of the command or, without one, since memcached started.
+	GetsPerSecond      *float64 `json:"getsPerSecond,omitempty"`
 	EvictionsPerSecond *float64 `json:"evictionsPerSecond,omitempty"`
 	Connections        int64    `json:"connections"`
+
+	// hitsNow and missesNow are those of the interval.
+	hitsNow, missesNow int64
 }
 
 // figuresOf reads the output of stats. A missing number is 0.
@@ -54,6 +60,7 @@ func figuresOf(stats map[string]string) figures {
 	}
 	f.HitRatio = ratio(f.Hits, f.Misses)
 	if f.UptimeSeconds > 0 {
+		f.GetsPerSecond = ptr.To(float64(f.Hits+f.Misses) / float64(f.UptimeSeconds))
 		f.EvictionsPerSecond = ptr.To(float64(f.Evictions) / float64(f.UptimeSeconds))
 	}
 	return f
@@ -69,19 +76,23 @@ func ratio(hits, misses int64) *float64 {
 // withRates adds the rates of an interval to the figures at its end. If memcached restarted meanwhile, or somebody reset the counters,
 // the rates since the start stay.
 func withRates(f, before figures, interval time.Duration) figures {
-	if interval > 0 && f.UptimeSeconds >= before.UptimeSeconds && f.Evictions >= before.Evictions {
-		f.EvictionsPerSecond = ptr.To(float64(f.Evictions-before.Evictions) / interval.Seconds())
+	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
+	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {
+		return f
 	}
+	f.hitsNow, f.missesNow, f.HitRatioNow = hits, misses, ratio(hits, misses)
+	f.GetsPerSecond = ptr.To(float64(hits+misses) / interval.Seconds())
+	f.EvictionsPerSecond = ptr.To(float64(evictions) / interval.Seconds())
 	return f
 }
 
-// total sums the figures of nodes. It returns nil if no node has any.
+// total sums the figures of the nodes that serve. It returns nil if none has any.
 func total(nodes []nodeReport) *figures {
 	var sum *figures
 	var versions []string
 	for i := range nodes {
 		f := nodes[i].Figures
-		if f == nil {
+		if f == nil || nodes[i].State != stateReady {
 			continue
 		}
 		if sum == nil {
@@ -96,7 +107,7 @@ func total(nodes []nodeReport) *figures {
 	}
 	slices.SortFunc(versions, naturally)
 	sum.Version = strings.Join(slices.Compact(versions), ",")
-	sum.HitRatio = ratio(sum.Hits, sum.Misses)
+	sum.HitRatio, sum.HitRatioNow = ratio(sum.Hits, sum.Misses), ratio(sum.hitsNow, sum.missesNow)
 	return sum
 }
 
@@ -108,7 +119,16 @@ func (f *figures) add(other *figures) {
 	f.Misses += other.Misses
 	f.Evictions += other.Evictions
 	f.Connections += other.Connections
-	if other.EvictionsPerSecond != nil {
-		f.EvictionsPerSecond = ptr.To(ptr.Deref(f.EvictionsPerSecond, 0) + *other.EvictionsPerSecond)
+	f.hitsNow += other.hitsNow
+	f.missesNow += other.missesNow
+	f.GetsPerSecond = plus(f.GetsPerSecond, other.GetsPerSecond)
+	f.EvictionsPerSecond = plus(f.EvictionsPerSecond, other.EvictionsPerSecond)
+}
+
+// plus adds rates. An unknown one does not count.
+func plus(a, b *float64) *float64 {
+	if b == nil {
+		return a
 	}
+	return ptr.To(ptr.Deref(a, 0) + *b)
 }

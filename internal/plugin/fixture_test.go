@@ -5,7 +5,9 @@ package plugin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,11 +15,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -45,7 +48,7 @@ func compare(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }
@@ -66,9 +69,15 @@ type world struct {
 	memcacheds map[string]*fakeMemcached
 	// agents are the series of those that run, by the names of their pods.
 	agents map[string]string
+	// certificates are those of the nodes with TLS.
+	certificates map[string]tls.Certificate
 	// dialErrors are the pods that cannot be reached.
 	dialErrors map[string]error
-	logs       map[string]string
+	// forbidden are the resources that cannot be read.
+	forbidden map[string]error
+	logs      map[string]string
+	// password is what the user types, empty without a terminal.
+	password string
 }
 
 // result is how a command ended.
@@ -100,6 +109,9 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 		clock:      stopped{},
 		pollPeriod: time.Millisecond,
 	}
+	if w.password != "" {
+		s.readPassword = func() (string, error) { return w.password, nil }
+	}
 	s.connect = func(s *session) (*cluster, error) {
 		namespace := *s.flags.Namespace
 		if namespace == "" {
@@ -115,12 +127,15 @@ func (w *world) cluster(namespace string) *cluster {
 	return &cluster{
 		Client:    w.client,
 		namespace: namespace,
-		dial: func(_ context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
+		dial: func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 			if err := w.dialErrors[pod.Name]; err != nil {
 				return nil, err
 			}
 			if metrics, runs := w.agents[pod.Name]; runs && port == memcached.MetricsPort {
 				return serveMetrics(metrics), nil
+			}
+			if certificate, runs := w.certificates[pod.Name]; runs && port == memcached.TLSPort {
+				return serveCertificate(ctx, certificate), nil
 			}
 			server, runs := w.memcacheds[pod.Name]
 			if !runs || port != memcached.Port {
@@ -156,15 +171,35 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 		newPod(pages, "pages-0", "10.244.0.20"),
 		newPod(pages, "pages-1", "10.244.0.21"),
 	}
-	w := &world{memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{}, logs: map[string]string{}}
+	w := &world{
+		memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{},
+		forbidden: map[string]error{}, logs: map[string]string{},
+		certificates: map[string]tls.Certificate{},
+	}
 	for i, object := range objects {
 		if pod, isPod := object.(*corev1.Pod); isPod {
 			w.memcacheds[pod.Name] = newMemcached(t, i)
 		}
 	}
+	if funcs.Get == nil {
+		funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return cmp.Or(w.forbidden[resourceOf(object)], c.Get(ctx, key, object, options...))
+		}
+	}
+	if funcs.List == nil {
+		funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return cmp.Or(w.forbidden[resourceOf(list)], c.List(ctx, list, options...))
+		}
+	}
 	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
 		WithStatusSubresource(&cachev1alpha1.Memcached{}).WithInterceptorFuncs(funcs).Build()
 	return w
+}
+
+// resourceOf is the resource of an object or a list: secrets for a *v1.SecretList.
+func resourceOf(object any) string {
+	kind := reflect.TypeOf(object).Elem().Name()
+	return strings.ToLower(strings.TrimSuffix(kind, "List")) + "s"
 }
 
 func newCache(namespace, name string, size int32, workload cachev1alpha1.WorkloadKind) *cachev1alpha1.Memcached {
@@ -173,6 +208,7 @@ func newCache(namespace, name string, size int32, workload cachev1alpha1.Workloa
 		Spec:       cachev1alpha1.MemcachedSpec{Size: size, Workload: workload},
 		Status: cachev1alpha1.MemcachedStatus{
 			ObservedGeneration: 1, Replicas: size, ReadyReplicas: size, UpdatedReplicas: size,
+			ServiceName: name, Image: "docker.io/library/memcached:1.6.45",
 			Conditions: []metav1.Condition{{
 				Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1,
 				Reason: cachev1alpha1.ReasonAllNodesReady, Message: "every node is ready and up to date",

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -21,15 +23,21 @@ type flushCommand struct {
 
 	node string
 	yes  bool
+	// pace is the time between two nodes, 0 for all at once.
+	pace time.Duration
 }
 
 const flushLong = `Empty every node of a cache, or one, with memcached's command flush_all. The nodes keep running, and
 clients stay connected.
 
-Every request is a miss until the cache fills again: the source behind it has to bear that.`
+Every request is a miss until the cache fills again: the source behind it has to bear that. --pace gives it
+time, node by node.`
 
 const flushExamples = `  # Every node, after a question
   kubectl memcached flush sessions
+
+  # One node a minute
+  kubectl memcached flush sessions --pace=1m
 
   # One node, without a question
   kubectl memcached flush sessions --node=sessions-0 --yes`
@@ -47,10 +55,15 @@ func newFlushCommand(s *session) *cobra.Command {
 	}
 	s.bindNode(command, &o.node)
 	bindYes(command, &o.yes)
+	s.bindUser(command)
+	command.Flags().DurationVar(&o.pace, "pace", 0, "Empty one node after the other, with this time between them; 0 is all at once")
 	return command
 }
 
 func (o *flushCommand) run(command *cobra.Command, args []string) error {
+	if o.pace < 0 {
+		return misuse(command, "--pace is %s, but must not be negative", o.pace)
+	}
 	ctx := command.Context()
 	c, mc, err := o.open(ctx, args[0])
 	if err != nil {
@@ -75,13 +88,34 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 	if err := o.confirm(ctx, consequences, o.yes); err != nil {
 		return err
 	}
-	failures := o.askEach(ctx, c, answering, func(int) question { return flush })
-	for i := range answering {
-		if failures[i] == nil {
-			fmt.Fprintln(o.Out, "flushed", answering[i].Name)
+	return errors.Join(silent, o.flush(ctx, c, answering))
+}
+
+// flush empties nodes, all at once or one after the other.
+func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod) error {
+	together := len(pods)
+	if o.pace > 0 {
+		together = 1
+	}
+	var failed []error
+	for some := range slices.Chunk(pods, together) {
+		failures := o.askEach(ctx, c, some, func(int) question { return flush })
+		for i := range some {
+			if failures[i] == nil {
+				fmt.Fprintln(o.Out, "flushed", some[i].Name)
+			}
+		}
+		failed = append(failed, nodesFailed(some, failures))
+		if pods = pods[len(some):]; len(pods) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(append(failed, fmt.Errorf("%w: %s stay as they are", context.Cause(ctx), listOf(pods)))...)
+		case <-o.clock.After(o.pace):
 		}
 	}
-	return errors.Join(silent, nodesFailed(answering, failures))
+	return errors.Join(failed...)
 }
 
 func flush(ctx context.Context, conn *memcache.Conn) error {

@@ -89,6 +89,7 @@ func newDeleteCommand(s *session) *cobra.Command {
 func (o *keyCommand) complete(command *cobra.Command) *cobra.Command {
 	command.ValidArgsFunction = o.completeNames
 	o.placement.bind(command)
+	o.bindUser(command)
 	return command
 }
 

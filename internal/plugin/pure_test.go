@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 func metaNamed(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
@@ -67,45 +69,61 @@ func TestStateOf(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	before := figures{UptimeSeconds: 100, Evictions: 50, EvictionsPerSecond: ptr.To(0.5)}
+	before := figures{UptimeSeconds: 100, Evictions: 50, Hits: 10, Misses: 10}
+	average := func(f figures) figures {
+		f.GetsPerSecond, f.EvictionsPerSecond = ptr.To(0.1), ptr.To(0.5)
+		return f
+	}
 	for name, test := range map[string]struct {
-		after    figures
-		interval time.Duration
-		want     float64
+		after                 figures
+		interval              time.Duration
+		gets, evictions, hits string
 	}{
-		"of the interval": {figures{UptimeSeconds: 102, Evictions: 90, EvictionsPerSecond: ptr.To(0.9)}, 2 * time.Second, 20},
-		"no interval":     {figures{UptimeSeconds: 100, Evictions: 50, EvictionsPerSecond: ptr.To(0.5)}, 0, 0.5},
-		"restarted":       {figures{UptimeSeconds: 1, Evictions: 60, EvictionsPerSecond: ptr.To(60.0)}, 2 * time.Second, 60},
-		"reset":           {figures{UptimeSeconds: 102, Evictions: 1, EvictionsPerSecond: ptr.To(0.01)}, 2 * time.Second, 0.01},
+		"of the interval":     {figures{UptimeSeconds: 102, Evictions: 90, Hits: 16, Misses: 12}, 2 * time.Second, "4.0", "20.0", "75.0%"},
+		"without a get":       {figures{UptimeSeconds: 102, Evictions: 90, Hits: 10, Misses: 10}, 2 * time.Second, "0.0", "20.0", "-"},
+		"no interval":         {figures{UptimeSeconds: 100, Evictions: 50, Hits: 10, Misses: 10}, 0, "0.1", "0.5", "-"},
+		"restarted":           {figures{UptimeSeconds: 1, Evictions: 60, Hits: 20, Misses: 20}, 2 * time.Second, "0.1", "0.5", "-"},
+		"evictions reset":     {figures{UptimeSeconds: 102, Evictions: 1, Hits: 10, Misses: 10}, 2 * time.Second, "0.1", "0.5", "-"},
+		"gets and hits reset": {figures{UptimeSeconds: 102, Evictions: 50, Hits: 1, Misses: 1}, 2 * time.Second, "0.1", "0.5", "-"},
 	} {
-		if got := withRates(test.after, before, test.interval); *got.EvictionsPerSecond != test.want {
-			t.Errorf("%s: got %v, want %v", name, *got.EvictionsPerSecond, test.want)
+		f := withRates(average(test.after), before, test.interval)
+		if gets, evictions, hits := perSecond(f.GetsPerSecond), perSecond(f.EvictionsPerSecond), percent(f.HitRatioNow); gets != test.gets ||
+			evictions != test.evictions || hits != test.hits {
+			t.Errorf("%s: got %s gets/s, %s evictions/s and %s, want %+v", name, gets, evictions, hits, test)
 		}
 	}
 }
 
 func TestTotal(t *testing.T) {
-	if got := total([]nodeReport{{Problem: "no answer"}}); got != nil {
+	if got := total([]nodeReport{{State: stateReady, Problem: "no answer"}}); got != nil {
 		t.Errorf("the total of no answer is %+v", got)
 	}
+	node := func(state string, f figures) nodeReport { return nodeReport{State: state, Figures: &f} }
 	got := total([]nodeReport{
-		{Figures: &figures{Version: "1.6.45", UptimeSeconds: 90, Items: 1, Hits: 9, Misses: 1, EvictionsPerSecond: ptr.To(0.5)}},
-		{Problem: "no answer"},
-		{Figures: &figures{Version: "1.6.46", UptimeSeconds: 30, Items: 2, Hits: 1, Misses: 9, EvictionsPerSecond: ptr.To(1.5)}},
-		{Figures: &figures{Version: "1.6.45", UptimeSeconds: 60, Items: 4}},
+		node(stateReady, figures{Version: "1.6.45", UptimeSeconds: 90, Items: 1, Hits: 9, Misses: 1, EvictionsPerSecond: ptr.To(0.5), hitsNow: 3}),
+		{State: stateReady, Problem: "no answer"},
+		node(stateReady, figures{Version: "1.6.46", UptimeSeconds: 30, Items: 2, Hits: 1, Misses: 9, EvictionsPerSecond: ptr.To(1.5), missesNow: 1}),
+		node(stateReady, figures{Version: "1.6.45", UptimeSeconds: 60, Items: 4, GetsPerSecond: ptr.To(7.0)}),
+		node(stateTerminating, figures{Version: "1.6.44", UptimeSeconds: 10, Items: 8, Connections: 1}),
+		node(stateNotReady, figures{Version: "1.6.44", UptimeSeconds: 10, Items: 8, Connections: 1}),
 	})
-	want := &figures{
-		Version: "1.6.45,1.6.46", UptimeSeconds: 30, Items: 7, Hits: 10, Misses: 10, HitRatio: ptr.To(0.5), EvictionsPerSecond: ptr.To(2.0),
+	for name, pair := range map[string][2]string{
+		"version": {got.Version, "1.6.45,1.6.46"}, "hit ratio": {percent(got.HitRatio), "50.0%"}, "hit ratio now": {percent(got.HitRatioNow), "75.0%"},
+		"gets": {perSecond(got.GetsPerSecond), "7.0"}, "evictions": {perSecond(got.EvictionsPerSecond), "2.0"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: got %s, want %s", name, pair[0], pair[1])
+		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("total (-want +got):\n%s", diff)
+	if got.UptimeSeconds != 30 || got.Items != 7 || got.Connections != 0 {
+		t.Errorf("total: %+v", got)
 	}
 }
 
 func TestFiguresWithoutNumbers(t *testing.T) {
 	got := figuresOf(map[string]string{"version": "1.6.45", "uptime": "soon"})
-	if diff := cmp.Diff(figures{Version: "1.6.45"}, got); diff != "" {
-		t.Errorf("figures (-want +got):\n%s", diff)
+	if (got != figures{Version: "1.6.45"}) {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -258,6 +276,9 @@ func TestUnreachable(t *testing.T) {
 		"memcached does not run: Unknown": &notRunningError{"Unknown"},
 		errAuthentication.Error():         errAuthentication,
 		"no answer in time ":              nil,
+		"all connections are taken: raise spec.config.maxConnections":                                                          fmt.Errorf("cache-0: %w", memcache.ErrConnectionLimit),
+		"the kubelet cannot connect to it: the pod starts or ends":                                                             errors.New("error forwarding port 11211 to pod 0206, uid : failed"),
+		"memcached refuses the user web with this password: it may not have read the Secret yet, see kubectl memcached status": &deniedError{"web"},
 	} {
 		if err == nil {
 			ctx, cancel := context.WithTimeout(t.Context(), 0)

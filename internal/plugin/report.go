@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // nodeReport is the report on a node.
@@ -23,6 +25,8 @@ type nodeReport struct {
 	Address string `json:"address,omitempty"`
 	// ClusterNode is the name of the Kubernetes node.
 	ClusterNode string `json:"clusterNode,omitempty"`
+	// Restarts are those of the container of memcached.
+	Restarts int32 `json:"restarts"`
 	// Figures are nil if the node has not answered.
 	Figures *figures `json:"figures,omitempty"`
 	// Credentials are nil if the node has neither TLS nor users, or if its agent has not answered.
@@ -33,9 +37,17 @@ type nodeReport struct {
 
 func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport {
 	node := nodeReport{Name: pod.Name, State: stateOf(pod), Address: pod.Status.PodIP, ClusterNode: pod.Spec.NodeName}
-	if failure != nil {
+	for _, container := range pod.Status.ContainerStatuses {
+		if container.Name == memcached.ContainerName {
+			node.Restarts = container.RestartCount
+		}
+	}
+	switch {
+	case errors.Is(failure, errAuthentication):
+		node.Problem = "memcached demands a login, and the agent does not answer"
+	case failure != nil:
 		node.Problem = unreachable(failure)
-	} else {
+	default:
 		node.Figures = measured
 	}
 	return node
@@ -52,9 +64,13 @@ type cacheReport struct {
 	// ReadyNodes is the number of ready nodes.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
-	Nodes      []nodeReport               `json:"nodes"`
-	// Total is nil if no node has answered.
+	// Overview is nil unless the report is on one cache.
+	Overview *overview    `json:"overview,omitempty"`
+	Nodes    []nodeReport `json:"nodes"`
+	// Total counts the nodes that serve. It is nil if none has answered.
 	Total *figures `json:"total,omitempty"`
+	// Problems are those of certificates and Secrets, with the remedy.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // statusUnknown is the status of a Memcached without conditions: the operator has not seen it.
@@ -91,7 +107,7 @@ func (r *cacheReport) headline() string {
 }
 
 // figureHeader has the names of the columns of figures.
-var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "HIT-RATIO", "EVICTIONS/S", "CONNECTIONS"}
+var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "GETS/S", "HIT-RATIO", "SINCE-START", "EVICTIONS/S", "CONNECTIONS"}
 
 func (f *figures) cells() []cell {
 	if f == nil {
@@ -103,20 +119,27 @@ func (f *figures) cells() []cell {
 	}
 	return []cell{
 		text(f.Version), text(age(f.UptimeSeconds)), text(strconv.FormatInt(f.Items, 10)),
-		text(mebibytes(f.MemoryBytes) + "/" + mebibytes(f.MemoryLimitBytes)), text(percent(f.HitRatio)),
+		text(mebibytes(f.MemoryBytes) + "/" + mebibytes(f.MemoryLimitBytes)), text(perSecond(f.GetsPerSecond)),
+		text(percent(f.HitRatioNow)), text(percent(f.HitRatio)),
 		text(perSecond(f.EvictionsPerSecond)), text(strconv.FormatInt(f.Connections, 10)),
 	}
 }
 
 // rows is a table of the nodes of a cache and their total. It has the last column only if a cell of it has text.
 func (r *cacheReport) rows() [][]cell {
-	rows := [][]cell{append([]cell{text("NODE"), text("STATE")}, texts(figureHeader)...)}
+	rows := [][]cell{append(texts([]string{"NODE", "STATE", "CLUSTER-NODE", "RESTARTS"}), texts(figureHeader)...)}
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
-		row := append([]cell{text(node.Name), {node.State, stateColor(node.State)}}, node.Figures.cells()...)
+		row := []cell{
+			text(node.Name),
+			{node.State, stateColor(node.State)},
+			text(cmp.Or(node.ClusterNode, unknownText)),
+			text(strconv.Itoa(int(node.Restarts))),
+		}
+		row = append(row, node.Figures.cells()...)
 		rows = append(rows, append(row, cell{node.Problem, red}))
 	}
-	return withoutEmptyColumn(append(rows, append([]cell{text("TOTAL"), text("")}, r.Total.cells()...)), "PROBLEM")
+	return withoutEmptyColumn(append(rows, append(texts([]string{"TOTAL", "", "", ""}), r.Total.cells()...)), "PROBLEM")
 }
 
 // listRows is a table of caches.

@@ -51,6 +51,7 @@ func newRestartCommand(s *session) *cobra.Command {
 		RunE:              o.run,
 	}
 	bindYes(command, &o.yes)
+	s.bindUser(command)
 	command.Flags().BoolVar(&o.wait, "wait", true, "Wait until every node is replaced")
 	command.Flags().DurationVar(&o.timeout, "timeout", 0, "How long to wait; 0 is until the end")
 	return command

@@ -58,6 +58,7 @@ func newStatsCommand(s *session) *cobra.Command {
 	}
 	o.output.bind(command, "Output format: table, json or yaml", formatTable, formatJSON, formatYAML)
 	s.bindNode(command, &o.node)
+	s.bindUser(command)
 	return command
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,14 +34,15 @@ type statusCommand struct {
 
 const statusLong = `Show what is inside the caches of a namespace, or the nodes of one cache.
 
-Each node is asked twice, so EVICTIONS/S is the rate of the interval in between. With --interval=0 it is
-asked once, and the rate is the average since its memcached started. HIT-RATIO always counts from that
-start. A node that does not answer has a row that says why. The exit code is 1 if a cache is to have nodes
-and none of them answers with its figures, except with --watch.
+Each node is asked twice: GETS/S, HIT-RATIO and EVICTIONS/S are those of the interval in between. With
+--interval=0 it is asked once, and the rates are averages since its memcached started. SINCE-START is the
+hit ratio since then. TOTAL counts the nodes that are ready. A node that does not answer has a row that says
+why. The exit code is 1 if a cache is to have nodes and none of them answers, except with --watch.
 
+For one cache, the head says what it is, and the last events what happened. What you may not read is named.
 For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
-serves, whether it has read what the Secrets hold, and why it must be restarted. If memcached demands a
-login, the figures come from there as well, and EVICTIONS/S is the average since it started.`
+serves, whether it has read what the Secrets hold, and why it must be restarted. Below it are the problems
+of certificates and Secrets, with their remedy.`
 
 const statusExamples = `  # Every cache of the namespace, in a row each
   kubectl memcached status
@@ -103,7 +105,9 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 func silent(reports []cacheReport) error {
 	var names []error
 	for i := range reports {
-		if r := &reports[i]; r.Size > 0 && r.Total == nil {
+		r := &reports[i]
+		answers := slices.ContainsFunc(r.Nodes, func(node nodeReport) bool { return node.Figures != nil })
+		if r.Size > 0 && !answers {
 			names = append(names, fmt.Errorf("%s/%s: no node answers with its figures", r.Namespace, r.Name))
 		}
 	}
@@ -151,6 +155,10 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 		reports[i] = reportOf(&caches[i], nodes[:len(podsOf[i])])
 		nodes = nodes[len(podsOf[i]):]
 	}
+	if len(args) > 0 {
+		reports[0].Overview = overviewOf(ctx, c, &caches[0], all)
+		reports[0].Problems = o.problems(ctx, c, &caches[0], all, &reports[0])
+	}
 	return reports, nil
 }
 
@@ -159,41 +167,60 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	session := *o.session
 	session.nodeTimeout += o.interval
 	measured := make([]*figures, len(pods))
-	var agents []series
+	var agents, later []series
 	var scrapes sync.WaitGroup
-	scrapes.Go(func() { agents = o.seriesOf(ctx, c, pods) })
+	scrapes.Go(func() { agents, later = o.seriesTwice(ctx, c, pods) })
 	failures := session.askEach(ctx, c, pods, func(i int) question {
 		return func(ctx context.Context, conn *memcache.Conn) error {
-			stats, err := conn.Stats(ctx)
-			if err != nil {
-				return err
-			}
-			first := figuresOf(stats)
-			measured[i] = &first
-			if o.interval <= 0 {
-				return nil
-			}
-			begin := o.clock.Now()
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-o.clock.After(o.interval):
-			}
-			if stats, err = conn.Stats(ctx); err != nil {
-				return err
-			}
-			second := withRates(figuresOf(stats), first, o.clock.Since(begin))
-			measured[i] = &second
-			return nil
+			var err error
+			measured[i], _, err = o.figuresTwice(ctx, conn, o.interval)
+			return err
 		}
 	})
 	scrapes.Wait()
 	nodes := make([]nodeReport, len(pods))
 	for i := range pods {
 		nodes[i] = nodeReportOf(&pods[i], measured[i], failures[i])
-		nodes[i].addSeries(agents[i], failures[i])
+		nodes[i].addSeries(agents[i], later[i], o.interval, failures[i])
 	}
 	return nodes
+}
+
+// figuresTwice asks a memcached twice, an interval apart, or once without one. It also returns the last statistics.
+func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interval time.Duration) (*figures, map[string]string, error) {
+	stats, err := conn.Stats(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := figuresOf(stats)
+	if interval <= 0 {
+		return &first, stats, nil
+	}
+	begin := s.clock.Now()
+	select {
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case <-s.clock.After(interval):
+	}
+	if stats, err = conn.Stats(ctx); err != nil {
+		return nil, nil, err
+	}
+	second := withRates(figuresOf(stats), first, s.clock.Since(begin))
+	return &second, stats, nil
+}
+
+// seriesTwice asks the agents, and after the interval again those whose memcached demands a login: it tells its figures to nobody else.
+func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []corev1.Pod) (first, second []series) {
+	first, second = o.seriesOf(ctx, c, pods, hasCredentials), make([]series, len(pods))
+	if o.interval <= 0 || !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return hasUsers(&pod) }) {
+		return first, second
+	}
+	select {
+	case <-ctx.Done():
+		return first, second
+	case <-o.clock.After(o.interval):
+	}
+	return first, o.seriesOf(ctx, c, pods, hasUsers)
 }
 
 // show writes the reports, one cache in detail.
@@ -204,17 +231,15 @@ func (o *statusCommand) show(reports []cacheReport, one bool) error {
 		}
 		return o.writeDocument(o.output.value, map[string][]cacheReport{"items": reports})
 	}
-	if o.watch && isTerminal(o.Out) {
-		fmt.Fprint(o.Out, "\033[H\033[2J")
+	if o.watch {
+		if isTerminal(o.Out) {
+			fmt.Fprint(o.Out, "\033[H\033[2J")
+		}
+		fmt.Fprintln(o.Out, o.clock.Now().Format(time.DateTime))
 	}
 	switch {
 	case one:
-		fmt.Fprintln(o.Out, printable(reports[0].headline()))
-		writeTable(o.Out, o.colored(), reports[0].rows())
-		if rows := reports[0].credentialRows(o.clock.Now()); rows != nil {
-			fmt.Fprintln(o.Out)
-			writeTable(o.Out, o.colored(), rows)
-		}
+		o.showOne(&reports[0])
 	case len(reports) == 0 && o.everywhere:
 		fmt.Fprintln(o.ErrOut, "No Memcached found.")
 	case len(reports) == 0:
@@ -223,4 +248,23 @@ func (o *statusCommand) show(reports []cacheReport, one bool) error {
 		writeTable(o.Out, o.colored(), listRows(reports, o.everywhere))
 	}
 	return nil
+}
+
+// showOne writes the report on one cache.
+func (o *statusCommand) showOne(r *cacheReport) {
+	fmt.Fprintln(o.Out, printable(r.headline()))
+	writeTable(o.Out, false, r.Overview.rows())
+	now := o.clock.Now()
+	for _, rows := range [][][]cell{r.rows(), r.credentialRows(now), r.Overview.eventRows(now)} {
+		if rows != nil {
+			fmt.Fprintln(o.Out)
+			writeTable(o.Out, o.colored(), rows)
+		}
+	}
+	for i, problem := range r.Problems {
+		if i == 0 {
+			fmt.Fprintln(o.Out)
+		}
+		writeTable(o.Out, o.colored(), [][]cell{{{problem, red}}})
+	}
 }

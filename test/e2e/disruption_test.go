@@ -151,7 +151,7 @@ func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32
 // drain starts kubectl drain as an administrator does, but only for the pods of the story. It ends with the spec.
 func (s *drainedNode) drain(ctx context.Context) *gexec.Session {
 	GinkgoHelper()
-	args := []string{"drain", s.node, "--pod-selector", drainLabel + "=" + s.namespace, "--ignore-daemonsets", "--timeout=3m"}
+	args := []string{"drain", s.node, "--pod-selector", drainLabel + "=" + s.namespace, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=3m"}
 	fmt.Fprintln(GinkgoWriter, "$ kubectl", strings.Join(args, " "))
 	drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", args...), GinkgoWriter, GinkgoWriter))
 	DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })

@@ -77,10 +77,15 @@ func scale(ctx context.Context, mc *cachev1alpha1.Memcached, nodes int32) {
 	k8s.Change(ctx, mc, func() { mc.Spec.Size = nodes })
 }
 
-// roll changes an option of memcached, which replaces every pod.
+// roll replaces every pod.
 func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	k8s.Change(ctx, mc, func() { mc.Spec.Config.Verbosity = 1 })
+	k8s.Change(ctx, mc, func() { annotatePods(mc) })
+}
+
+// annotatePods gives the pods an annotation, which replaces them.
+func annotatePods(mc *cachev1alpha1.Memcached) {
+	mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 }
 
 // move has the other Kind of workload run the nodes, which replaces every pod.

@@ -195,7 +195,7 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
 	if podReady(pod) || len(pod.Status.ContainerStatuses) > 0 {
 		return nil
 	}
-	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "192.0.2.1"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return c.client.Status().Update(ctx, pod)
 }

@@ -48,6 +48,10 @@ var statefulSetScenarios = []scenario{
 			spec.UpdateStrategy.MinReadySeconds = 1
 		})
 	}},
+	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = 3 })
+		r.await("all nodes run with 3 threads", threadsOf(r, "3"))
+	}},
 	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
 		change(r.sandbox, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
 			s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(1))

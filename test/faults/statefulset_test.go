@@ -130,6 +130,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	maps.Copy(labels, s.Spec.Selector.MatchLabels)
 	owner := metav1.OwnerReference{Kind: "StatefulSet", Name: s.Name}
 	pod := newPod(s.StatefulSet, owner, fmt.Sprintf("%s-%d", s.Name, i), labels)
+	pod.Annotations = maps.Clone(s.Spec.Template.Annotations)
 	pod.Spec.NodeName = "node" // so that the API server lets it terminate instead of deleting it at once
 	if existing, ok := s.pods[i]; ok {
 		pod = &existing

@@ -7,7 +7,6 @@ package faults
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
@@ -98,7 +99,8 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 			mc.ResourceVersion, mc.Status.UpdatedReplicas))
 	}
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
-	changed := len(r) > 1 || t != nil && t.changed
+	inPlace := mc.Status.LastApplied != nil && mc.Status.LastApplied.ArgumentsHash != ""
+	changed := len(r) > 1 || t != nil && t.changed || inPlace
 	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && status.RollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}
@@ -113,10 +115,30 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 		return false
 	}
 	container := w.template.Spec.Containers[0]
-	memory := fmt.Sprintf("-m %d", mc.Spec.Config.Memory.Value()>>20)
 	ready := w.ready == mc.Spec.Size || len(now.nodes()) == int(mc.Spec.Size)
-	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) &&
-		(strings.Contains(strings.Join(container.Args, " "), memory) || slices.Contains(container.Args, strings.ReplaceAll(memory, " ", "=")))
+	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
+}
+
+// configured reports whether every node is to run with the memory and the threads of the spec.
+func configured(mc *cachev1alpha1.Memcached, now objects, w *workload) bool {
+	lists := []string{strings.Join(w.template.Spec.Containers[0].Args, " ")}
+	if config, ok := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap); ok && w.kind == cachev1alpha1.WorkloadStatefulSet {
+		section, err := protocol.ParseSection(config.Data[protocol.SectionKey(w.template.Annotations[memcached.TemplateAnnotation])])
+		if err != nil || len(section.Nodes) != int(mc.Spec.Size) {
+			return false
+		}
+		lists = nil
+		for _, hash := range section.Nodes {
+			lists = append(lists, config.Data[protocol.ListKey(hash)])
+		}
+	}
+	for _, list := range lists {
+		if !strings.Contains(list+" ", fmt.Sprintf("-m %d ", mc.Spec.Config.Memory.Value()>>20)) ||
+			mc.Spec.Config.Threads > 0 && !strings.Contains(list, fmt.Sprintf("-t %d ", mc.Spec.Config.Threads)) {
+			return false
+		}
+	}
+	return true
 }
 
 func violations(before, mc *cachev1alpha1.Memcached, completed bool) []string {

@@ -59,11 +59,8 @@ var ourWrites = func() map[string]*regexp.Regexp {
 	} {
 		names[kind] = regexp.MustCompile("^" + cacheName + "$")
 	}
-	for _, kind := range []string{"patch configmaps", "delete configmaps"} {
-		names[kind] = regexp.MustCompile("^" + cacheName + "-servers$")
-	}
-	serverList := regexp.MustCompile("^" + cacheName + memcached.ServersSuffix + "$")
-	names["patch configmaps"], names["delete configmaps"] = serverList, serverList
+	configMaps := regexp.MustCompile("^" + cacheName + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")$")
+	names["patch configmaps"], names["delete configmaps"] = configMaps, configMaps
 	names["delete pods"] = regexp.MustCompile("^" + cacheName + `-\d+$`)
 	return names
 }()

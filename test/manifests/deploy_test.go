@@ -31,6 +31,8 @@ api-resources*)
 	[ -n "$NO_CRD" ] || echo memcacheds.cache.example.com
 	;;
 "get memcacheds"*) printf "$MEMCACHEDS" ;;
+version*) [ -z "$NO_CLUSTER" ] || { echo "The connection to the server localhost:8080 was refused" >&2; exit 1; } ;;
+"get deployments"*) printf "$OPERATORS" ;;
 "get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
 "config current-context") echo shop-cluster ;;
 apply*) cat >"$RECORD/applied" ;;
@@ -123,6 +125,26 @@ func TestDeployAndUndeploy(t *testing.T) {
 			arguments: []string{"deploy", "IMG=registry.example.com/memcached-operator@sha256:" + strings.Repeat("0", 64)}, fails: true,
 			says: []string{"AGENT_IMG is '', but must name the image of the agent"},
 		},
+		"deploy without a cluster": {
+			arguments: []string{"deploy", image, "NO_CLUSTER=yes"}, fails: true,
+			says: []string{"No cluster answers (The connection to the server localhost:8080 was refused): set KUBECONFIG to one, or start one with make cluster-up."},
+		},
+		"deploy over a release of Helm": {
+			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator Helm cache-operator\n`}, fails: true,
+			says: []string{
+				"The release cache-operator of Helm in the namespace ops has an operator already",
+				"helm upgrade cache-operator --namespace ops", "helm uninstall cache-operator --namespace ops", "Nothing is written.",
+			},
+		},
+		"deploy beside another operator": {
+			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator kustomize \nmemcached-operator-system/memcached-operator kustomize \n`},
+			applies:   everything,
+			says:      []string{"Another operator runs: ops/memcached-operator. Two that watch the same namespace report each event twice"},
+		},
+		"deploy in several namespaces stays where the role bindings are": {
+			folder: "namespaces", arguments: []string{"deploy", image, "KUSTOMIZATION=config/namespaces", "DEPLOY_NAMESPACE=elsewhere"}, fails: true,
+			says: []string{"DEPLOY_NAMESPACE is 'elsewhere', but would move the role bindings of config/namespaces: leave it out"},
+		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
 			says: []string{
@@ -157,7 +179,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 			arguments: []string{"undeploy", twoCaches}, deletes: crdKind,
 			says: []string{
 				"The operator is removed. The CRD and 2 Memcacheds with 4 nodes stay.", "shop/sessions", "The nodes keep serving.",
-				"make undeploy-all    deletes the caches as well.",
+				"make undeploy-all    deletes the caches as well.", "kubectl delete crd would delete every cache of all namespaces",
 			},
 		},
 		"undeploy keeps a namespace with caches": {

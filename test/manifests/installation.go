@@ -102,11 +102,14 @@ func (i *Installation) Kubeconfig(t *testing.T, account string) string {
 	return file
 }
 
-// Conditions returns what reads the conditions of a Memcached.
+// Conditions returns what reads the conditions of a Memcached that the operator has written.
 func (i *Installation) Conditions(t *testing.T, mc *cachev1alpha1.Memcached) func() []metav1.Condition {
 	return func() []metav1.Condition {
 		if err := i.Admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc); err != nil {
 			t.Fatal(err)
+		}
+		if mc.Status.ObservedGeneration < 1 {
+			return nil // that of the API server
 		}
 		return mc.Status.Conditions
 	}

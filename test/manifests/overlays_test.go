@@ -112,11 +112,40 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
+// The operator of several namespaces has in each of them what that of config/default has everywhere. The rest is the same.
+func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
+	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
+	const binding = "memcached-operator-manager-rolebinding"
+	everywhere := kustomize.Find[rbacv1.ClusterRoleBinding](t, usual, "ClusterRoleBinding", binding)
+	var namespaces []string
+	rest := kustomize.Objects{}
+	for _, object := range all {
+		if object.GetKind() != "RoleBinding" || object.GetName() != binding {
+			rest = append(rest, object)
+			continue
+		}
+		here := kustomize.Find[rbacv1.RoleBinding](t, kustomize.Objects{object}, "RoleBinding", binding)
+		if diff := cmp.Diff(everywhere.RoleRef, here.RoleRef) + cmp.Diff(everywhere.Subjects, here.Subjects); diff != "" {
+			t.Errorf("the binding in %s (-everywhere +there):\n%s", here.Namespace, diff)
+		}
+		namespaces = append(namespaces, here.Namespace)
+	}
+	slices.Sort(namespaces)
+	if watched := env(t, all, "WATCH_NAMESPACE").Value; len(namespaces) < 2 || watched != strings.Join(namespaces, ",") {
+		t.Errorf("the operator watches %q and has permissions in %q", watched, namespaces)
+	}
+	want := slices.DeleteFunc(usual.Names(), func(name string) bool { return name == "ClusterRoleBinding "+binding })
+	if diff := cmp.Diff(want, rest.Names()); diff != "" {
+		t.Errorf("config/namespaces (-want +got):\n%s", diff)
+	}
+}
+
 // Every reference by name or label must still resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{
 		"default":    kustomize.Render(t, config("default")),
 		"namespaced": kustomize.Render(t, config("namespaced")),
+		"namespaces": kustomize.Render(t, config("namespaces")),
 		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +230,14 @@ func TestNamespaceIsRestricted(t *testing.T) {
 // OpenShift's monitoring of user workloads rejects a ServiceMonitor that names a file. The token is that of an account which may
 // read the metrics.
 func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
-	all := withOptional(t)
-	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", manager+"-metrics-monitor").Object
+	for _, prefix := range []string{"", "team-"} {
+		t.Run(prefix, func(t *testing.T) { mustReadTheMetrics(t, prefixed(t, prefix), prefix) })
+	}
+}
+
+func mustReadTheMetrics(t *testing.T, all kustomize.Objects, prefix string) {
+	t.Helper()
+	monitor := kustomize.Find[unstructured.Unstructured](t, all, "ServiceMonitor", prefix+manager+"-metrics-monitor").Object
 	endpoints, _, _ := unstructured.NestedSlice(monitor, "spec", "endpoints")
 	endpoint := repository.TheOnly(t, endpoints, "endpoints").(map[string]any)
 	if file, found := endpoint["bearerTokenFile"]; found {
@@ -219,7 +254,7 @@ func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
 	if subject.Name != account.Name || subject.Namespace != secret.Namespace || account.Namespace != secret.Namespace {
 		t.Errorf("the token is one of %s in %s, the binding is for %+v", account.Name, secret.Namespace, subject)
 	}
-	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
+	if binding.RoleRef.Name != prefix+"memcached-operator-metrics-reader" {
 		t.Errorf("the account has the role %s", binding.RoleRef.Name)
 	}
 }

@@ -27,6 +27,12 @@ func config(dir string) string { return repository.Path("config", dir) }
 // withOptional renders config/default with the commented-out resources in it, as a user would uncomment them.
 func withOptional(t *testing.T) kustomize.Objects {
 	t.Helper()
+	return prefixed(t, "")
+}
+
+// prefixed renders the same under a kustomization of a user, with a prefix of its own.
+func prefixed(t *testing.T, prefix string) kustomize.Objects {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(config(""))); err != nil {
 		t.Fatal(err)
@@ -35,7 +41,11 @@ func withOptional(t *testing.T) kustomize.Objects {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(repository.ReadFile(t, file), "\n#- ", "\n- ")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return kustomize.Render(t, filepath.Join(dir, "default"))
+	overlay := "namePrefix: '" + prefix + "'\nresources: [ default ]\n"
+	if err := os.WriteFile(filepath.Join(dir, kustomization), []byte(overlay), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kustomize.Render(t, dir)
 }
 
 // container returns the only container of the operator.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/repository"
@@ -18,8 +19,10 @@ import (
 
 // workflow is what the tests read of a GitHub workflow.
 type workflow struct {
+	On          map[string]any    `json:"true"` // what YAML 1.1 reads in on
 	Permissions map[string]string `json:"permissions"`
 	Jobs        map[string]struct {
+		Environment string            `json:"environment"`
 		Permissions map[string]string `json:"permissions"`
 		Container   struct {
 			Image string `json:"image"`
@@ -44,12 +47,15 @@ func workflowFindings(t *testing.T, text string) []string {
 	if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
 		finding("the permissions are not contents: read alone")
 	}
-	if strings.Contains(text, "pull_request_target") || strings.Contains(text, "secrets.") {
+	// Only a person with the right to write can start it then.
+	_, dispatched := parsed.On["workflow_dispatch"]
+	byHand := dispatched && len(parsed.On) == 1
+	if strings.Contains(text, "pull_request_target") || strings.Contains(text, "secrets.") && !byHand {
 		finding("strangers' changes meet secrets")
 	}
 	for name, job := range parsed.Jobs {
-		if len(job.Permissions) > 0 {
-			finding(name + " has permissions of its own")
+		if len(job.Permissions) > 0 && (!byHand || job.Environment == "") {
+			finding(name + " has permissions of its own, which nobody approves")
 		}
 		for _, step := range job.Steps {
 			if step.Uses != "" && !regexp.MustCompile(`uses: `+regexp.QuoteMeta(step.Uses)+` # v\d+\.\d+\.\d+\n`).MatchString(text) ||
@@ -97,6 +103,45 @@ func TestMistakesInWorkflowsAreFound(t *testing.T) {
 		} else if len(workflowFindings(t, changed)) == 0 {
 			t.Errorf("%q in place of %q was not found", after, before)
 		}
+	}
+}
+
+// Permissions and secrets are for what a person starts and another approves.
+func TestMistakesInTheReleaseAreFound(t *testing.T) {
+	text := repository.Read(t, ".github", "workflows", "release.yaml")
+	for before, after := range map[string]string{
+		"  workflow_dispatch:\n":     "  workflow_dispatch:\n  pull_request:\n",
+		"    environment: release\n": "",
+	} {
+		changed := strings.Replace(text, before, after, 1)
+		if changed == text {
+			t.Errorf("the workflow has no %q", before)
+		} else if len(workflowFindings(t, changed)) == 0 {
+			t.Errorf("%q in place of %q was not found", after, before)
+		}
+	}
+}
+
+// The release workflow runs every block of the page but the first and the last, which are for maintainers, in their order. So does the
+// rehearsal, with all.
+func TestTheReleaseIsThatOfThePage(t *testing.T) {
+	names := func(pattern string, file ...string) []string {
+		var found []string
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(repository.Read(t, file...), -1) {
+			found = append(found, match[1])
+		}
+		return found
+	}
+	blocks := names(`hack/release/block\.sh (\w+) runs it -->\n`+"```sh\n", "docs", "operations", "release.md")
+	if len(blocks) < 7 || blocks[0] != "prepare" || blocks[len(blocks)-1] != "begin" {
+		t.Fatalf("the page has the blocks %q", blocks)
+	}
+	run := names(`hack/release/block\.sh (\w+)\n`, ".github", "workflows", "release.yaml")
+	if diff := cmp.Diff(blocks[1:len(blocks)-1], run); diff != "" {
+		t.Errorf("the workflow (-page +workflow):\n%s", diff)
+	}
+	if diff := cmp.Diff(blocks, names(`(?m)^\s*block (\w+)$`, "hack", "release", "rehearsal", "rehearse.sh")); diff != "" {
+		t.Errorf("the rehearsal (-page +rehearsal):\n%s", diff)
 	}
 }
 

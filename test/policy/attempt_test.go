@@ -117,7 +117,25 @@ func updateBudget(change func(*policyv1.PodDisruptionBudget)) attempt {
 
 func createPolicy(change func(*networkingv1.NetworkPolicy)) attempt { return createChild(change) }
 
-func createConfigMap(change func(*corev1.ConfigMap)) attempt { return createChild(change) }
+func createConfigMap(change func(*corev1.ConfigMap)) attempt {
+	return func(t *testing.T, c client.Client) error {
+		t.Helper()
+		servers := serversOf(t, c, stable)
+		change(servers)
+		return c.Create(t.Context(), servers, client.DryRunAll)
+	}
+}
+
+// serversOf returns the ConfigMap with the servers of a Memcached.
+func serversOf(t *testing.T, c client.Client, name string) *corev1.ConfigMap {
+	t.Helper()
+	for _, child := range childrenOf(t, c, name) {
+		if servers, ok := child.(*corev1.ConfigMap); ok && servers.Name == name+"-servers" {
+			return servers
+		}
+	}
+	panic("the operator renders no such child")
+}
 
 func updateConfigMap(change func(*corev1.ConfigMap)) attempt {
 	return update(&corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}, change)

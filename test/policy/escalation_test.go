@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // escalation is an attempt, the policy that refuses it, and the text of the refusal.
@@ -93,6 +94,22 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 			c.BinaryData = nil
 		})(t, i.operator)).To(Succeed())
 	})
+	t.Run("what others have written among arguments may stay, and go", func(t *testing.T) {
+		g := NewWithT(t)
+		added := argumentsOf(t, i.admin, empty)
+		want := added.Data
+		_, err := controllerutil.CreateOrUpdate(t.Context(), i.admin, added, func() error {
+			added.Data = maps.Clone(want)
+			added.Data["note"], added.Data["arguments.2123456789abcdef"], added.Data["nodes.2123456789abcdef"] = "theirs", "-A", "-A"
+			return nil
+		})
+		g.Expect(err).NotTo(HaveOccurred())
+		change := func(key, value string) error { return update(added, setData(key, value))(t, i.operator) }
+		g.Expect(change("arguments."+hash, strings.Replace(arguments, "-t 4", "-t 5", 1))).To(Succeed())
+		g.Expect(change("arguments.2123456789abcdef", "-A -A")).To(MatchError(ContainSubstring("arguments.HASH must be")))
+		g.Expect(change("nodes.2123456789abcdef", "-A -A")).To(MatchError(ContainSubstring("nodes.HASH must say")))
+		g.Expect(update(added, func(c *corev1.ConfigMap) { c.Data = want })(t, i.operator)).To(Succeed())
+	})
 	t.Run("an administrator may allow the system's priority classes", func(t *testing.T) {
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: account}}
 		g := NewWithT(t)
@@ -112,6 +129,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	}
 	all := harmless()
 	maps.Copy(all, harmlessForProxies())
+	maps.Copy(all, launches())
 	for name, attempt := range all {
 		t.Run("harmless/"+name, func(t *testing.T) {
 			if err := attempt(t, i.operator); err != nil {

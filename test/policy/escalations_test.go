@@ -41,6 +41,7 @@ func escalations(minor testenv.Minor) []escalation {
 	all = append(all, configMapEscalations()...)
 	all = append(all, childEscalations()...)
 	all = append(all, proxyEscalations()...)
+	all = append(all, launcherEscalations()...)
 	all = append(all, foreignEscalations()...)
 	all = append(all, deletionEscalations()...)
 	return append(all, otherEscalations()...)
@@ -53,7 +54,7 @@ const unserved = "cache.example.com/v9"
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
-	const ingress = "spec.ingress: must admit the clients that it lists to port 11211, 11212 or 9150 and to no other"
+	const ingress = "spec.ingress: must admit the clients that it lists to port 11211, 11212, 9150 or 9151 and to no other"
 	const owners = "metadata.ownerReferences: the operator adds no other owner"
 	stays := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "stays", UID: "stays"}
 	const same, finalizers = "metadata.ownerReferences: the controller must not change", "metadata.finalizers: the operator sets and removes none"

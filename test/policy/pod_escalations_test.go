@@ -48,7 +48,7 @@ func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 }
 
 // volumes is what the policy says about a volume that is not for certificates or users.
-const volumes = "spec.template.spec.volumes: must be credentials in memory, tls-secret and users-secret with one Secret each, and servers"
+const volumes = "spec.template.spec.volumes: must be credentials in memory, tls-secret and users-secret with one Secret each, servers"
 
 // podEscalations are attempted when a Deployment is created and when it is updated.
 func podEscalations() []podEscalation {
@@ -100,7 +100,7 @@ func hostEscalations() []podEscalation {
 		{"file system of the node", "pods", volumes, volume(corev1.VolumeSource{
 			HostPath: &corev1.HostPathVolumeSource{Path: "/"},
 		})},
-		{"port of the node", "containers", "must be ports 11211 and 11212 of memcached and 9150 of the agent over TCP, without hostPort", ofContainer(func(c *corev1.Container) {
+		{"port of the node", "containers", "must be ports 11211 and 11212 of memcached, 9151 of its launcher and 9150 of the agent over TCP, without hostPort", ofContainer(func(c *corev1.Container) {
 			c.Ports[0].HostPort = 11211
 		})},
 		{"a chosen node", "pods", scheduler, ofPod(func(p *corev1.PodSpec) { p.NodeName = "control-plane" })},

@@ -30,11 +30,11 @@ func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users", Revocation: cachev1alpha1.RevocationRestart},
 		}
 		options := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}
-		workload, _, err := desired.Workload(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
-		if err != nil {
-			panic(err)
+		plan := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
+		if plan.Problem != nil {
+			panic(plan.Problem)
 		}
-		d.Spec.Template.Spec = memcached.PodTemplate(workload).Spec
+		d.Spec.Template.Spec = memcached.PodTemplate(plan.Workload()).Spec
 		change(&d.Spec.Template.Spec)
 	}
 }
@@ -45,7 +45,7 @@ func volumeOf(p *corev1.PodSpec, name string) *corev1.Volume {
 
 // secretEscalations reach Secrets beyond those of spec.tls and spec.auth, or let memcached reach them.
 func secretEscalations() []podEscalation {
-	const ofMemcached, ofAgent = "containers[0].volumeMounts: must be credentials, read-only", "initContainers[0].volumeMounts: must be credentials, and tls-secret"
+	const ofMemcached, ofAgent = "containers[0].volumeMounts: must be credentials, read-only", "initContainers[].volumeMounts: must be credentials, and tls-secret"
 	const keys = "tls-secret must hold tls.crt, tls.key and ca.crt only"
 	other := corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}}}
 	return []podEscalation{
@@ -122,7 +122,7 @@ func secretEscalations() []podEscalation {
 // optionEscalations weaken TLS and users, or make memcached and the agent read other files.
 func optionEscalations() []podEscalation {
 	const program = "containers[0].command, args: must run memcached with the options of the operator"
-	const agent, probe = "initContainers[0].command, args: must run the agent with the options of the operator", "must be httpGet of /livez, /readyz and /startupz"
+	const agent, probe = "initContainers[].command, args: must run the agent with the options of the operator", "must be httpGet of /livez, /readyz and /startupz"
 	replace := func(old, by string) func(*appsv1.Deployment) {
 		return withCredentials(func(p *corev1.PodSpec) {
 			for _, c := range []*corev1.Container{&p.Containers[0], &p.InitContainers[0]} {

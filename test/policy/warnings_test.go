@@ -5,8 +5,10 @@ package policy_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -68,7 +70,11 @@ var suspicious = map[string][]string{
 	"{size: 1, tls: {secretName: certificate}}":                                                             {exhausted},
 	"{size: 1, tls: {secretName: certificate, clientAuth: Require}, auth: {secretName: users}}":             {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {}}":                                          {exhausted},
-	"{size: 1, tls: {secretName: certificate}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}": {exhausted},
+	"{size: 1, tls: {secretName: certificate}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}": {unlisted, exhausted},
+	// The lists have no effect, or more than it seems.
+	"{size: 1, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}":        {unlisted},
+	"{size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}}": {unlisted},
+	"{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}":                 {cutOff},
 	// All of it is said.
 	"{size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 2}}": {
 		blocked("2", "all 2 nodes"), stopped("2", "2"),
@@ -100,10 +106,17 @@ var normal = []string{
 	"{size: 3, updateStrategy: {minReadySeconds: 60}}",
 	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate}, networkPolicy: {enabled: true}}",
 	"{size: 3, auth: {secretName: users}, tls: {secretName: certificate, plaintext: Disabled}, networkPolicy: {from: [{podSelector: {}}]}}",
-	"{size: 3, tls: {secretName: certificate, plaintext: Enabled}, networkPolicy: {metricsFrom: [{podSelector: {}}]}}",
+	"{size: 3, tls: {secretName: certificate, plaintext: Enabled}, networkPolicy: {enabled: true, metricsFrom: [{podSelector: {}}]}}",
+	"{size: 3, networkPolicy: {from: [{podSelector: {}}], metricsFrom: [{podSelector: {}}]}}",
+	"{size: 3, networkPolicy: {enabled: false}}",
 	"{size: 0, tls: {secretName: certificate}}",
 	"{size: 1000, podDisruptionBudget: {minAvailable: 99%}, updateStrategy: {maxUnavailable: 999}}",
 }
+
+const unlisted = "spec.networkPolicy.enabled is false, so from and metricsFrom have no effect: everyone may connect; remove enabled, or the lists"
+
+const cutOff = "spec.networkPolicy.metricsFrom is set without from: only pods of this namespace may connect to the cache then; list the clients " +
+	"in spec.networkPolicy.from, or set enabled to true if that is meant"
 
 const exhausted = "spec.tls is set without a NetworkPolicy: clients without a certificate or a password can take the memory of a node, " +
 	"which is then killed, and all of its connections; set spec.networkPolicy.from, unless another NetworkPolicy limits who connects"
@@ -199,11 +212,12 @@ func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 func samples(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(repository.Path("config", "samples", "cache_*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d samples: %v", len(files), err)
+	nested, nestedErr := filepath.Glob(repository.Path("config", "samples", "*", "cache_*.yaml"))
+	if err := errors.Join(err, nestedErr); err != nil || len(files) < 4 || len(nested) < 3 {
+		t.Fatalf("%d and %d samples: %v", len(files), len(nested), err)
 	}
 	var specs []string
-	for _, file := range files {
+	for _, file := range slices.Concat(files, nested) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

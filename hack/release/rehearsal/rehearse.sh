@@ -2,15 +2,17 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Walks docs/operations/release.md with a clone of the last commit and a registry on this machine: the project gets a name, version
-# of the checkout is released, the next one begins and is released. After each commit, what is generated must be current, and the suites
-# about the bundle pass. make release-rehearsal calls this script, with KUSTOMIZE and OPERATOR_SDK.
-set -o errexit -o nounset -o pipefail
+# Walks docs/operations/release.md with a clone of the last commit and a registry on this machine: the project gets a name unless it has
+# one, the version of the checkout is released, the next one begins and is released. After each commit, what is generated must be current,
+# and the suites about the bundle pass. make release-rehearsal calls this script, with KUSTOMIZE, CONTROLLER_GEN, OPERATOR_SDK, OPM and
+# HELM. The other files of this folder stand for docker, cosign, syft and gh.
+set -o errexit -o errtrace -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 project=${PWD}
 folder=$(mktemp -d)
 registry=
 trap '[[ -z "${registry}" ]] || kill "${registry}"; rm -rf "${folder}"' EXIT
+trap 'echo "line ${LINENO} of the rehearsal failed: ${BASH_COMMAND}" >&2' ERR
 step() { echo "=== $*"; }
 
 start_registry() {
@@ -40,14 +42,22 @@ push_base_images() {
 	} | while read -r image; do "${CONTAINER_TOOL}" buildx build --tag "${image}" --file "${folder}/Dockerfile" .; done
 }
 
-# block NAME runs the block of the page that is marked with the name. Without a key, it cannot sign.
+# GitHub has both community catalogs, and forks of them.
+start_github() {
+	local catalog
+	export GITHUB=file://${folder}/github COMMUNITY_FORKS=shop
+	git init --quiet --initial-branch main "${folder}/catalog"
+	git -C "${folder}/catalog" commit --quiet --allow-empty --message "A catalog"
+	for catalog in "${catalogs[@]}"; do
+		git clone --quiet --bare "${folder}/catalog" "${folder}/github/${catalog}"
+		git clone --quiet --bare "${folder}/catalog" "${folder}/github/shop/${catalog#*/}"
+	done
+}
+
+# block NAME runs a block of the page.
 block() {
 	step "release.md: $1"
-	awk -v marker="<!-- not run: .*make release-rehearsal runs it as $1 -->" '
-		$0 ~ marker { found = 1; next } found && /^```sh/ { inside = 1; next } inside && /^```/ { exit } inside' docs/operations/release.md |
-		sed "s/ --sign / --annotate /; s/ NEXT=.*/ NEXT=${next}/" >"${folder}/block"
-	[[ -s "${folder}/block" ]] || { echo "the page has no block $1" >&2; return 1; }
-	bash -o errexit -o nounset -o pipefail -x "${folder}/block"
+	NEXT=${next} hack/release/block.sh "$1"
 }
 
 check() {
@@ -72,10 +82,42 @@ check_tag() {
 		{ echo "v${version} is not what main is" >&2; return 1; }
 }
 
+# check_publications VERSION looks at what the stand-ins have recorded: a signature for each image and the chart, by their digests, a draft
+# with its files, and a request for each catalog, which is merged.
+check_publications() {
+	local prefix catalog name digest
+	prefix=$(sed -n 's/^IMAGE_TAG_BASE ?= //p' hack/release/published.mk)
+	for name in "${prefix}" "${prefix}"-{agent,scorecard,bundle,catalog} "${CHART_REPOSITORY#oci://}/memcached-operator"; do
+		grep -q "^sign ${name}@sha256:" "${REHEARSAL_RECORD}/signatures" || { echo "${name} is not signed" >&2; return 1; }
+	done
+	for name in OPERATOR AGENT; do
+		digest=$(sed -n "s/^${name}_DIGEST ?= //p" hack/release/published.mk)
+		grep -q "^attest ${prefix}.*@${digest}\$" "${REHEARSAL_RECORD}/signatures" || { echo "nothing says what is in ${digest}" >&2; return 1; }
+	done
+	[[ "$(wc -l <"${REHEARSAL_RECORD}/signatures")" -eq 8 ]]
+	for name in SHA256SUMS.sigstore.json install.yaml memcached.yaml sbom.cdx.json "kubectl-memcached_v$1_linux_amd64.tar.gz"; do
+		grep -q "^v$1 .*dist/release/${name}\b" "${REHEARSAL_RECORD}/releases"
+	done
+	grep -q "image: ${prefix}@$(sed -n 's/^OPERATOR_DIGEST ?= //p' hack/release/published.mk)\$" dist/release/install.yaml
+	for catalog in "${catalogs[@]}"; do
+		grep -q "^${catalog} shop:memcached-operator-$1 operator memcached-operator ($1)\$" "${REHEARSAL_RECORD}/requests"
+		git -C "${folder}/github/${catalog}" fetch --quiet "${GITHUB}/shop/${catalog#*/}" "memcached-operator-$1:main"
+		[[ "$(git -C "${folder}/github/${catalog}" log -1 --format=%B main)" == *"Signed-off-by: "* ]]
+		git -C "${folder}/github/${catalog}" cat-file -e "main:operators/memcached-operator/$1/metadata/annotations.yaml"
+	done
+	rm "${REHEARSAL_RECORD}"/*
+}
+
+catalogs=(k8s-operatorhub/community-operators redhat-openshift-ecosystem/community-operators-prod)
 unset VERSION IMG IMAGE_TAG_BASE BUNDLE_IMG CATALOG_IMG SCORECARD_IMG MAKEFLAGS MAKELEVEL MFLAGS
-export CONTAINER_TOOL=${project}/hack/release/rehearsal/docker LOCALBIN=${folder}/checkout/bin
+stand_ins=${project}/hack/release/rehearsal
+export CONTAINER_TOOL=${stand_ins}/docker COSIGN=${stand_ins}/cosign SYFT=${stand_ins}/syft PATH=${stand_ins}:${PATH}
+export LOCALBIN=${folder}/checkout/bin REHEARSAL_RECORD=${folder}/record PLUGIN_PLATFORMS=linux/amd64
 export GIT_AUTHOR_NAME=rehearsal GIT_AUTHOR_EMAIL=rehearsal@localhost GIT_COMMITTER_NAME=rehearsal GIT_COMMITTER_EMAIL=rehearsal@localhost
+mkdir "${REHEARSAL_RECORD}"
 start_registry
+start_github
+export CHART_REPOSITORY=oci://${REHEARSAL_REGISTRY#http://}/charts HELM_PUSH_FLAGS=--plain-http
 git clone --quiet "${project}" "${folder}/checkout"
 cd "${folder}/checkout"
 git checkout --quiet -B main
@@ -83,21 +125,37 @@ git clone --quiet --bare . "${folder}/origin"
 git remote set-url origin "${folder}/origin"
 push_base_images
 
+if grep -q '^domain: example.com$' PROJECT; then
+	step "a name"
+	hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
+	# The pages say that nothing has been published: the publisher writes where it is.
+	git grep -lE '(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' | xargs sed -i 's/ been published/ been announced/'
+	make --silent manifests bundle catalog
+	git add --all
+	git commit --quiet --message "A name"
+	check
+fi
+# next_of VERSION prints the one after it.
+next_of() { awk -F '[.-]' '{ print $1 "." $2 "." $3 + 1 }' <<<"$1"; }
 first=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
-next=$(awk -F '[.-]' '{ print $1 "." $2 "." $3 + 1 }' <<<"${first}")
+if grep -q '^BUNDLE_DIGEST ?= .' hack/release/published.mk; then
+	first=$(next_of "${first}")
+	NEXT=${first} hack/release/block.sh begin
+	check
+fi
+next=$(next_of "${first}")
 
-step "a name"
-hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
-make --silent manifests bundle catalog
-git add --all
-git commit --quiet --message "A name"
-check
 for version in "${first}" "${next}"; do
 	block prepare
 	check
 	block publish
 	check
 	check_tag "${version}"
+	block sign
+	block chart
+	block github
+	block catalogs
+	check_publications "${version}"
 	if [[ "${version}" == "${first}" ]]; then
 		block begin
 		check
@@ -105,7 +163,7 @@ for version in "${first}" "${next}"; do
 done
 step "${next} follows ${first} in the catalog, and both are named by their digests"
 grep -q "name: memcached-operator.v${next}" catalog/memcached-operator/catalog.yaml
-[[ "$(grep -c '^image: .*-bundle@sha256:' catalog/memcached-operator/catalog.yaml)" -eq 2 ]]
+[[ "$(grep '^image: .*-bundle@sha256:' catalog/memcached-operator/catalog.yaml | sort -u | wc -l)" -ge 2 ]]
 diff -r <(git show "v${first}:bundle/manifests/memcached-operator.clusterserviceversion.yaml") \
 	"catalog/bundles/${first}/manifests/memcached-operator.clusterserviceversion.yaml"
 echo "The page leads from ${first} to ${next}."

@@ -147,7 +147,23 @@ func TestUsers(t *testing.T) {
 		"a colon":            {usersSecret("b:ob", "a"), "", `the key "b:ob" is not a valid user name`},
 		"a space":            {usersSecret("b ob", "a"), "", `the key "b ob" is not a valid user name`},
 		"characters of ours": {usersSecret("bób\x1b", "a"), "", `the key "b\u00f3b\x1b" is not a valid user name`},
-		"eight":              {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
+		"basic-auth":         {usersSecret("username", "web", "password", "1"), "web:1\n", ""},
+		"a user username":    {usersSecret("username", "1"), "username:1\n", ""},
+		"a user password":    {usersSecret("password", "1", "web", "2"), "password:1\nweb:2\n", ""},
+		"basic-auth, a name with a colon": {
+			usersSecret("username", "w:eb", "password", "1"), "",
+			"the value of the key username is not a valid user name: use letters",
+		},
+		"basic-auth, no name": {usersSecret("username", "", "password", "1"), "", "the value of the key username is not a valid user name"},
+		"basic-auth, a line break": {
+			usersSecret("username", "web", "password", "1\n"), "",
+			"the password of the user that the key username names contains a line break",
+		},
+		"of a database": {
+			usersSecret("username", "app", "password", "1", "host", "db", "uri", "postgresql://db"), "",
+			"the Secret of spec.auth.secretName has host, uri beside username and password, as that of a database",
+		},
+		"eight": {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
 	} {
 		users, err := parseUsers(test.secret)
 		var invalid *InvalidError

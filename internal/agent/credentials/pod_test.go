@@ -44,6 +44,8 @@ type pod struct {
 	tls       *volume
 	users     *volume
 
+	// named says that memcached runs under its own name.
+	named     bool
 	memcached *exec.Cmd
 	output    lockedBuffer
 	log       lockedBuffer
@@ -154,7 +156,9 @@ func (p *pod) kill() {
 func (p *pod) runAgent() {
 	p.agent = New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
 	p.agent.revocation.node, p.agent.revocation.domain, p.agent.now = "cache-0", ".cache.shop.svc", p.now
-	p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
+	if !p.named {
+		p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
+	}
 	// The test need not wait for the kubelet, and nobody else for the processor.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {
 		if period == promptPeriod || period == pollPeriod {

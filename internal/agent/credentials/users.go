@@ -31,8 +31,18 @@ func (u User) GoString() string { return u.name }
 
 func (u User) line() string { return u.name + ":" + u.password }
 
+// Keys of a Secret of the type kubernetes.io/basic-auth, which has one user.
+const (
+	usernameKey = "username"
+	passwordKey = "password"
+)
+
 // parseUsers returns the users of a Secret, sorted by name.
 func parseUsers(secret map[string][]byte) ([]User, error) {
+	_, hasName := secret[usernameKey]
+	if _, hasPassword := secret[passwordKey]; hasName && hasPassword {
+		return parseBasicAuth(secret)
+	}
 	switch count := len(secret); {
 	case count == 0:
 		return nil, invalidUsers("the Secret of spec.auth.secretName does not exist or has no keys: create it with each user as a key " +
@@ -44,7 +54,7 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	var users []User
 	for _, name := range slices.Sorted(maps.Keys(secret)) {
 		user := User{name: name, password: string(secret[name])}
-		if err := user.validate(); err != nil {
+		if err := user.validate(fmt.Sprintf("the key %+q", name), "the user "+name); err != nil {
 			return nil, err
 		}
 		users = append(users, user)
@@ -52,20 +62,33 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-func (u User) validate() error {
+// parseBasicAuth returns the user of a Secret with the keys username and password. With others, they are no users, but what charts and
+// database operators write.
+func parseBasicAuth(secret map[string][]byte) ([]User, error) {
+	if len(secret) > 2 {
+		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
+		return nil, invalidUsers(fmt.Sprintf("the Secret of spec.auth.secretName has %s beside username and password, as that of a database: "+
+			"name a Secret with these two keys, or with each user as a key whose value is the password", strings.Join(others, ", ")))
+	}
+	user := User{name: string(secret[usernameKey]), password: string(secret[passwordKey])}
+	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
+}
+
+// validate checks a user. The texts stand for its name in messages, which show no value of a Secret.
+func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
-		return invalidUsers(fmt.Sprintf("the key %+q is not a valid user name: use letters, digits, '-', '_' and '.'", u.name))
+		return invalidUsers(name + " is not a valid user name: use letters, digits, '-', '_' and '.'")
 	case u.password == "":
-		return invalidUsers("the password of the user " + u.name + " is empty: set one, or remove the key")
+		return invalidUsers("the password of " + user + " is empty: set one, or remove the key")
 	case strings.ContainsAny(u.password, "\r\n"):
-		return invalidUsers("the password of the user " + u.name + " contains a line break, perhaps at its end: store it without, for " +
+		return invalidUsers("the password of " + user + " contains a line break, perhaps at its end: store it without, for " +
 			"example with kubectl create secret generic --from-literal")
 	case strings.Contains(u.password, "\x00"):
-		return invalidUsers("the password of the user " + u.name + " contains a zero byte: choose another one")
+		return invalidUsers("the password of " + user + " contains a zero byte: choose another one")
 	case len(u.line()) > maxUserLine:
-		return invalidUsers(fmt.Sprintf("the name of the user %s and the password have more than %d bytes together, which memcached "+
-			"would cut off: choose a shorter password", u.name, maxUserLine-1))
+		return invalidUsers(fmt.Sprintf("the name of %s and the password have more than %d bytes together, which memcached "+
+			"would cut off: choose a shorter password", user, maxUserLine-1))
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// timeout limits a whole exchange: a wave waits for the answer.
-	timeout = time.Second
+	// Timeout limits a whole exchange: a wave waits for the answer.
+	Timeout = time.Second
 	// maxAnswer limits what is read: whoever owns the pod decides what comes.
 	maxAnswer = 4 << 10
 )
@@ -33,7 +33,7 @@ type Client struct{ http *http.Client }
 // New returns a client.
 func New() *Client {
 	return &Client{http: &http.Client{
-		Timeout:       timeout,
+		Timeout:       Timeout,
 		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

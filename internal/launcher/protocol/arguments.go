@@ -24,17 +24,30 @@ func ListKey(hash string) string { return listPrefix + hash }
 // SectionKey is the key of the section of a pod template.
 func SectionKey(template string) string { return sectionPrefix + template }
 
-// Pattern matches the arguments of memcached that the operator writes, joined by spaces. The admission policy has the same: the options
-// of memcached include shutdown by clients (-A), UDP (-U) and scripts (-o proxy_config).
+// ListHash is the hash in the key of a list, false for any other key.
+func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
+
+// SectionTemplate is the hash of the pod template in the key of a section, false for any other key.
+func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
+
+// Pattern matches the arguments of memcached that the operator writes, joined by spaces: the options of memcached include shutdown by
+// clients (-A), UDP (-U) and scripts (-o proxy_config). make manifests writes it into the admission policy.
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
-	`( -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212)?( -Y /run/memcached/current/users)?` +
-	` -o read_buf_mem_limit=[0-9]+(,idle_timeout=[0-9]+)?` +
-	`(,ssl_chain_cert=/run/memcached/current/tls[.]crt,ssl_key=/run/memcached/current/tls[.]key,ssl_min_version=[23]` +
-	`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?)?$`
+	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
+
+const (
+	users       = `( -Y /run/memcached/current/users)?`
+	buffers     = ` -o read_buf_mem_limit=[0-9]+(,idle_timeout=[0-9]+)?`
+	certificate = `,ssl_chain_cert=/run/memcached/current/tls[.]crt,ssl_key=/run/memcached/current/tls[.]key,ssl_min_version=[23]` +
+		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
+)
+
+// RestartPattern matches the line after the arguments, with which a list says that spec.restartedAt was set.
+const RestartPattern = `^restartedAt=[0-9TZ:.+-]{1,64}$`
 
 var (
 	pattern = regexp.MustCompile(Pattern)
-	restart = regexp.MustCompile(`^restartedAt=[0-9TZ:.+-]{1,64}$`)
+	restart = regexp.MustCompile(RestartPattern)
 )
 
 // List is what a node is to run.

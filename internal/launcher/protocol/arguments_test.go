@@ -13,6 +13,8 @@ import (
 
 const line = "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44"
 
+const certified = ",ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key,ssl_min_version=2"
+
 func TestList(t *testing.T) {
 	for text, want := range map[string]string{
 		line:        "",
@@ -30,11 +32,27 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestListsOfTheOperator(t *testing.T) {
+	const tls = " -Z -l notls:127.0.0.1:11211,*:11212"
+	for _, text := range []string{
+		strings.Replace(line, " -X", " -X -F -v -e /run/memcached-items/items", 1), strings.Replace(line, "=44", "=44,idle_timeout=600", 1),
+		strings.Replace(line, " -o", tls+" -o", 1) + certified, strings.Replace(line, " -o", " -Y /run/memcached/current/users -o", 1),
+		strings.Replace(line, " -o", strings.Replace(tls, "127.0.0.1", "*", 1)+" -Y /run/memcached/current/users -o", 1) + certified +
+			",ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
+	} {
+		if _, err := ParseList(text); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestListsOfOthers(t *testing.T) {
 	for _, text := range []string{
 		"", "\n", line + " -A", "-A " + line, line + "\n-A\n", line + "\nrestartedAt=now\n", line + "\n\nrestartedAt=2026-11-24T07:00:00Z",
 		strings.Replace(line, "-m 64", "-m 64 -A", 1), strings.Replace(line, " ", "  ", 1), strings.Replace(line, "=44", "=44,proxy_config=/x", 1),
 		strings.Replace(line, "-X", "-X -e /etc/passwd", 1), line + "\r\n",
+		// TLS without a certificate would not start, and a certificate without TLS would serve everybody.
+		strings.Replace(line, " -o", " -Z -l notls:127.0.0.1:11211,*:11212 -o", 1), line + certified,
 	} {
 		if list, err := ParseList(text); !errors.Is(err, ErrNotOurs) {
 			t.Errorf("%q: %+v, %v", text, list, err)

@@ -21,8 +21,10 @@ type Status struct {
 	Hash string `json:"hash"`
 	// List is the text of the list in effect, so that a lost ConfigMap can be written again.
 	List string `json:"list"`
-	// Since is when the list came into effect.
+	// Since is when the list came into effect in this container. Absent while memcached is restarted.
 	Since time.Time `json:"since,omitzero"`
+	// SecondsInEffect is for how long that has been, by the launcher's own clock: nobody needs to compare clocks.
+	SecondsInEffect int64 `json:"secondsInEffect"`
 	// Restarting is the hash of the list that is being brought into effect, empty at rest.
 	Restarting string `json:"restarting,omitempty"`
 	// Refused is the last list that memcached or the launcher did not accept, until another one is in effect.

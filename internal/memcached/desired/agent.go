@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -51,9 +49,12 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 	}}
 }
 
-// checkAgentImage refuses an agent without an image.
+// needsAgentImage reports whether pods have a container of the agent's image: the agent, or the launcher.
+func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return wantsAgent(mc) || hasLauncher(mc) }
+
+// checkAgentImage refuses an agent or a launcher without an image.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
-	if !wantsAgent(mc) || defaults.Images[memcached.AgentContainerName] != "" {
+	if !needsAgentImage(mc) || defaults.Images[memcached.AgentContainerName] != "" {
 		return nil
 	}
 	field, remedy := "spec.monitoring.enabled", "disable monitoring"
@@ -62,6 +63,8 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcach
 		field, remedy = "spec.tls", "remove spec.tls"
 	case mc.Spec.Auth != nil:
 		field, remedy = "spec.auth", "remove spec.auth"
+	case hasLauncher(mc):
+		field, remedy = "spec.workload StatefulSet", "set spec.workload to Deployment"
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("%s needs the image of the agent, which "+
 		"the operator does not know: set its environment variable %s, or %s", field, memcached.AgentImageVariable, remedy)}
@@ -71,26 +74,16 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcach
 // memory, which the container that writes them pays for. A limit of CPU would only slow scrapes down, but pods that are Guaranteed
 // by what the spec says stay so.
 func agentResources(mc *cachev1alpha1.Memcached) corev1.ResourceRequirements {
-	memory := resource.MustParse("24Mi")
+	memory := "24Mi"
 	if hasCredentials(mc) {
-		memory = resource.MustParse("32Mi")
+		memory = "32Mi"
 	}
-	resources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
-	}
-	if _, limited := mc.Spec.Resources.Limits[corev1.ResourceCPU]; limited {
-		cpu := resource.MustParse("100m")
-		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
-	}
-	return resources
+	return render.SmallResources(mc.Spec.Resources, memory)
 }
 
 func httpProbe(path string, period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-			Path: path, Port: intstr.FromString(metricsPortName), Scheme: corev1.URISchemeHTTP,
-		}},
+		ProbeHandler:     render.HTTPGet(path, metricsPortName),
 		PeriodSeconds:    period,
 		TimeoutSeconds:   3,
 		SuccessThreshold: 1,

@@ -6,7 +6,6 @@ package desired
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -42,6 +41,9 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	if config.Verbosity > 0 {
 		args = append(args, "-v")
 	}
+	if keepsItems(mc) {
+		args = append(args, "-e", itemsPath+"/items")
+	}
 	args = append(args, credentialArgs(mc)...)
 	// One argument holds all of these, so that an admission policy can limit what it holds.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
@@ -73,33 +75,4 @@ func itemSize(mc *cachev1alpha1.Memcached) string {
 		return fmt.Sprintf("%dm", size/mebibyte)
 	}
 	return fmt.Sprintf("%dk", size/kibibyte)
-}
-
-// optionsOf are the arguments by their flags, with their values. A flag without a value has its own name.
-func optionsOf(args []string) map[string]string {
-	options := map[string]string{}
-	for i, arg := range args {
-		switch {
-		case !strings.HasPrefix(arg, "-"):
-			continue
-		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
-			options[arg] = args[i+1]
-		default:
-			options[arg] = arg
-		}
-	}
-	return options
-}
-
-// tlsPart is what the options say about TLS, empty for nothing.
-func tlsPart(options map[string]string) string {
-	_, part, _ := strings.Cut(options["-o"], ",ssl_")
-	return part
-}
-
-// idleTimeout is the idle timeout among the options, empty for none.
-func idleTimeout(options map[string]string) string {
-	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
-	timeout, _, _ = strings.Cut(timeout, ",")
-	return timeout
 }

@@ -145,3 +145,26 @@ func TestItemSize(t *testing.T) {
 		}
 	}
 }
+
+// optionsOf are the arguments by their flags, with their values. A flag without a value has its own name.
+func optionsOf(args []string) map[string]string {
+	options := map[string]string{}
+	for i, arg := range args {
+		switch {
+		case !strings.HasPrefix(arg, "-"):
+			continue
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			options[arg] = args[i+1]
+		default:
+			options[arg] = arg
+		}
+	}
+	return options
+}
+
+// idleTimeout is the idle timeout among the options, empty for none.
+func idleTimeout(options map[string]string) string {
+	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
+	timeout, _, _ = strings.Cut(timeout, ",")
+	return timeout
+}

@@ -26,7 +26,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 	if pullPolicy == "" {
 		pullPolicy = corev1.PullIfNotPresent
 	}
-	return corev1.Container{
+	result := corev1.Container{
 		Name:            memcached.ContainerName,
 		Image:           image,
 		ImagePullPolicy: pullPolicy,
@@ -34,7 +34,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Args:            args(mc, defaults),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
-		VolumeMounts:    memcachedMounts(mc),
+		VolumeMounts:    append(launcherMounts(mc), memcachedMounts(mc)...),
 		// A TCP connect is the only check that works whatever a later version puts in front of the commands, and that a busy
 		// memcached passes. A restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
@@ -44,6 +44,10 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Lifecycle:       lifecycle(mc),
 		SecurityContext: render.Restricted(),
 	}
+	if hasLauncher(mc) {
+		launch(&result)
+	}
+	return result
 }
 
 // clientPorts are the ports of the container that clients can reach.

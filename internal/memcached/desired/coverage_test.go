@@ -18,7 +18,7 @@ import (
 var values = []string{
 	`true`, `1`, `64`, `"64Mi"`, `"1Mi"`, `"10m"`, `"2026-01-01T00:00:00Z"`, `"memcached"`, `{"team": "a"}`, `{"memory": "1Gi"}`, `{}`,
 	`"10.0.0.0/8"`, `"10.1.0.0/16"`, `"Exists"`, `"In"`, `"Always"`, `"SingleStack"`, `"Honor"`, `"NoExecute"`, `"DoNotSchedule"`,
-	`"StatefulSet"`, `"Require"`, `"1.3"`, `"Enabled"`, `"Restart"`, `"Manual"`,
+	`"StatefulSet"`, `"Require"`, `"1.3"`, `"Enabled"`, `"Restart"`, `"Manual"`, `"MemoryFile"`, `"Memory"`,
 }
 
 // TestDesiredOfEveryField gives each field of the spec a value, with each workload: random specs rarely reach those that are deep.
@@ -60,7 +60,11 @@ func storedWith(t *testing.T, kind cachev1alpha1.WorkloadKind, field crd.Field, 
 	if err := json.Unmarshal([]byte(field.Spec(value)), &spec); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]any{"size": 3, "workload": kind} {
+	others := map[string]any{"size": 3, "workload": kind}
+	if field.Path == "spec.storage.type" {
+		others["config"] = map[string]any{"memory": "128Mi"} // MemoryFile needs it
+	}
+	for name, value := range others {
 		if _, given := spec[name]; !given {
 			spec[name] = value
 		}

@@ -40,8 +40,9 @@ func requiresClientCertificates(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.TLS != nil && mc.Spec.TLS.ClientAuth == cachev1alpha1.ClientAuthRequire
 }
 
-// volumes of the pods. A Secret that is missing does not keep the agent from starting, which says what is wrong.
-func volumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
+// credentialVolumes are those of certificates and users. A Secret that is missing does not keep the agent from starting, which says what
+// is wrong.
+func credentialVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if !hasCredentials(mc) {
 		return nil
 	}

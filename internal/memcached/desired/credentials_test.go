@@ -11,8 +11,39 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
+
+type edit = func(*cachev1alpha1.Memcached)
+
+// encryptedBy asks for TLS with the certificate in a Secret.
+func encryptedBy(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
+}
+
+// mutual asks for certificates of clients.
+func mutual(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.ClientAuth = cachev1alpha1.ClientAuthRequire }
+
+// withPlaintext lets in clients without TLS.
+func withPlaintext(mc *cachev1alpha1.Memcached) {
+	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
+}
+
+// usersOf asks for users that log in, those of a Secret.
+func usersOf(secret string) edit {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
+}
+
+// restarting has the agents restart memcached when something is removed from a Secret.
+func restarting(mc *cachev1alpha1.Memcached) {
+	if mc.Spec.TLS != nil {
+		mc.Spec.TLS.Revocation = cachev1alpha1.RevocationRestart
+	}
+	if mc.Spec.Auth != nil {
+		mc.Spec.Auth.Revocation = cachev1alpha1.RevocationRestart
+	}
+}
 
 // checkVolumes has that Secrets are mounted by the agent alone, and that memcached reads what the agent has checked.
 func checkVolumes(t *testing.T, spec corev1.PodSpec) {
@@ -29,15 +60,23 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 			"users-secret": {"memcached-agent /etc/memcached-agent/users true"},
 			"servers":      {"memcached-agent /etc/memcached-agent/servers true"},
 			"credentials":  {"memcached /run/memcached true", "memcached-agent /run/memcached false"},
+			"launcher":     {"memcached /run/launcher false", "launcher /run/launcher false"},
+			"arguments":    {"memcached /etc/memcached true"},
+			"items":        {"memcached /run/memcached-items false"},
 		}[volume.Name]
 		if !slices.Equal(readers[volume.Name], want) {
 			t.Errorf("%s is mounted by %q", volume.Name, readers[volume.Name])
 		}
 		delete(readers, volume.Name)
+		inMemory := volume.Name == "credentials" || volume.Name == "items"
 		switch {
-		case volume.Name == "credentials" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != corev1.StorageMediumMemory):
+		case inMemory && (volume.EmptyDir == nil || volume.EmptyDir.Medium != corev1.StorageMediumMemory):
 			t.Errorf("%s is not in memory: %+v", volume.Name, volume)
-		case volume.Name == "credentials":
+		case volume.Name == "launcher" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != "" || volume.EmptyDir.SizeLimit.IsZero()):
+			t.Errorf("%s has no bound, or is in memory: %+v", volume.Name, volume)
+		case volume.Name == "arguments" && (volume.ConfigMap == nil || len(volume.ConfigMap.Items) != 0 || volume.ConfigMap.Optional != nil):
+			t.Errorf("%s is no ConfigMap without which no node starts: %+v", volume.Name, volume)
+		case inMemory, volume.Name == "launcher", volume.Name == "arguments":
 		case volume.Projected == nil || len(volume.Projected.Sources) != 1:
 			t.Errorf("%s has not one source: %+v", volume.Name, volume)
 		case volume.Name == "servers" && volume.Projected.Sources[0].ConfigMap == nil:

@@ -38,18 +38,12 @@ var recordedDefaults = []recordedDefault{
 	recordedImage(recordedDefault{
 		open:    func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" },
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
-		newer: func(_ *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
-			if recorded == opts.DefaultImage {
-				return ""
-			}
-			return "the image " + opts.DefaultImage
-		},
-	}, memcached.ContainerName),
+	}, memcached.ContainerName, "the image "),
 	// Agents have a new image with each version of the operator.
 	recordedImage(recordedDefault{
-		open:    wantsAgent,
+		open:    needsAgentImage,
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
-	}, memcached.AgentContainerName),
+	}, memcached.AgentContainerName, "the agent "),
 	{
 		open: func(mc *cachev1alpha1.Memcached) bool {
 			_, given := givenMemoryLimit(mc)
@@ -88,8 +82,14 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row of a container's image.
-func recordedImage(row recordedDefault, container string) recordedDefault {
+// recordedImage completes the row of a container's image. It announces another image in these words.
+func recordedImage(row recordedDefault, container, words string) recordedDefault {
+	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
+		if present := row.present(mc, opts); present != "" && recorded != present {
+			return words + present
+		}
+		return ""
+	}
 	row.get = func(d podDefaults) string { return string(d.Images[container]) }
 	row.set = func(d *podDefaults, image string) {
 		if d.Images == nil {
@@ -103,10 +103,18 @@ func recordedImage(row recordedDefault, container string) recordedDefault {
 
 // decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so that an
 // upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout that the user
-// causes adopts the present defaults; adopted reports that this is one.
-func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, adopted bool) {
+// causes adopts the present defaults. Changed reports that the nodes are to run with others, or with other arguments.
+func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
+	last := v.Last.Applied
+	if last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v) {
+		found = false // all pods are replaced anyway
+	}
+	restarts := found && hasLauncher(mc) && last != nil && last.ArgumentsHash != argumentList(mc, recorded).Hash()
+	if restarts && outgrown(mc, recorded) {
+		found = false
+	}
 	var defaults podDefaults
 	for _, row := range recordedDefaults {
 		if !row.open(mc) {
@@ -118,7 +126,14 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 		}
 		row.set(&defaults, value)
 	}
-	return defaults, !found
+	return defaults, !found || restarts
+}
+
+// outgrown reports whether memcached would need more than its recorded memory limit.
+func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
+	limit, err := resource.ParseQuantity(recorded.MemoryLimit)
+	_, given := givenMemoryLimit(mc)
+	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
 // staleDefaults says in words which defaults a rollout would replace for the better. Empty if there are none.

@@ -24,22 +24,29 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if v.Servers() != nil {
 		objects = append(objects, ConfigMap(v))
 	}
-	workload, record, problem := Workload(v, opts)
-	objects = append(objects, workload)
+	nodes := nodesOf(v, opts)
+	if !isStatefulSet(mc) && v.Former != nil {
+		nodes.wave.Arguments = asTheyAre(v) // until the StatefulSet is gone
+	}
+	if nodes.wave.Arguments != nil {
+		objects = append(objects, nodes.wave.Arguments)
+	}
+	objects = append(objects, nodes.workload)
 	former := formerWorkload(v)
 	if former != nil {
 		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
-	var changes []string
-	if mc.Spec.Paused {
-		changes = changesOf(v, memcached.PodTemplate(workload))
-	}
+	record := nodes.record
+	record.Spec = recordSpec(mc.Spec)
+	changes := specChanges(v.Last.Spec(), record.Spec)
+	record.Changes = rolloutChanges(v, record, nodes.wave.Open, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
 		Former:         former,
-		Problem:        problem,
+		Problem:        nodes.problem,
+		Wave:           nodes.wave,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
 		Record:         record,

@@ -63,7 +63,10 @@ func (g *generator) spec() map[string]any {
 				"revocation": g.revocation,
 			}, "secretName")
 		},
-		"workload":       func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
+		"workload": func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
+		"storage": func() any {
+			return g.some(map[string]func() any{"type": func() any { return one(g, "Memory", "Memory", "Memory", "MemoryFile") }})
+		},
 		"updateStrategy": g.strategy,
 		"gracefulShutdown": func() any {
 			return map[string]any{"preStopDelaySeconds": one(g, 0, 1, 5, 300, 301)}

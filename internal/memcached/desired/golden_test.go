@@ -123,9 +123,10 @@ func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *ap
 // liveWorkload is the workload that an operator with the given options has left in the cluster.
 func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
 	t.Helper()
-	rendered, _, problem := Workload(memcachedtest.View(mc, memcached.Observed{}), opts)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := For(memcachedtest.View(mc, memcached.Observed{}), opts)
+	rendered := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	return memcachedtest.View(mc, memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}).Workload
 }
@@ -141,9 +142,10 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 // deploymentOf is the desired Deployment of a valid spec.
 func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
-	workload, _, problem := Workload(memcachedtest.View(mc, observed), opts)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := For(memcachedtest.View(mc, observed), opts)
+	workload := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	return workload.(*appsv1.Deployment)
 }

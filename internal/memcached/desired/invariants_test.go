@@ -55,7 +55,11 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 			checkNetworkPolicy(t, object)
 		case *corev1.ConfigMap:
 			selected = selector // it has none
-			checkConfigMap(t, mc, object)
+			if object.Name == mc.Name+memcached.ArgumentsSuffix {
+				checkArgumentsConfigMap(t, mc, object, objects)
+			} else {
+				checkConfigMap(t, mc, object)
+			}
 		case *appsv1.Deployment:
 			selected = object.Spec.Selector.MatchLabels
 			checkDeployment(t, mc, object)
@@ -81,7 +85,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
 	}
 	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
-		want = append(want, "v1 ConfigMap")
+		want = append(want, "v1 ConfigMap", "v1 ConfigMap")
 	}
 	if want = append(want, "apps/v1 "+string(memcached.WorkloadKind(mc))); !slices.Equal(kinds, want) {
 		t.Errorf("the objects are %v", kinds)
@@ -118,13 +122,19 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 // checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
 func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
-	known := [][]int{{11211, 11212}, {9150}, {9150}} // of clients, of readers of metrics, and of agents
 	for i, rule := range policy.Spec.Ingress {
+		known := []int{9150, 9151} // of readers of metrics and of agents, and of the operator
+		if i == 0 {
+			known = []int{11211, 11212}
+		}
 		strange := func(port networkingv1.NetworkPolicyPort) bool {
-			return !slices.Contains(known[i], port.Port.IntValue())
+			return !slices.Contains(known, port.Port.IntValue())
 		}
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
+		}
+		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operatorRule()) {
+			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
 	}
 }
@@ -182,14 +192,14 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 	}
 	spec := template.Spec
 	switch {
-	case len(spec.Containers) != 1, len(spec.InitContainers) > 1, len(spec.EphemeralContainers) != 0:
-		t.Errorf("more than memcached and an agent: %+v", spec)
+	case len(spec.Containers) != 1, len(spec.InitContainers) > 2, len(spec.EphemeralContainers) != 0:
+		t.Errorf("more than memcached, a launcher and an agent: %+v", spec)
 	case spec.ServiceAccountName != "", spec.DeprecatedServiceAccount != "", *spec.AutomountServiceAccountToken:
 		t.Errorf("a service account: %+v", spec)
 	case spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.HostUsers != nil, len(spec.HostAliases) != 0, spec.Hostname != "":
 		t.Errorf("something of the host: %+v", spec)
 	case spec.NodeName != "", spec.RuntimeClassName != nil, spec.SchedulerName != corev1.DefaultSchedulerName,
-		(spec.ShareProcessNamespace != nil) != (len(spec.Volumes) > 0):
+		(spec.ShareProcessNamespace != nil) != slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == "credentials" }):
 		t.Errorf("something that the spec does not offer: %+v", spec)
 	case (spec.SecurityContext.RunAsUser == nil) != opts.OmitRunAsUser:
 		t.Errorf("the user is %v", spec.SecurityContext.RunAsUser)
@@ -198,16 +208,10 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 		if len(container.Env) != 0 || len(container.EnvFrom) != 0 || container.TTY || container.Stdin {
 			t.Errorf("the container has more than it needs: %+v", container)
 		}
-		command := map[string]string{memcached.ContainerName: "memcached", memcached.AgentContainerName: "/agent"}[container.Name]
-		if container.Image == "" || !slices.Equal(container.Command, []string{command}) {
-			t.Errorf("image %q runs %v", container.Image, container.Command)
-		}
 	}
+	checkCommands(t, template)
 	checkVolumes(t, spec)
 	container := spec.Containers[0]
-	if slices.Contains(container.Args, "-A") || !slices.Contains(container.Args, "-W") || slices.Index(container.Args, "-U") < 0 {
-		t.Errorf("args %v", container.Args)
-	}
 	limit, request := container.Resources.Limits.Memory(), container.Resources.Requests.Memory()
 	if limit.IsZero() || request.Cmp(*limit) > 0 {
 		t.Errorf("a memory limit of %s, a request of %s", limit, request)
@@ -249,6 +253,11 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 		t.Fatalf("there is no workload in %v", objects)
 	}
 	observed := memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, objects[i])}}
+	for _, object := range objects {
+		if config, ok := object.(*corev1.ConfigMap); ok {
+			observed.Children = append(observed.Children, memcachedtest.Live(t, mc, config))
+		}
+	}
 	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator:v2.0.0"}
 	if after := encodedText(t, objectsOf(t, mc, observed, later)); before != after {
 		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)

@@ -61,7 +61,7 @@ func TestKeptDefaults(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(workload)
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
@@ -112,6 +112,7 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
 					Workload: memcached.WorkloadKind(mc), TemplateHash: workload.TemplateHash(), Defaults: recordOf(t, workload),
+					ArgumentsHash: argumentList(mc, recordOf(t, workload)).Hash(),
 				}
 				if c.workload != nil {
 					c.workload(workload)
@@ -119,7 +120,7 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 				if c.status != nil {
 					c.status(&mc.Status)
 				}
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
@@ -152,6 +153,9 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 		}
 		if decided.Record.TemplateHash != before.TemplateHash() {
 			t.Error("the restart counts as a change of the spec")
+		}
+		if config := decided.Wave.Arguments; config != nil && onlyList(t, config).RestartedAt != "2026-01-01T00:00:00Z" {
+			t.Errorf("memcached restarts: %v", config.Data)
 		}
 	})
 }

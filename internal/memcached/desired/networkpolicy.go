@@ -27,6 +27,9 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	if restartsMemcached(mc) {
 		rules = append(rules, agentsRule(mc))
 	}
+	if hasLauncher(mc) {
+		rules = append(rules, operatorRule())
+	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -39,6 +42,19 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress:     rules,
 		},
+	}
+}
+
+// operatorRule lets the operator ask launchers, in whichever namespace it is.
+func operatorRule() networkingv1.NetworkPolicyIngressRule {
+	return networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{},
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
+			}},
+		}},
+		Ports: render.TCPPorts(memcached.LauncherPort),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -19,6 +20,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // peer is the other end of a connection: a pod in a namespace, or an address outside of the cluster.
@@ -186,9 +188,23 @@ func TestNetworkPolicyAdmitsToMetrics(t *testing.T) {
 }
 
 const (
-	metricsPort = memcached.MetricsPort
-	tlsPort     = memcached.TLSPort
+	metricsPort  = memcached.MetricsPort
+	tlsPort      = memcached.TLSPort
+	launcherPort = memcached.LauncherPort
 )
+
+// operatorPod is the operator as it is installed, in a namespace whose pods are no clients.
+func operatorPod(t *testing.T) peer {
+	t.Helper()
+	for document := range strings.SplitSeq(repository.Read(t, "config", "manager", "manager.yaml"), "---\n") {
+		var deployment appsv1.Deployment
+		if err := yaml.Unmarshal([]byte(document), &deployment); err == nil && deployment.Kind == "Deployment" {
+			return peer{namespace: "strangers", labels: deployment.Spec.Template.Labels}
+		}
+	}
+	t.Fatal("there is no Deployment of the operator")
+	return peer{}
+}
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
@@ -207,20 +223,35 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 			port     int32
 		}
 		want, got := map[socket]bool{}, map[socket]bool{}
+		operators := map[socket]bool{}
 		for _, container := range slices.Concat(template.Spec.Containers, template.Spec.InitContainers) {
 			for _, open := range container.Ports {
-				want[socket{open.Protocol, open.ContainerPort}] = true
+				if open.ContainerPort == launcherPort {
+					operators[socket{open.Protocol, open.ContainerPort}] = true
+				} else {
+					want[socket{open.Protocol, open.ContainerPort}] = true
+				}
 			}
 		}
+		if asked := len(operators) > 0; asked != (mc.Spec.Workload == statefulSetKind) {
+			t.Errorf("%s: there are launchers: %t", workload, asked)
+		}
+		gotOperators := map[socket]bool{}
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP} {
-			for _, number := range []int32{1, 80, 8080, metricsPort, port - 1, port, port + 1, 65535} {
+			for _, number := range []int32{1, 80, 8080, metricsPort, launcherPort, port - 1, port, port + 1, 65535} {
 				if admits(t, policies, node, clients["shop/web"], protocol, number) {
 					got[socket{protocol, number}] = true
+				}
+				if admits(t, policies, node, operatorPod(t), protocol, number) {
+					gotOperators[socket{protocol, number}] = true
 				}
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: the open ports (-want +got):\n%s", workload, diff)
+		}
+		if diff := cmp.Diff(operators, gotOperators); diff != "" {
+			t.Errorf("%s: the ports for the operator (-want +got):\n%s", workload, diff)
 		}
 		for _, isolated := range []peer{{namespace: "shop", labels: labels.Set{"app": "web"}}, {namespace: "strangers", labels: node.labels}} {
 			if !admits(t, policies, isolated, clients["203.0.113.7"], corev1.ProtocolTCP, port) {

@@ -4,9 +4,6 @@
 package desired
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -43,15 +40,19 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 			Affinity:                      render.Affinity(scheduling.Affinity),
 			TopologySpreadConstraints:     topologySpread(mc),
 			PriorityClassName:             scheduling.PriorityClassName,
-			InitContainers:                agents(mc, defaults),
+			InitContainers:                append(launchers(mc, defaults), agents(mc, defaults)...),
 			Containers:                    []corev1.Container{container(mc, defaults)},
-			Volumes:                       volumes(mc),
+			Volumes:                       append(launcherVolumes(mc), credentialVolumes(mc)...),
 		},
 	}
 }
 
-// templateHash is the hash of the pod template that the spec alone determines.
+// templateHash is the hash of the pod template that the spec alone determines. A memory limit that is computed follows from the memory
+// for items.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
-	sum := sha256.Sum256([]byte(encode(podTemplate(mc, opts, podDefaults{}))))
-	return hex.EncodeToString(sum[:8])
+	template := podTemplate(mc, opts, podDefaults{})
+	if _, given := givenMemoryLimit(mc); hasLauncher(mc) && !given {
+		return hashOf([]any{template, sizingOf(mc).memory})
+	}
+	return hashOf(template)
 }

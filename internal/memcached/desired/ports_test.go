@@ -24,8 +24,8 @@ import (
 type portsSeen struct {
 	// Service, Container, Policy and Listeners are all ports for clients, as name:number or number.
 	Service, Container, Policy, Listeners []string
-	// Probes are the ports that the kubelet connects to.
-	Probes []string
+	// Probes are the ports that the kubelet asks, and Launcher those that only the operator and the kubelet may.
+	Probes, Launcher []string
 	// Servers and ConfigMap are what clients read.
 	Servers   []string
 	ConfigMap map[string]string
@@ -43,19 +43,16 @@ func TestPortsAgree(t *testing.T) {
 	}{
 		"without TLS": {nil, portsSeen{
 			Service: []string{plain}, Container: []string{plain}, Policy: []string{"11211"}, Listeners: []string{"11211"},
-			Probes:    []string{"memcached"},
 			Servers:   []string{"cache-0.cache.shop.svc:11211"},
 			ConfigMap: map[string]string{"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211"},
 		}},
 		"with users": {[]edit{usersOf("a")}, portsSeen{
 			Service: []string{plain}, Container: []string{plain}, Policy: []string{"11211"}, Listeners: []string{"11211"},
-			Probes:    []string{"memcached"},
 			Servers:   []string{"cache-0.cache.shop.svc:11211"},
 			ConfigMap: map[string]string{"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211"},
 		}},
 		"with TLS": {[]edit{encryptedBy("a")}, portsSeen{
 			Service: []string{tls}, Container: []string{tls}, Policy: []string{"11212"}, Listeners: []string{"11212"},
-			Probes:  []string{"memcached-tls"},
 			Servers: []string{"cache-0.cache.shop.svc:11212"},
 			ConfigMap: map[string]string{
 				"host": "cache.shop.svc", "port": "11212", "servers": "cache-0.cache.shop.svc:11212",
@@ -65,7 +62,6 @@ func TestPortsAgree(t *testing.T) {
 		"with TLS and plaintext": {[]edit{encryptedBy("a"), withPlaintext}, portsSeen{
 			Service: []string{plain, tls}, Container: []string{plain, tls}, Policy: []string{"11211", "11212"},
 			Listeners: []string{"11211", "11212"},
-			Probes:    []string{"memcached"},
 			Servers:   []string{"cache-0.cache.shop.svc:11211"},
 			ConfigMap: map[string]string{
 				"host": "cache.shop.svc", "port": "11211", "servers": "cache-0.cache.shop.svc:11211",
@@ -76,7 +72,7 @@ func TestPortsAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(1, append(test.change, workloadKind(statefulSetKind))...)
 			mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
-			test.want.Budget = budget
+			test.want.Budget, test.want.Probes, test.want.Launcher = budget, []string{"launcher"}, []string{"launcher:9151", "9151"}
 			if diff := cmp.Diff(test.want, portsOf(t, mc)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -101,19 +97,27 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 			for _, port := range object.Spec.Ingress[0].Ports {
 				seen.Policy = append(seen.Policy, port.Port.String())
 			}
+			for _, port := range object.Spec.Ingress[len(object.Spec.Ingress)-1].Ports {
+				seen.Launcher = append(seen.Launcher, port.Port.String())
+			}
 		case *policyv1.PodDisruptionBudget:
 			seen.Budget = object.Spec
 		case *corev1.ConfigMap:
-			seen.ConfigMap = object.Data
+			if object.Name == mc.Name+memcached.ServersSuffix {
+				seen.ConfigMap = object.Data
+			} else {
+				seen.Listeners = listenersOf(t, onlyList(t, object).Arguments)
+			}
 		}
 		if template := memcached.PodTemplate(object); template != nil {
 			container := template.Spec.Containers[0]
-			seen.Listeners = listenersOf(t, container.Args)
-			for _, port := range container.Ports {
+			last := len(container.Ports) - 1
+			for _, port := range container.Ports[:last] {
 				seen.Container = append(seen.Container, fmt.Sprintf("%s:%d", port.Name, port.ContainerPort))
 			}
+			seen.Launcher = append([]string{fmt.Sprintf("%s:%d", container.Ports[last].Name, container.Ports[last].ContainerPort)}, seen.Launcher...)
 			for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
-				seen.Probes = append(seen.Probes, probe.TCPSocket.Port.String())
+				seen.Probes = append(seen.Probes, probe.HTTPGet.Port.String())
 			}
 			seen.Probes = slices.Compact(seen.Probes)
 		}

@@ -21,10 +21,10 @@ func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Resourc
 	return render.Resources(mc.Spec.Resources, limit)
 }
 
-// checkMemoryLimit refuses a limit that is given for new pods and is too small.
-func checkMemoryLimit(mc *cachev1alpha1.Memcached, adopted bool) *memcached.Problem {
+// checkMemoryLimit refuses a limit that is given for pods that change, and is too small.
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
 	limit, given := givenMemoryLimit(mc)
-	if !given || !adopted {
+	if !given || !changed {
 		return nil
 	}
 	if err := sizingOf(mc).check(limit); err != nil {

@@ -19,9 +19,12 @@ import (
 // pods.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations are the annotations of the pods, nil for none.
+// podAnnotations are the annotations of the pods, nil for none. Launchers find the time of the restart in their arguments.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
+	if hasLauncher(mc) {
+		return evictable(mc, annotations)
+	}
 	if mc.Spec.RestartedAt.IsZero() { // Go cannot send the zero time: it is none
 		return annotations
 	}
@@ -53,7 +56,25 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if live == nil {
 		return
 	}
-	if restarted, err := time.Parse(time.RFC3339, live.Template.Annotations[restartedAtAnnotation]); err == nil {
+	arguments := v.Arguments()
+	section := arguments.Sections[live.Template.Annotations[memcached.TemplateAnnotation]]
+	text := cmp.Or(live.Template.Annotations[restartedAtAnnotation], arguments.Lists[section.Default].RestartedAt)
+	if restarted, err := time.Parse(time.RFC3339, text); err == nil {
 		mc.Spec.RestartedAt = &metav1.Time{Time: restarted}
 	}
+}
+
+// kubectlRestartedAt is the annotation of the pods that kubectl rollout restart sets.
+const kubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// rolloutRestartedAt is when somebody has last replaced the nodes of a StatefulSet with kubectl, empty for never. restartedAt does not
+// replace them.
+func rolloutRestartedAt(v memcached.View) string {
+	const longest = 64 // kubectl writes 25
+	live := v.Workload
+	if live == nil || live.Kind != cachev1alpha1.WorkloadStatefulSet {
+		return ""
+	}
+	text := live.Template.Annotations[kubectlRestartedAt]
+	return text[:min(len(text), longest)]
 }

@@ -37,6 +37,8 @@ type sizing struct {
 	threads int32
 	// agent says whether an agent asks memcached how it is, and credentials whether it proves certificates and users as well.
 	agent, credentials bool
+	// launcher says whether a launcher runs memcached, in the same container.
+	launcher bool
 	// tls says whether clients may use TLS, and plaintext whether others may then connect as well.
 	tls, plaintext bool
 }
@@ -52,13 +54,22 @@ type sizing struct {
 //   - 1 KiB for each connection (measured: 0.7);
 //   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards;
 //   - with TLS, 5 MiB for the process and 42 KiB for each connection (measured: 22 if it is idle, 30 with a part of a command, 39 to
-//     42 with responses that the client does not read: OpenSSL has a buffer for each direction then).
+//     42 with responses that the client does not read: OpenSSL has a buffer for each direction then);
+//   - 4 MiB for a launcher (measured: 2.9, with 20 connections and 60 requests).
 //
 // A get line has no limit while it arrives, and comes out of the reserve: 16 of 800 KB at once are 16 MiB at most.
 func (s sizing) minimum() int64 {
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
-		int64(s.connections)*perConnection + s.buffers() + s.encryption()
+		int64(s.connections)*perConnection + s.buffers() + s.encryption() + s.parent()
+}
+
+// parent is what the launcher needs in bytes.
+func (s sizing) parent() int64 {
+	if s.launcher {
+		return 4 * mebibyte
+	}
+	return 0
 }
 
 // encryption is what TLS needs in bytes.
@@ -123,10 +134,13 @@ func (s sizing) check(limit resource.Quantity) error {
 // for each thread from that number, and one for each listener but the first; it does not start with less than about 5 for each
 // thread and 32. The kubelet's two probes need a connection each, which must not be a client's, and so do the readings of an agent:
 // one for metrics, one for readiness, and as many that memcached has not closed yet. With credentials there are also its proofs: a
-// handshake, and a login of each of 8 users.
+// handshake, and a login of each of 8 users. A launcher asks one question at a time, beside the probes.
 func (s sizing) connectionLimit() int32 {
-	const process, perThread, probes, readings, proofs, least = 8, 5, 2, 4, 9, 32
+	const process, perThread, probes, questions, readings, proofs, least = 8, 5, 2, 2, 4, 9, 32
 	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)
+	if s.launcher {
+		limit += questions
+	}
 	if s.agent {
 		limit += readings
 	}
@@ -158,6 +172,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		threads:     threads(mc),
 		agent:       wantsAgent(mc),
 		credentials: hasCredentials(mc),
+		launcher:    hasLauncher(mc),
 		tls:         mc.Spec.TLS != nil,
 		plaintext:   memcached.HasPlaintext(mc),
 	}

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +27,18 @@ const (
 	// olderLimit is what another sizing model computed for 64Mi; ours comes to presentLimit.
 	olderLimit   = "242Mi"
 	presentLimit = "198Mi"
+	limitWithTLS = "245Mi"
 )
+
+// inWorkload is an image and a limit as a Memcached has them: with a StatefulSet, a computed limit has room for the launcher.
+func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
+	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
+		quantity := resource.MustParse(limit)
+		quantity.Add(resource.MustParse("4Mi"))
+		want[1] = quantity.String()
+	}
+	return want
+}
 
 // older is an operator of an earlier version; the present one has testOptions.
 var older = memcached.Options{DefaultImage: olderImage, AgentImage: olderAgent}
@@ -41,6 +53,11 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 		limit.Add(resource.MustParse("44Mi"))
 		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(workload)
 		setMemory(workload, limit.String())
+	}
+	if isStatefulSet(mc) {
+		named, section := launched(podTemplate(mc, opts, recordOf(t, workload)))
+		workload.Template.Annotations[memcached.TemplateAnnotation] = section
+		workload.Template.Spec.Containers[0].Args = named.Spec.Containers[0].Args
 	}
 	return workload
 }
@@ -94,6 +111,8 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 // present defaults, and no others do.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
+	// A StatefulSet keeps its pods through these: memcached restarts in them.
+	inPlace := []string{"a restart", "connections", "another configuration"}
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
 		want   [2]string
@@ -124,7 +143,7 @@ func TestUpgradeThenChange(t *testing.T) {
 			mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"restarted-at": "noon"}
 		}, adopted},
 		"monitoring":     {func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }, adopted},
-		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, "245Mi"}},
+		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, limitWithTLS}},
 		"users":          {usersOf("a"), adopted},
 		"a memory limit": {withLimit(corev1.ResourceMemory, "1Gi"), [2]string{memcachedtest.DefaultImage, "1Gi"}},
 		"a CPU limit":    {withLimit(corev1.ResourceCPU, "4"), adopted},
@@ -142,7 +161,11 @@ func TestUpgradeThenChange(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(mc)
-				if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				want := c.want
+				if isStatefulSet(mc) && slices.Contains(inPlace, name) {
+					want = kept
+				}
+				if diff := cmp.Diff(inWorkload(mc, want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
 			})
@@ -168,11 +191,21 @@ func TestUpgradeOfAgents(t *testing.T) {
 				c.change(mc)
 				rendered(t, mc, workload)
 				after := renderedAfter(t, mc, workload, memcachedtest.Options)
-				if got := memcached.PodTemplate(after).Spec.InitContainers[0].Image; got != c.want {
-					t.Errorf("the agents are from %s, want %s", got, c.want)
+				want := c.want
+				if isStatefulSet(mc) && name == "a restart" {
+					want = olderAgent // in the pods that there are
 				}
-				if stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options); strings.Contains(stale, "operator") {
-					t.Errorf("a newer agent is no reason to replace nodes: %s", stale)
+				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
+					if container.Image != want {
+						t.Errorf("%s is from %s, want %s", container.Name, container.Image, want)
+					}
+				}
+				stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
+				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (want == olderAgent) {
+					t.Errorf("the newer agent is announced: %t: %s", announced, stale)
+				}
+				if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
+					t.Errorf("an operator without an agent announces one: %s", stale)
 				}
 			})
 		})
@@ -184,6 +217,7 @@ func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	for field, change := range map[string]func(*cachev1alpha1.Memcached){
 		"spec.monitoring.enabled": monitored, "spec.tls": encryptedBy("a"), "spec.auth": usersOf("a"),
+		"spec.workload StatefulSet": workloadKind(statefulSetKind),
 	} {
 		mc := memcachedtest.Cache(3, change)
 		problem := For(memcachedtest.View(mc, memcached.Observed{}), untold).Problem
@@ -214,7 +248,7 @@ func TestUnsettingAdoptsTheDefaults(t *testing.T) {
 			t.Errorf("without the image: %v", got)
 		}
 		mc.Spec.Resources.Limits = nil
-		if got := rendered(t, mc, workload); got != [2]string{memcachedtest.DefaultImage, presentLimit} {
+		if got := rendered(t, mc, workload); got != inWorkload(mc, [2]string{memcachedtest.DefaultImage, presentLimit}) {
 			t.Errorf("without image and limit: %v", got)
 		}
 	})
@@ -234,9 +268,10 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 // renderedAfter is the workload that is desired where there is a live one.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
-	after, _, problem := Workload(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
+	after := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	return after
 }
@@ -263,9 +298,29 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()
 	}
-	want.IdleTimeout = recordedTimeout(container.Args)
+	want.IdleTimeout = recordedTimeout(argumentsAfter(t, mc, live, memcachedtest.Options))
 	if diff := cmp.Diff(want, recordOf(t, after)); diff != "" {
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
 	return [2]string{container.Image, limit.String()}
+}
+
+// TestRolloutRestartAdopts replaces the pods of a StatefulSet with kubectl, after an upgrade: they adopt the present defaults, once.
+func TestRolloutRestartAdopts(t *testing.T) {
+	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
+	live := leftByOlder(t, mc, memcachedtest.Options)
+	mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
+		Workload: statefulSetKind, TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
+	}
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
+		t.Fatalf("after the upgrade: %v", got)
+	}
+	live.Template.Annotations[kubectlRestartedAt] = "2026-01-01T00:00:00Z"
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{memcachedtest.DefaultImage, presentLimit}) {
+		t.Errorf("after the restart: %v", got)
+	}
+	mc.Status.LastApplied.RolloutRestartedAt = "2026-01-01T00:00:00Z"
+	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
+		t.Errorf("after another upgrade: %v", got)
+	}
 }

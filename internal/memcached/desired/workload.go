@@ -13,28 +13,62 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Workload runs the nodes, and the record says what they are made from. The problem is nil, or that the memory limit is too small
-// for these pods, the PriorityClass is not for caches, or the image of the agent is not known. A limit that pods already run with is
-// not questioned again: a stricter model of a later version must not take a running cache away.
-func Workload(v memcached.View, opts memcached.Options) (client.Object, cachev1alpha1.MemcachedRecord, *memcached.Problem) {
+// nodes are the workload that runs the nodes, and what belongs to it.
+type nodes struct {
+	workload client.Object
+	// wave is about the arguments of a StatefulSet's nodes.
+	wave memcached.Wave
+	// record says what the nodes are made from.
+	record cachev1alpha1.MemcachedRecord
+	// problem is nil, or that the memory limit is too small for these pods, the PriorityClass is not for caches, the image of the agent
+	// is not known, or a node refuses its configuration.
+	problem *memcached.Problem
+}
+
+// nodesOf decides about the nodes. A memory limit that pods already run with is not questioned again: a stricter model of a later version
+// must not take a running cache away.
+func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
-	defaults, adopted := decideDefaults(v, opts, hash)
-	record := cachev1alpha1.MemcachedRecord{
-		Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
+	defaults, changed := decideDefaults(v, opts, hash)
+	n := nodes{
+		record: cachev1alpha1.MemcachedRecord{
+			Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
+			RolloutRestartedAt: rolloutRestartedAt(v),
+		},
+		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
 	}
-	problem := memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, adopted)).And(checkAgentImage(mc, defaults))
 	metadata := metav1.ObjectMeta{
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
 		Labels:      labelsOf(mc, nil),
-		Annotations: memcached.RecordAnnotations(record),
+		Annotations: memcached.RecordAnnotations(n.record),
 	}
-	size, template := moveIn(v), render.WithAPIDefaults(podTemplate(mc, opts, defaults))
-	if isStatefulSet(mc) {
-		return statefulSet(mc, metadata, size, template), record, problem
+	size, template := moveIn(v), podTemplate(mc, opts, defaults)
+	if !isStatefulSet(mc) {
+		n.workload = deployment(mc, metadata, size, render.WithAPIDefaults(template))
+		return n
 	}
-	return deployment(mc, metadata, size, template), record, problem
+	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
+	template, want.section = launched(template)
+	n.workload = statefulSet(mc, metadata, size, render.WithAPIDefaults(template))
+	var refused *memcached.Problem
+	n.wave, refused = arguments(v, want)
+	n.problem = n.problem.And(refused)
+	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
+	return n
+}
+
+// recordedHash is what all nodes are known to run with. While a wave is open, that is nothing: it may turn back.
+func recordedHash(v memcached.View, n nodes, hash string) string {
+	switch {
+	case n.problem == nil && !n.wave.Open:
+		return hash
+	case n.wave.Open && !v.Memcached.Spec.Paused, v.Last.Applied == nil:
+		return ""
+	default:
+		return v.Last.Applied.ArgumentsHash
+	}
 }
 
 func isStatefulSet(mc *cachev1alpha1.Memcached) bool {

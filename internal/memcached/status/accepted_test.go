@@ -81,7 +81,7 @@ func acceptedRows(t *testing.T) []statusCase {
 		stuck:      "QuotaExceeded: " + quota,
 	}, {
 		name:        "a larger size is held back",
-		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
+		mc:          memcachedtest.Cache(5, carriedOut(memcachedtest.Cache(3)), memcachedtest.Paused),
 		deployment:  outOfThree(),
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Deployment"}},

@@ -26,7 +26,8 @@ func conditions(f facts) []metav1.Condition {
 		condition.ObservedGeneration = mc.Generation
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))
-		if old := meta.FindStatusCondition(f.Last.Conditions, condition.Type); old != nil && old.Status == condition.Status {
+		if old := meta.FindStatusCondition(f.Last.Conditions, condition.Type); old != nil && old.Status == condition.Status &&
+			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // which has no time
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 		conditions = append(conditions, condition)
@@ -66,7 +67,7 @@ func degradedCondition(f facts) metav1.Condition {
 		Message: "Nothing prevents the desired state",
 	}
 	if problem := f.primaryProblem(); problem != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, withRunbook(*problem)
 	}
 	return condition
 }

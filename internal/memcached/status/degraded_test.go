@@ -21,7 +21,7 @@ func refusalRows() []statusCase {
 	for _, reason := range []string{
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
-		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField,
+		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField, cachev1alpha1.ReasonConfigurationRefused,
 	} {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,
@@ -32,6 +32,9 @@ func refusalRows() []statusCase {
 	}
 	return rows
 }
+
+// checkImage is the remedy if the image of memcached cannot be pulled.
+const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
 // podRows have one pod of three in trouble, after the rollout is complete: what is wrong is no change that is stuck.
 func podRows(t *testing.T) []statusCase {
@@ -45,41 +48,41 @@ func podRows(t *testing.T) []statusCase {
 	}{
 		{
 			"the image cannot be pulled", waiting("ErrImagePull", notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
 		},
 		{
-			"the image cannot be pulled, and the kubelet backs off",
+			"the image cannot be pulled, and the kubelet backs off" + checkImage,
 			waiting("ImagePullBackOff", `Back-off pulling image "docker.io/library/memcached:9": ErrImagePull: `+notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound,
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
 		},
 		{
 			"the signature is wrong", waiting("SignatureValidationFailed", "image pull failed for memcached:9 because the signature validation failed"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed" + checkImage,
 		},
 		{
 			"the signature is wrong, and the kubelet backs off",
 			waiting("ImagePullBackOff", `Back-off pulling image "memcached:9": SignatureValidationFailed: image pull failed for memcached:9 because the signature validation failed`),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed",
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed" + checkImage,
 		},
 		{
 			"the registry is away", waiting("RegistryUnavailable", "image pull failed for memcached:9 because the registry is unavailable"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable",
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable" + checkImage,
 		},
 		{
 			"the image may not be pulled", waiting("ErrImageNeverPull", `Container image "memcached:9" is not present with pull policy of Never`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never`,
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never` + checkImage,
 		},
 		{
 			"the name of the image is invalid", waiting("InvalidImageName", `Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`,
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format` + checkImage,
 		},
 		{
 			"the image cannot be inspected", waiting("ImageInspectError", ""),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError",
+			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError" + checkImage,
 		},
 		{
 			"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"`,
+			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"` + checkImage,
 		},
 		{
 			"memcached does not answer any more", silent(-60, -60, -10),
@@ -102,7 +105,7 @@ func podRows(t *testing.T) []statusCase {
 		},
 		{
 			"memcached is not in the image", waiting("RunContainerError", `exec: "memcached": executable file not found in $PATH`),
-			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH`,
+			`NodesCrashing: Pod cache-5d4f-02 cannot start: RunContainerError: exec: "memcached": executable file not found in $PATH. The image has no memcached: correct spec.image`,
 		},
 		{
 			"memcached is not in the image, and each try says so twice",
@@ -219,7 +222,7 @@ func podRows(t *testing.T) []statusCase {
 func priorityRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)
-	const pull = "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone"
+	const pull = "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: gone" + checkImage
 	return []statusCase{{
 		name:       "somebody else's Service has the name: no client finds the nodes",
 		mc:         mc,

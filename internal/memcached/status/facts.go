@@ -6,6 +6,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,6 +35,8 @@ type facts struct {
 	podProblem *memcached.Problem
 	// rollout is what the cluster is doing.
 	rollout rolloutState
+	// applied is what was carried out.
+	applied *cachev1alpha1.MemcachedRecord
 	// staleDefaults says which defaults the next rollout will adopt, empty if the nodes have them.
 	staleDefaults string
 	// held are the changes that a pause holds back, in words.
@@ -54,16 +57,44 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = v.Discoverable()
-	f.rollout = rolloutOf(before.Workload, v)
+	f.rollout = rolloutOf(before.Workload, v, plan.Wave)
+	f.applied = f.carriedOut(plan)
+	f.rollout.message += f.cause()
 	f.podProblem = cmp.Or(f.problemOf(owned), f.problemOfOrphans(orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(v) {
 		f.rollout.deadlineMessage = overdue(v)
+		if f.rollout.deadlineMessage != "" && f.rollout.message == plan.Wave.Blocked {
+			f.rollout.deadlineMessage = plan.Wave.Blocked
+		}
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held = heldBack(written, plan)
+		f.held = heldBack(w, written, plan)
 	}
 	return f
+}
+
+// carriedOut is what was carried out: the spec as soon as nothing of it is held back, and what a rollout is for until it is complete.
+func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
+	record := f.CarriedOut(plan.Record).DeepCopy()
+	if record == nil {
+		return nil
+	}
+	if f.HeldBack(f.View) || f.Err != nil || f.Former != nil {
+		record.Spec = f.Last.Spec()
+	}
+	if f.rollout.reason != cachev1alpha1.ReasonRollingOut && !f.rollout.templateUnobserved && !f.TemplatePending {
+		record.Changes = nil
+	}
+	return record
+}
+
+// cause completes the message of a rollout with the changes of the spec that it is for, as far as they are known.
+func (f facts) cause() string {
+	if f.rollout.reason != cachev1alpha1.ReasonRollingOut || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
+		return ""
+	}
+	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
 // problemOf is what is wrong with the nodes of the workloads, or why one is missing.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,9 +45,10 @@ func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
 	t.Helper()
-	rendered, _, problem := desired.Workload(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+	rendered := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	deployment := memcachedtest.Live(t, mc, rendered.(*appsv1.Deployment))
 	for _, change := range changes {
@@ -190,7 +192,19 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	}
 	c.ready, c.available = cmp.Or(c.ready, allThreeReady), cmp.Or(c.available, available3)
 	c.progressing, c.degraded = cmp.Or(c.progressing, complete), cmp.Or(c.degraded, asExpected)
+	c.ready, c.degraded = leadToRunbook(c.ready), leadToRunbook(c.degraded)
 	return c
+}
+
+// leadToRunbook adds the section of the runbook to a condition that has one, so that no row needs to.
+func leadToRunbook(condition string) string {
+	_, reason, _ := strings.Cut(condition, " ")
+	reason, _, _ = strings.Cut(reason, ":")
+	switch reason {
+	case "ImagePullFailed", "NodesCrashing", "Unschedulable", "AdmissionDenied", "QuotaExceeded":
+		return strings.TrimSuffix(condition, ".") + ". See docs/operations/runbook.md#" + strings.ToLower(reason)
+	}
+	return condition
 }
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.

@@ -12,30 +12,22 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack names what a pause holds back: changes of the workload as fields of the Memcached, and other objects by their kind.
-func heldBack(written memcached.Written, plan memcached.Plan) []string {
-	var held []string
-	if slices.ContainsFunc(written.Pending, memcached.IsWorkload) {
-		held = workloadChanges(plan.Changes, written.TemplatePending)
+// heldBack names what a pause holds back: changes of the spec, and what else differs of the pods and of other objects by their kind.
+func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
+	if len(written.Pending) == 0 {
+		return nil
 	}
-	explained := len(held) > 0
+	changes := slices.Clone(plan.Changes)
+	if written.TemplatePending && w != nil && w.TemplateHash() == plan.Record.TemplateHash {
+		changes = append(changes, "other pod settings")
+	}
+	held := changes
 	for _, kind := range written.Pending {
-		if !explained || !memcached.IsWorkload(kind) {
+		if !slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) }) {
 			held = append(held, "the "+kind)
 		}
 	}
 	return held
-}
-
-// workloadChanges completes the changes of the workload: a template may differ in what no field of the Memcached explains.
-func workloadChanges(changes []string, template bool) []string {
-	ofPods := slices.ContainsFunc(changes, func(change string) bool {
-		return change != "updateStrategy" && !strings.HasPrefix(change, "size ")
-	})
-	if template && !ofPods {
-		return append(slices.Clone(changes), "other pod settings")
-	}
-	return changes
 }
 
 // pausedMessage says what a pause holds back, and how to end it.
@@ -51,7 +43,10 @@ func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
 }
 
-// restartCommand is the command that restarts the nodes, and with it adopts the operator's defaults.
+// restartCommand is the command that replaces the nodes, and with it adopts the operator's defaults.
 func restartCommand(mc *cachev1alpha1.Memcached) string {
+	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // restartedAt keeps its pods
+		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
+	}
 	return patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`)
 }

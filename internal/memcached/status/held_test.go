@@ -11,6 +11,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -32,20 +33,34 @@ func pauseRows(t *testing.T) []statusCase {
 		progressing: nothingHeld,
 	}, {
 		name:        "paused, and the spec has changed since",
-		mc:          memcachedtest.Cache(3, memcachedtest.Paused, memcachedtest.Image("memcached:2")),
+		mc:          memcachedtest.Cache(3, carriedOut(mc), memcachedtest.Paused, memcachedtest.Image("memcached:2"), withoutBudget),
 		deployment:  makeDeployment(t, mc, settled),
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Service", "Deployment", "PodDisruptionBudget"}, TemplatePending: true},
-		ready:       "Unknown Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget",
-		progressing: "False Paused: spec.paused holds back: image, the Service, the PodDisruptionBudget" + resume,
+		ready:       "Unknown Paused: spec.paused holds back: image unset to memcached:2, podDisruptionBudget.enabled unset to false, the Service",
+		progressing: "False Paused: spec.paused holds back: image unset to memcached:2, podDisruptionBudget.enabled unset to false, the Service" + resume,
+	}, {
+		name:        "paused, and a change of the spec changes nothing",
+		mc:          memcachedtest.Cache(3, carriedOut(mc), memcachedtest.Paused, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 4 }),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		progressing: nothingHeld,
+	}, {
+		name:        "paused, and another object and the pods were changed by others",
+		mc:          memcachedtest.Cache(3, carriedOut(mc), memcachedtest.Paused, withoutBudget),
+		deployment:  makeDeployment(t, mc, settled),
+		pods:        makePods(3),
+		written:     memcached.Written{Pending: []string{"Deployment", "PodDisruptionBudget"}, TemplatePending: true},
+		ready:       "Unknown Paused: spec.paused holds back: podDisruptionBudget.enabled unset to false, other pod settings",
+		progressing: "False Paused: spec.paused holds back: podDisruptionBudget.enabled unset to false, other pod settings" + resume,
 	}, {
 		name:        "paused, and somebody has changed the pods and the strategy",
 		mc:          mc,
 		deployment:  makeDeployment(t, mc, settled, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 9 }),
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Deployment"}, TemplatePending: true},
-		ready:       "Unknown Paused: spec.paused holds back: updateStrategy, other pod settings",
-		progressing: "False Paused: spec.paused holds back: updateStrategy, other pod settings" + resume,
+		ready:       "Unknown Paused: spec.paused holds back: other pod settings",
+		progressing: "False Paused: spec.paused holds back: other pod settings" + resume,
 	}, {
 		name:        "paused, and somebody has changed the Deployment in what has no field",
 		mc:          mc,
@@ -85,6 +100,15 @@ func pauseRows(t *testing.T) []statusCase {
 		progressing: nothingHeld,
 	}}
 }
+
+// carriedOut is a Memcached whose last status says that the spec of another one was carried out.
+func carriedOut(was *cachev1alpha1.Memcached) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Status.LastApplied = new(desired.For(memcachedtest.View(was, memcached.Observed{}), memcachedtest.Options).Record)
+	}
+}
+
+func withoutBudget(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = new(false) }
 
 func deletionRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
@@ -155,7 +179,7 @@ func stuckRows(t *testing.T) []statusCase {
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 2, 2, 2), progress(rolloutComplete),
 			refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2`)),
 		pods:      makePods(2),
-		stuck:     "QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2",
+		stuck:     "QuotaExceeded: pods is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2. Lower spec.size, or raise the quota",
 		available: available2,
 	}, {
 		name: "the ReplicaSet itself is refused",

@@ -27,6 +27,7 @@ func overdue(v memcached.View) string {
 	since = later(since, workload.GetCreationTimestamp().Time)
 	for i := range v.Pods {
 		since = later(since, movedAt(&v.Pods[i]))
+		since = later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not show in the pod
 	}
 	deadline := progressDeadline(v.Memcached)
 	if v.Now.Sub(since) < deadline {

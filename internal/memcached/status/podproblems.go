@@ -44,8 +44,9 @@ func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 			"RegistryUnavailable", "SignatureValidationFailed":
 			return &memcached.Problem{
-				Reason:  cachev1alpha1.ReasonImagePullFailed,
-				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)),
+				Reason: cachev1alpha1.ReasonImagePullFailed,
+				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)) +
+					pullRemedy(container.Name),
 			}
 		}
 	}
@@ -82,7 +83,8 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	switch {
 	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
-		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message)
+		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
+			startRemedy(container.Name, waiting.Message)
 	case exit != nil:
 		problem.Message = fmt.Sprintf("%s in pod %s ", container.Name, pod.Name) + wordsFor(container, exit)
 	case waiting != nil && waiting.Reason == "CrashLoopBackOff" && !revoked(container):
@@ -100,7 +102,7 @@ func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTermi
 		words += ", with the message " + quoted(exit.Message)
 	}
 	if container.Name == memcached.ContainerName {
-		words += remedyFor(exit)
+		words += remedyFor(exit) + startRemedy(container.Name, exit.Message)
 	}
 	return words
 }
@@ -157,9 +159,8 @@ func unschedulable(pod *corev1.Pod) *memcached.Problem {
 	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
 		return nil
 	}
-	message := fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message)
-	if strings.Contains(scheduled.Message, "Insufficient ") { // of the scheduler's plugin NodeResourcesFit
-		message += " Lower spec.resources or spec.config.memory, or add cluster nodes."
+	return &memcached.Problem{
+		Reason:  cachev1alpha1.ReasonUnschedulable,
+		Message: fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message) + schedulingRemedies(scheduled.Message),
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonUnschedulable, Message: message}
 }

@@ -4,14 +4,14 @@
 package status
 
 import (
-	"regexp"
-	"slices"
 	"strings"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object.
+// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object. Quotas, RBAC,
+// policies and webhooks answer with Forbidden, Invalid, BadRequest or InternalError, and with no cause that tells them apart: only
+// their text does. Of the refusal of a pod, the workload has nothing but the text.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"),
@@ -48,22 +48,3 @@ var specFields = strings.NewReplacer(
 
 // NameSpecFields names the fields of the Memcached in a message about those of its workload.
 func NameSpecFields(message string) string { return specFields.Replace(message) }
-
-// demanded matches a resource that a ResourceQuota demands of each container.
-var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
-
-// refusalRemedy names the fields of the Memcached that help against the refusal of its pods, empty if the refusal says all that
-// is known.
-func refusalRemedy(refusal string) string {
-	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
-	resources := demanded.FindAllString(quota, -1)
-	switch {
-	case len(resources) > 0:
-		slices.Sort(resources)
-		return ". Set spec.resources." + strings.Join(slices.Compact(resources), " and spec.resources.")
-	case strings.Contains(refusal, "maximum memory usage per "): // k8s.io/kubernetes/plugin/pkg/admission/limitranger
-		return ". The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory"
-	default:
-		return ""
-	}
-}

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,10 +50,15 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 }
 
 // rolloutOf is what the controllers of the workloads are doing. Before is the workload as it was before the write.
-func rolloutOf(before *memcached.Workload, v memcached.View) rolloutState {
+func rolloutOf(before *memcached.Workload, v memcached.View, wave memcached.Wave) rolloutState {
 	mc, w, former := v.Memcached, v.Workload, v.Former
 	nodes := w.Nodes(v.Pods)
 	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
+	if state.reason == "" && wave.Open && !mc.Spec.Paused {
+		state.reason = cachev1alpha1.ReasonRollingOut
+		state.message = cmp.Or(wave.Blocked,
+			fmt.Sprintf("Restarting in place: %d of %d nodes run the new configuration", wave.Done, mc.Spec.Size))
+	}
 	if former != nil {
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = fmt.Sprintf("Moving from a %s to a %s: %d of %d nodes have moved",

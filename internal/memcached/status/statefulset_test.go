@@ -35,9 +35,10 @@ func progressing(status metav1.ConditionStatus, reason string, since time.Time) 
 // makeStatefulSet is the live StatefulSet of a Memcached, without a status unless changes set one.
 func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	t.Helper()
-	rendered, _, problem := desired.Workload(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
-	if problem != nil {
-		t.Fatal(problem)
+	plan := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
+	rendered := plan.Workload()
+	if plan.Problem != nil {
+		t.Fatal(plan.Problem)
 	}
 	set := rendered.(*appsv1.StatefulSet)
 	set.UID, set.Generation = "statefulset-uid", 1

@@ -24,7 +24,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
 		ServiceName:        facts.ServiceName(),
 		Servers:            facts.Servers(),
-		LastApplied:        facts.CarriedOut(plan.Record),
+		LastApplied:        facts.applied,
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
@@ -32,6 +32,9 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 	if facts.Workload != nil {
 		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
 			status.UpdatedReplicas = facts.Workload.Updated
+			if plan.Wave.Open && plan.Problem == nil {
+				status.UpdatedReplicas = min(status.UpdatedReplicas, plan.Wave.Done)
+			}
 		}
 	}
 	if latest := cmp.Or(facts.Workload, facts.Former); latest != nil {

@@ -14,10 +14,13 @@ import (
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
 // SanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated
-// pod names that are other ones at every retry, and at most 1024 bytes, the longest note of an event.
+// pod names that are other ones at every retry, of a length that an event can have.
 func SanitizeMessage(message string) string {
-	return shorten(plain(generatedName.ReplaceAllString(message, "$1")), 1024)
+	return shorten(plain(generatedName.ReplaceAllString(message, "$1")), longestMessage)
 }
+
+// longestMessage is that of the longest note of an event, in bytes.
+const longestMessage = 1024
 
 // shorten cuts a message after so many bytes at most.
 func shorten(message string, longest int) string {

@@ -23,6 +23,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
+{{/* The labels of the ServiceMonitor, whose own labels win. */}}
+{{- define "memcached-operator.monitorLabels" -}}
+{{- toYaml (mergeOverwrite (include "memcached-operator.labels" . | fromYaml) (.Values.monitoring.labels | default dict)) }}
+{{- end }}
+
 {{/* The image of the operator. */}}
 {{- define "memcached-operator.image" -}}
 {{- .Values.image.repository }}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
+)
+
+// Launchers asks the launcher of a pod for its status.
+type Launchers interface {
+	Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
+}
+
+// askedAtOnce is how many launchers are asked at the same time.
+const askedAtOnce = 64
+
+// plan decides what a Memcached must be like, and asks the nodes whose answers the decision depends on. An answer may lead to a question
+// to another node.
+func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
+	name := client.ObjectKeyFromObject(view.Memcached)
+	view.Answers = r.states.get(name).running
+	const rounds = 3
+	for range rounds {
+		plan := desired.For(*view, r.options)
+		if len(plan.Wave.Ask) == 0 {
+			break
+		}
+		answers := r.ask(ctx, plan.Wave.Ask)
+		maps.Copy(answers, view.Answers)
+		view.Answers = answers
+	}
+	plan := desired.For(*view, r.options)
+	r.states.update(name, func(s *instanceState) { s.running = running(*view, plan) })
+	return plan
+}
+
+// running are the answers of nodes that run with the present arguments, for as long as others do not: they need not be asked again.
+func running(view memcached.View, plan memcached.Plan) memcached.Answers {
+	if !plan.Wave.Open {
+		return nil
+	}
+	kept := memcached.Answers{}
+	for _, uid := range plan.Wave.Running {
+		kept[uid] = view.Answers[uid]
+	}
+	return kept
+}
+
+func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
+	var mutex sync.Mutex
+	var asking sync.WaitGroup
+	answers, slots := memcached.Answers{}, make(chan struct{}, askedAtOnce)
+	for _, pod := range pods {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			answer := memcached.Answer{}
+			var err error
+			if answer.Status, err = r.launchers.Status(ctx, pod); err != nil {
+				answer.Failure = err.Error()
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			answers[pod.UID] = answer
+		})
+	}
+	asking.Wait()
+	return answers
+}

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	launcherclient "github.com/example/memcached-operator/internal/launcher/client"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// NewLaunchers returns how an operator asks launchers: in the cluster at the addresses of the pods, elsewhere through the API server.
+func NewLaunchers(cluster *rest.Config) (Launchers, error) {
+	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
+		return DirectLaunchers{Client: launcherclient.New()}, nil
+	}
+	core, err := corev1client.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	return ProxiedLaunchers{REST: core.RESTClient()}, nil
+}
+
+// DirectLaunchers asks launchers at the addresses of their pods.
+type DirectLaunchers struct{ Client *launcherclient.Client }
+
+// Status implements Launchers. The error names the address.
+func (l DirectLaunchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	return l.Client.Status(ctx, pod.Status.PodIP, memcached.LauncherPort)
+}
+
+// ProxiedLaunchers asks launchers through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.
+type ProxiedLaunchers struct{ REST rest.Interface }
+
+// Status implements Launchers.
+func (l ProxiedLaunchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, launcherclient.Timeout)
+	defer cancel()
+	text, err := l.REST.Get().Namespace(pod.Namespace).Resource("pods").
+		Name(pod.Name + ":" + strconv.Itoa(memcached.LauncherPort)).SubResource("proxy").Suffix(protocol.StatusPath).DoRaw(ctx)
+	if err != nil {
+		return protocol.Status{}, err
+	}
+	var status protocol.Status
+	if err := json.Unmarshal(text, &status); err != nil {
+		return protocol.Status{}, fmt.Errorf("the answer of %s: %w", pod.Name, err)
+	}
+	return status, nil
+}

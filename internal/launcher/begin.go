@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// begin starts memcached with the list of this node, or with what it ran with before in another container of the pod.
+func (l *launcher) begin() error {
+	loaded, err := loadState(l.options.State)
+	if err != nil {
+		l.log.Printf("what memcached ran with before is not known: %v", err)
+	}
+	l.state = loaded
+	last, ran := loaded.accepted()
+	if !ran {
+		first, err := l.first()
+		if err != nil {
+			return err
+		}
+		return l.start(first, true)
+	}
+	l.source.changed()
+	found, err := l.source.read(false)
+	if err != nil || found.hash == "" || found.problem != nil || loaded.refuses(found.hash) {
+		return l.start(last, true)
+	}
+	return l.start(found.list, last.Hash() == found.hash)
+}
+
+// beginFailed returns the exit code of a container that has not started memcached.
+func beginFailed(err error) (int, error) {
+	if errors.Is(err, errEnded) {
+		return 0, nil
+	}
+	return 1, err
+}
+
+// first returns the list for a first start. It waits for the kubelet to bring it.
+func (l *launcher) first() (protocol.List, error) {
+	l.excuse(l.options.wait)
+	deadline := time.NewTimer(l.options.wait)
+	defer deadline.Stop()
+	for attempt := 0; ; attempt++ {
+		list, err := l.assigned()
+		if !errors.Is(err, errMissing) {
+			return list, err
+		}
+		if attempt == 0 {
+			l.log.Printf("waiting for arguments, at most %s: %v", l.options.wait, err)
+		}
+		select {
+		case <-deadline.C:
+			return protocol.List{}, err
+		case signal := <-l.signals:
+			if signal != syscall.SIGHUP {
+				return protocol.List{}, errEnded
+			}
+		case <-time.After(l.options.poll):
+		}
+	}
+}
+
+// errMissing is why a list can only be waited for.
+var errMissing = errors.New("arguments are missing")
+
+// assigned returns the list that a first start uses.
+func (l *launcher) assigned() (protocol.List, error) {
+	l.source.changed()
+	found, err := l.source.read(true)
+	switch {
+	case err == nil && found.hash == "":
+		return protocol.List{}, fmt.Errorf("%w: %s has no list for node %d", errMissing, protocol.SectionKey(l.options.Template), l.options.Ordinal)
+	case err == nil:
+		err = found.problem
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", errMissing, err)
+	}
+	return found.list, err
+}

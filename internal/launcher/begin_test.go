@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// The kubelet can start a pod with a ConfigMap that is older than the pod: without the section of its template, or without its list.
+func TestFirstStartWaitsForArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.start()
+	list := inMemory(t)
+	p.section.Default = list.Hash()
+	for _, missing := range []struct{ key, text string }{
+		{protocol.SectionKey(template), p.section.String()}, {protocol.ListKey(list.Hash()), list.String()},
+	} {
+		p.await("the launcher waits", func() error {
+			if !strings.Contains(p.logged(), "waiting for arguments") {
+				return fmt.Errorf("it logged %q", p.logged())
+			}
+			return nil
+		})
+		status := p.status("nothing runs", func(protocol.Status) bool { return true })
+		if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK || status.Hash != "" {
+			t.Errorf("without %s: ready %d, live %d, %+v", missing.key, ready, live, status)
+		}
+		p.write(missing.key, missing.text)
+	}
+	p.runs(list.Hash())
+	if lines := strings.Count(p.logged(), "waiting for arguments"); lines != 1 {
+		t.Errorf("%d lines about waiting:\n%s", lines, p.logged())
+	}
+}
+
+func TestEndWhileWaitingForArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.start()
+	p.signals <- syscall.SIGHUP // the agent has new credentials, which memcached reads when it starts
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A list that nobody should run is no reason to wait.
+func TestFirstStartWithForeignArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.assign(protocol.List{Arguments: strings.Split("-p 11211 -A", " ")})
+	p.start()
+	if code := p.exit(); code != 1 || !strings.Contains(p.logged(), "not what the operator writes") {
+		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
+	}
+}
+
+// The kubelet starts the container again when memcached has crashed: with what it ran with, or with what the ConfigMap now says, and
+// without items, which nobody has written down.
+func TestContainerStartsAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	former := p.begin(inFile(t))
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGSEGV))
+	if code := p.exit(); code != 139 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	status := p.runs(former)
+	if found := p.stored(stored); found != 0 || status.Restart != nil {
+		t.Errorf("%d items, %+v", found, status.Restart)
+	}
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	p.exit()
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.start()
+	p.runs(next)
+	if found := p.stored(stored); found != 0 || p.setting("num_threads") != "5" {
+		t.Errorf("%d items, %s threads", found, p.setting("num_threads"))
+	}
+}
+
+// What the ConfigMap has brought while no container ran can be bad as well.
+func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.begin(inFile(t))
+	p.end()
+	bad := p.assign(inFile(t, "-t 4", "-t 2"))
+	p.start()
+	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
+}
+
+func TestTimeInEffect(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	before := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
+	if after := p.runs(p.assign(inMemory(t, "-t 4", "-t 5"))); !after.Since.After(before.Since.Add(time.Second)) {
+		t.Errorf("%+v, then %+v", before, after)
+	}
+	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
+}
+
+// An agent ends memcached so that it forgets what was removed from a Secret, at any time.
+func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	p.end()
+	next := p.assign(inMemory(t, "-t 4", "-t 5"))
+	p.options.settled = time.Hour
+	p.start()
+	if threads := p.setting("num_threads"); threads != "5" {
+		t.Errorf("%s threads", threads)
+	}
+	must(t, syscall.Kill(p.pid(), syscall.SIGTERM))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.options.settled = time.Second
+	p.start()
+	if status := p.runs(next); status.Refused != nil {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+}

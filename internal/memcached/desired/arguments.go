@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// argumentList is what launchers run memcached with.
+func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.List {
+	list := protocol.List{Arguments: args(mc, defaults)}
+	if restarted := restartedAt(mc); restarted != nil {
+		list.RestartedAt = restarted.UTC().Format(time.RFC3339)
+	}
+	return list
+}
+
+// argumentsConfigMap holds the arguments of memcached.
+func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      mc.Name + memcached.ArgumentsSuffix,
+			Namespace: mc.Namespace,
+			Labels:    labelsOf(mc, nil),
+		},
+		Data: data,
+	}
+}
+
+// asTheyAre are the arguments in the cluster, nil if there are none. What somebody else has added to them goes.
+func asTheyAre(v memcached.View) *corev1.ConfigMap {
+	if data := v.Arguments().Data(); len(data) > 0 {
+		return argumentsConfigMap(v.Memcached, data)
+	}
+	return nil
+}
+
+// wanted is which arguments the nodes of a StatefulSet shall have.
+type wanted struct {
+	// list is that of the spec, and section the hash of the pod template whose pods run it.
+	list    protocol.List
+	section string
+	// problem is why the spec cannot be carried out.
+	problem *memcached.Problem
+}
+
+// arguments decides about the arguments of a StatefulSet's nodes. The problem is that a node refuses them.
+func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Problem) {
+	if want.problem != nil {
+		return memcached.Wave{Arguments: asTheyAre(v)}, nil
+	}
+	live := v.Arguments()
+	w := newWave(v, want, live)
+	w.decide()
+	problem := w.refusal()
+	if kept := asTheyAre(v); problem != nil || v.Memcached.Spec.Paused && kept != nil {
+		w.Arguments = kept
+		return w.Wave, problem
+	}
+	next := memcached.Arguments{Lists: live.Lists, Sections: w.keptSections(live)}
+	next.Lists[want.list.Hash()] = want.list
+	next.Sections[want.section] = protocol.Section{Default: w.def, Nodes: w.entries}
+	dropUnused(next)
+	w.Arguments = argumentsConfigMap(v.Memcached, next.Data())
+	return w.Wave, nil
+}
+
+// keptSections are those of other templates that pods may still start from: of the StatefulSet in the cluster, of its pods, and all of
+// them until its rollout is complete.
+func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Section {
+	used := map[string]bool{}
+	if w.v.Workload != nil {
+		used[w.v.Workload.Template.Annotations[memcached.TemplateAnnotation]] = true
+	}
+	for i := range w.v.Pods {
+		used[w.v.Pods[i].Annotations[memcached.TemplateAnnotation]] = true
+	}
+	kept := map[string]protocol.Section{}
+	for template, section := range live.Sections {
+		if used[template] || w.v.Workload.RollingOut() {
+			kept[template] = section
+		}
+	}
+	return kept
+}
+
+// dropUnused removes the lists that no section names.
+func dropUnused(a memcached.Arguments) {
+	used := map[string]bool{}
+	for _, section := range a.Sections {
+		used[section.Default] = true
+		for _, hash := range section.Nodes {
+			used[hash] = true
+		}
+	}
+	for hash := range a.Lists {
+		if !used[hash] {
+			delete(a.Lists, hash)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// fakeNode is a pod with a launcher.
+type fakeNode struct {
+	ordinal  int
+	uid      types.UID
+	template *corev1.PodTemplateSpec
+	// files are the ConfigMap as the kubelet has brought it.
+	files map[string]string
+
+	// list is in effect since some second, after it ran.
+	list  protocol.List
+	ran   bool
+	since int64
+	// next is the list of a restart that is under way.
+	next    *protocol.List
+	refused *protocol.Refusal
+	// silent says that nobody answers the operator, and unready that the pod does not serve.
+	silent, unready bool
+}
+
+func (n *fakeNode) ready() bool { return n.ran && !n.unready }
+
+// serves is not what the conditions of the pod say: a restart is too short for them.
+func (n *fakeNode) serves() bool { return n.ready() && n.next == nil }
+
+func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
+	pod := podOf(mc, n.ordinal, n.uid, n.template)
+	pod.Status.PodIP = "10.0.0.1"
+	if n.ready() {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	return pod
+}
+
+func (n *fakeNode) answer(now int64) memcached.Answer {
+	if n.silent || !n.ran {
+		return memcached.Answer{Failure: "connection refused"}
+	}
+	answer := memcached.Answer{Status: protocol.Status{
+		Hash: n.list.Hash(), List: n.list.String(), SecondsInEffect: now - n.since, Refused: n.refused,
+	}}
+	if n.next != nil {
+		answer.Restarting = n.next.Hash()
+	}
+	return answer
+}
+
+// tick is a step of the launcher: it ends a restart, or begins one.
+func (n *fakeNode) tick(now int64, refused string) {
+	if n.next != nil {
+		list := *n.next
+		n.next = nil
+		if refuses(list, refused) {
+			n.refused = &protocol.Refusal{Hash: list.Hash(), Reason: "memcached ended with exit code 1."}
+		} else {
+			n.list, n.since, n.refused = list, now, nil
+		}
+		return
+	}
+	section, err := protocol.ParseSection(n.files[protocol.SectionKey(sectionOf(n.template))])
+	if err != nil {
+		return
+	}
+	hash := section.Nodes[n.ordinal]
+	if hash == "" && !n.ran {
+		hash = section.Default
+	}
+	list, err := protocol.ParseList(n.files[protocol.ListKey(hash)])
+	switch {
+	case err != nil || list.Hash() != hash || n.ran && hash == n.list.Hash() || n.refused != nil && n.refused.Hash == hash:
+	case n.ran:
+		n.next = &list
+	case !refuses(list, refused):
+		n.list, n.ran, n.since = list, true, now
+	}
+	if !n.ran {
+		n.files = nil // the container starts again, with the files of then
+	}
+}
+
+func refuses(list protocol.List, text string) bool {
+	return text != "" && strings.Contains(list.String(), text)
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// want is the list that the plan wants nodes to run.
+func (f *fleet) want(plan memcached.Plan) protocol.List {
+	mc := f.mc.DeepCopy()
+	mc.Spec.RestartedAt = plan.Record.RestartedAt
+	return argumentList(mc, plan.Record.Defaults)
+}
+
+// entries are the entries of the section of a template, as far as they are ours.
+func (f *fleet) entries(section string) map[int]string {
+	view := memcachedtest.View(f.mc, memcached.Observed{Children: memcachedtest.Children(f.config)})
+	return view.Arguments().Sections[section].Nodes
+}
+
+// checkRest has what is true at rest: every pod runs what a new one would run, nobody is asked, and there is nothing to write.
+func (f *fleet) checkRest() {
+	f.t.Helper()
+	want, section := f.want(f.plan), sectionOf(f.updated)
+	for ordinal, node := range f.nodes {
+		if node.list.String() != want.String() || sectionOf(node.template) != section {
+			f.fail("%d runs %q of %s, not %q of %s", ordinal, node.list, sectionOf(node.template), want, section)
+		}
+		if node.files[protocol.SectionKey(section)] == "" {
+			f.fail("%d has no section %s", ordinal, section)
+		}
+	}
+	data := memcached.Arguments{
+		Lists:    map[string]protocol.List{want.Hash(): want},
+		Sections: map[string]protocol.Section{section: {Default: want.Hash(), Nodes: map[int]string{}}},
+	}
+	for ordinal := range int(f.mc.Spec.Size) {
+		data.Sections[section].Nodes[ordinal] = want.Hash()
+	}
+	if !maps.Equal(f.config.Data, data.Data()) || f.mc.Status.LastApplied.ArgumentsHash != want.Hash() {
+		f.fail("the ConfigMap has %v, want %v; the status %+v", f.config.Data, data.Data(), f.mc.Status.LastApplied)
+	}
+	view := memcachedtest.View(f.mc, f.observed())
+	again := For(view, f.opts)
+	if len(again.Wave.Ask) != 0 || again.Wave.Open || encode(again.Objects) != encode(f.plan.Objects) || again.Problem != nil {
+		f.fail("at rest, %d nodes are asked, or the plan changes from %s to %s", len(again.Wave.Ask), encode(f.plan), encode(again))
+	}
+}
+
+// checkMoves has what is true of every write of entries.
+func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
+	f.t.Helper()
+	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()
+	before := f.entries(section)
+	parsed, err := protocol.ParseSection(plan.Wave.Arguments.Data[protocol.SectionKey(section)])
+	if err != nil {
+		f.fail("%v", err)
+	}
+	moved, away := 0, int(f.mc.Spec.Size)
+	for ordinal, node := range f.nodes {
+		if ordinal >= int(f.mc.Spec.Size) || sectionOf(node.template) != section {
+			continue
+		}
+		entry := parsed.Nodes[ordinal]
+		if node.serves() && (entry == "" || node.list.Hash() == entry) {
+			away--
+		}
+		if entry == before[ordinal] {
+			continue
+		}
+		if before[ordinal] == want {
+			f.fail("the entry of %d moves back to %s", ordinal, entry)
+		}
+		if answer, answered := view.Answers[node.uid]; node.ready() && (!answered || answer.Failure != "") {
+			f.fail("the entry of %d moves from %s to %s, and nobody asked", ordinal, before[ordinal], entry)
+		}
+		if node.serves() && node.list.Hash() == before[ordinal] && entry != node.list.Hash() {
+			moved++
+		}
+	}
+	_, limit := updateLimits(f.mc)
+	most, err := intstr.GetScaledValueFromIntOrPercent(&limit, int(f.mc.Spec.Size), false)
+	if err != nil {
+		f.fail("%v", err)
+	}
+	if moved > 0 && away > max(most, 1) && !f.tampered {
+		f.fail("%d nodes are away after %d have moved, at most %d", away, moved, max(most, 1))
+	}
+	if moved > 0 && (sectionOf(f.current) != sectionOf(f.updated) || f.set.Generation > f.set.Status.ObservedGeneration) {
+		f.fail("a step during a rollout")
+	}
+}

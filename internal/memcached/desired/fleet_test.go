@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// fleet is a cluster with one StatefulSet, its ConfigMap with arguments, and pods with launchers.
+type fleet struct {
+	t      *testing.T
+	mc     *cachev1alpha1.Memcached
+	opts   memcached.Options
+	set    *appsv1.StatefulSet
+	config *corev1.ConfigMap
+	// updated and current are the templates of the rollout, which are the same at rest.
+	updated, current *corev1.PodTemplateSpec
+	nodes            map[int]*fakeNode
+	made             int
+	seconds          int64
+	// unwritable refuses writes of the ConfigMap, refused is what memcached does not run with.
+	unwritable bool
+	refused    string
+	// tampered reports that somebody else has given nodes other entries since all was at rest.
+	tampered bool
+
+	remembered memcached.Answers
+	plan       memcached.Plan
+	// asked are the names of the nodes that were asked, and writes the objects that were written, since the last look.
+	asked, writes []string
+	log           []string
+}
+
+func newFleet(t *testing.T, size int32, changes ...func(*cachev1alpha1.Memcached)) *fleet {
+	t.Helper()
+	f := &fleet{
+		t: t, mc: memcachedtest.Cache(size, append(changes, workloadKind(statefulSetKind))...), opts: memcachedtest.Options,
+		nodes: map[int]*fakeNode{},
+	}
+	f.settle()
+	f.look()
+	return f
+}
+
+// observed is what the operator sees.
+func (f *fleet) observed() memcached.Observed {
+	observed := memcached.Observed{Children: memcachedtest.Children(f.config, f.set)}
+	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
+		observed.Pods = append(observed.Pods, f.nodes[ordinal].pod(f.mc))
+	}
+	return observed
+}
+
+// decide is what the controllers do before they write: they ask, and remember who need not be asked again.
+func (f *fleet) decide() (memcached.View, memcached.Plan) {
+	f.t.Helper()
+	view := memcachedtest.View(f.mc, f.observed())
+	view.Answers = f.remembered
+	for range 3 {
+		answers := maps.Clone(view.Answers)
+		if answers == nil {
+			answers = memcached.Answers{}
+		}
+		for _, pod := range For(view, f.opts).Wave.Ask {
+			if _, again := answers[pod.UID]; again {
+				f.fail("%s is asked again", pod.Name)
+			}
+			ordinal, _ := memcached.Ordinal(pod)
+			answers[pod.UID] = f.nodes[ordinal].answer(f.seconds)
+			f.asked = append(f.asked, pod.Name)
+		}
+		view.Answers = answers
+	}
+	plan := For(view, f.opts)
+	f.remembered = nil
+	if plan.Wave.Open {
+		f.remembered = memcached.Answers{}
+		for _, uid := range plan.Wave.Running {
+			f.remembered[uid] = view.Answers[uid]
+		}
+	}
+	return view, plan
+}
+
+// reconcile decides and writes.
+func (f *fleet) reconcile() {
+	f.t.Helper()
+	view, plan := f.decide()
+	f.plan = plan
+	if !f.mc.Spec.Paused {
+		err := f.writeConfig(view, plan)
+		f.writeSet(plan, err != nil || plan.Problem != nil)
+	}
+	after := view.After(memcachedtest.Children(f.config, f.set))
+	f.mc.Status.LastApplied = after.CarriedOut(plan.Record)
+	f.mc.Status.ObservedGeneration = f.mc.Generation
+}
+
+func (f *fleet) writeConfig(view memcached.View, plan memcached.Plan) error {
+	f.t.Helper()
+	next := plan.Wave.Arguments
+	switch {
+	case next == nil || f.config != nil && maps.Equal(f.config.Data, next.Data):
+		return nil
+	case f.unwritable, f.config != nil && len(f.config.OwnerReferences) > 0 && f.config.OwnerReferences[0].UID != f.mc.UID:
+		return errors.New("refused")
+	}
+	f.checkMoves(view, plan)
+	f.writes = append(f.writes, "ConfigMap")
+	f.log = append(f.log, fmt.Sprintf("ConfigMap %v", next.Data))
+	f.setConfig(maps.Clone(next.Data))
+	return nil
+}
+
+// setConfig is a write of the ConfigMap by whomever.
+func (f *fleet) setConfig(data map[string]string) {
+	f.config = memcachedtest.Live(f.t, f.mc, argumentsConfigMap(f.mc, data))
+}
+
+func (f *fleet) writeSet(plan memcached.Plan, sizeOnly bool) {
+	wanted := plan.Workload().(*appsv1.StatefulSet)
+	switch {
+	case f.set == nil && sizeOnly:
+		return
+	case f.set == nil:
+		f.set = memcachedtest.Live(f.t, f.mc, wanted)
+		f.updated = f.set.Spec.Template.DeepCopy()
+		f.current = f.updated
+	default:
+		before := encode(f.set)
+		if sizeOnly {
+			f.set.Spec.Replicas = wanted.Spec.Replicas
+		} else {
+			f.set.Spec, f.set.Annotations = *wanted.Spec.DeepCopy(), wanted.Annotations
+		}
+		if encode(f.set) == before {
+			return
+		}
+		f.set.Generation++
+		f.updated = f.set.Spec.Template.DeepCopy()
+	}
+	f.writes = append(f.writes, "StatefulSet")
+	f.log = append(f.log, fmt.Sprintf("StatefulSet of %d with %s", *f.set.Spec.Replicas, sectionOf(f.updated)))
+}
+
+func sectionOf(template *corev1.PodTemplateSpec) string {
+	return template.Annotations[memcached.TemplateAnnotation]
+}
+
+// act lets the controller of the StatefulSet act: it makes and removes pods. It replaces the last one that is not made from the template,
+// unless one after it is not ready.
+func (f *fleet) act() {
+	if f.set == nil {
+		return
+	}
+	size := int(*f.set.Spec.Replicas)
+	for ordinal := range f.nodes {
+		if ordinal >= size {
+			f.remove(ordinal)
+		}
+	}
+	for ordinal := range size {
+		if f.nodes[ordinal] != nil {
+			continue
+		}
+		f.made++
+		template := f.updated
+		if f.made%3 == 0 {
+			template = f.current // as while it rolls out
+		}
+		f.nodes[ordinal] = &fakeNode{ordinal: ordinal, uid: types.UID(fmt.Sprintf("%d-%d", ordinal, f.made)), template: template}
+	}
+	for ordinal := size - 1; ordinal >= 0; ordinal-- {
+		switch node := f.nodes[ordinal]; {
+		case sectionOf(node.template) != sectionOf(f.updated):
+			f.remove(ordinal)
+			return
+		case !node.ready():
+			return
+		}
+	}
+	f.current = f.updated
+}
+
+func (f *fleet) remove(ordinal int) {
+	f.log = append(f.log, fmt.Sprintf("%d leaves", ordinal))
+	delete(f.nodes, ordinal)
+}
+
+// report lets the controller of the StatefulSet write its status.
+func (f *fleet) report() {
+	if f.set == nil {
+		return
+	}
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: f.set.Generation, Replicas: int32(len(f.nodes)),
+		CurrentRevision: revisionOf(f.current), UpdateRevision: revisionOf(f.updated),
+	}
+	for _, node := range f.nodes {
+		if node.ready() {
+			status.ReadyReplicas++
+			status.AvailableReplicas++
+		}
+		if sectionOf(node.template) == sectionOf(f.updated) {
+			status.UpdatedReplicas++
+		}
+	}
+	f.set.Status = status
+}
+
+func revisionOf(template *corev1.PodTemplateSpec) string { return "cache-" + sectionOf(template) }
+
+// deliver lets the kubelet of a node bring the ConfigMap.
+func (f *fleet) deliver(ordinal int) {
+	if node := f.nodes[ordinal]; node != nil && f.config != nil {
+		node.files = maps.Clone(f.config.Data)
+	}
+}
+
+// tick lets some time pass for the launchers.
+func (f *fleet) tick() {
+	f.seconds += 5
+	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
+		node := f.nodes[ordinal]
+		if !node.ran && node.files == nil {
+			f.deliver(ordinal)
+		}
+		node.tick(f.seconds, f.refused)
+	}
+}
+
+// turn lets everybody act once.
+func (f *fleet) turn() {
+	f.t.Helper()
+	f.act()
+	f.report()
+	for ordinal := range f.nodes {
+		f.deliver(ordinal)
+	}
+	f.tick()
+	f.report()
+	f.reconcile()
+}
+
+// settle lets everybody act until nothing is left to do, and checks that it is as it should be.
+func (f *fleet) settle() {
+	f.t.Helper()
+	for range 400 {
+		before := len(f.writes)
+		f.turn()
+		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size)
+		if len(f.writes) == before && !f.plan.Wave.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
+			f.checkRest()
+			f.tampered = false
+			return
+		}
+	}
+	for ordinal, node := range f.nodes {
+		f.log = append(f.log, fmt.Sprintf("%d of %s: %+v", ordinal, sectionOf(node.template), node.answer(f.seconds)))
+	}
+	f.fail("it does not settle: open %t, %s %v, status %+v", f.plan.Wave.Open, f.plan.Wave.Blocked, f.plan.Problem, f.set.Status)
+}
+
+// look returns what was asked and written since the last look.
+func (f *fleet) look() (asked, writes string) {
+	asked, writes = strings.Join(f.asked, " "), strings.Join(f.writes, " ")
+	f.asked, f.writes = nil, nil
+	return asked, writes
+}
+
+func (f *fleet) fail(format string, args ...any) {
+	f.t.Helper()
+	f.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(f.log, "\n"))
+}
+
+// podOf completes what the API server knows of a pod.
+func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
+	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("%s-%d", mc.Name, ordinal), Namespace: mc.Namespace, UID: uid,
+		Annotations:     template.Annotations,
+		Labels:          map[string]string{appsv1.ControllerRevisionHashLabelKey: revisionOf(template)},
+		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", mc.Name, "statefulset-uid")},
+	}}
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+)
+
+// Volumes of pods with a launcher, and where memcached's container has them.
+const (
+	launcherVolume  = "launcher"
+	argumentsVolume = "arguments"
+	argumentsPath   = "/etc/memcached"
+	itemsVolume     = "items"
+	itemsPath       = "/run/memcached-items"
+)
+
+// launcherPortName is what the probes call the launcher's port.
+const launcherPortName = "launcher"
+
+// hasLauncher reports whether a launcher is the parent of memcached: the pods of a StatefulSet have one.
+func hasLauncher(mc *cachev1alpha1.Memcached) bool { return isStatefulSet(mc) }
+
+// keepsItems reports whether items survive a restart of memcached in its pod.
+func keepsItems(mc *cachev1alpha1.Memcached) bool {
+	return hasLauncher(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
+}
+
+// launchers are the init containers that install the launcher.
+func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
+	if !hasLauncher(mc) {
+		return nil
+	}
+	return []corev1.Container{render.LauncherInstaller(
+		memcached.LauncherContainerName, string(defaults.Images[memcached.AgentContainerName]), mc.Spec.Resources,
+	)}
+}
+
+// launch lets the launcher run memcached in its container. It stops a node for a second or two at a time, which no probe may take for a
+// failure: it answers them.
+func launch(container *corev1.Container) {
+	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
+	container.Ports = append(container.Ports, corev1.ContainerPort{
+		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
+	})
+	for path, probe := range map[string]*corev1.Probe{
+		"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe,
+	} {
+		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
+	}
+	container.StartupProbe.ProbeHandler = render.HTTPGet("/readyz", launcherPortName)
+	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
+}
+
+// launcherVolumes are the launcher itself with what it remembers, the arguments, and the file with the items.
+func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
+	if !hasLauncher(mc) {
+		return nil
+	}
+	all := []corev1.Volume{
+		{Name: launcherVolume, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("32Mi"))},
+		}},
+		{Name: argumentsVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: mc.Name + memcached.ArgumentsSuffix},
+			DefaultMode:          ptr.To(int32(0o444)),
+		}}},
+	}
+	if keepsItems(mc) {
+		// Without a limit of its own, it can have all memory of the pod, so that a new config.memory needs no other pod.
+		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
+		}})
+	}
+	return all
+}
+
+// evictableVolumes is the annotation with which the cluster autoscaler takes a pod away although it has volumes of its own: a cache is a
+// cache (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
+const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+
+// evictable adds that annotation to those of the user, which win.
+func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
+	var names []string
+	for _, volume := range append(launcherVolumes(mc), credentialVolumes(mc)...) {
+		if volume.EmptyDir != nil {
+			names = append(names, volume.Name)
+		}
+	}
+	all := map[string]string{evictableVolumes: strings.Join(names, ",")}
+	maps.Copy(all, annotations)
+	return all
+}
+
+func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
+	if !hasLauncher(mc) {
+		return nil
+	}
+	mounts := []corev1.VolumeMount{
+		{Name: launcherVolume, MountPath: render.LauncherPath},
+		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
+	}
+	if keepsItems(mc) {
+		mounts = append(mounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
+	}
+	return mounts
+}
+
+// launched completes the template of pods with a launcher: it names the section with their arguments, which is the hash of the rest.
+func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
+	section = hashOf(template)
+	template.Annotations = maps.Clone(template.Annotations)
+	if template.Annotations == nil {
+		template.Annotations = map[string]string{}
+	}
+	template.Annotations[memcached.TemplateAnnotation] = section
+	for i := range template.Spec.Containers {
+		template.Spec.Containers[i].Args = []string{"--template=" + section}
+	}
+	return template, section
+}
+
+func hashOf(value any) string {
+	sum := sha256.Sum256([]byte(encode(value)))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// TestSilentNode stops a wave, before it has begun or in the middle, and says what helps.
+func TestSilentNode(t *testing.T) {
+	for _, ordinal := range []int{2, 1} {
+		f := newFleet(t, 3)
+		f.nodes[ordinal].silent = true
+		threadsOf(2)(f.mc)
+		for range 20 {
+			f.turn()
+		}
+		for i := range 3 {
+			if moved := f.nodes[i].list.Value("-t") == "2"; moved != (i > ordinal) {
+				t.Errorf("%d is silent, %d has moved: %t", ordinal, i, moved)
+			}
+		}
+		want := fmt.Sprintf("The operator cannot ask the node cache-%d on port 9151 which configuration it runs (connection refused). "+
+			"Let the operator reach that port, or replace the nodes: kubectl rollout restart statefulset/cache -n shop", ordinal)
+		if f.plan.Wave.Blocked != want || !f.plan.Wave.Open {
+			t.Errorf("it says %q", f.plan.Wave.Blocked)
+		}
+		f.nodes[ordinal].silent = false
+		f.settle()
+	}
+}
+
+// TestUnreadyNode gets the list at once, and no other one moves before it is ready.
+func TestUnreadyNode(t *testing.T) {
+	f := newFleet(t, 3)
+	f.nodes[0].unready = true
+	threadsOf(2)(f.mc)
+	for range 5 {
+		f.turn()
+	}
+	if got := []string{f.nodes[0].list.Value("-t"), f.nodes[1].list.Value("-t"), f.nodes[2].list.Value("-t")}; strings.Join(got, " ") != "2 4 4" {
+		t.Errorf("the nodes have %v threads", got)
+	}
+	f.nodes[0].unready = false
+	f.settle()
+}
+
+// TestRefusedList has a list that memcached does not run with.
+func TestRefusedList(t *testing.T) {
+	f := newFleet(t, 3)
+	f.refused = "-t 2"
+	threadsOf(2)(f.mc)
+	for range 10 {
+		f.turn()
+	}
+	f.expect("4 4 4*; asks " + strings.TrimSpace(strings.Repeat("2 ", 10)) + "; writes ConfigMap")
+	const want = "the node cache-2 has refused the configuration and keeps its former one: memcached ended with exit code 1; change spec.config"
+	if problem := f.plan.Problem; problem == nil || problem.Reason != cachev1alpha1.ReasonConfigurationRefused || problem.Message != want {
+		t.Errorf("the problem is %v", problem)
+	}
+	memcachedtest.Size(4)(f.mc)
+	for range 10 {
+		f.turn()
+	}
+	if f.nodes[3].list.Value("-t") != "4" {
+		t.Error("a new node does not start with the former list")
+	}
+	threadsOf(3)(f.mc)
+	f.settle()
+}
+
+// TestTooSmallLimit starts no wave.
+func TestTooSmallLimit(t *testing.T) {
+	f := newFleet(t, 3, withLimit(corev1.ResourceMemory, "200Mi"))
+	connections(20000)(f.mc)
+	for range 5 {
+		f.turn()
+	}
+	f.expect("4 4 4; asks ; writes ")
+	if f.plan.Problem == nil || f.plan.Problem.Reason != cachev1alpha1.ReasonInvalidResources || f.plan.Wave.Open {
+		t.Errorf("the problem is %v", f.plan.Problem)
+	}
+	connections(1000)(f.mc)
+	f.settle()
+}
+
+// TestPausedWave is held, asks nobody, and goes on.
+func TestPausedWave(t *testing.T) {
+	f := newFleet(t, 3)
+	threadsOf(2)(f.mc)
+	f.turn()
+	f.turn()
+	f.turn()
+	f.look()
+	memcachedtest.Paused(f.mc)
+	for range 5 {
+		f.turn()
+	}
+	if asked, writes := f.look(); asked+writes != "" || f.nodes[0].list.Value("-t") != "4" {
+		t.Errorf("asks %s, writes %s", asked, writes)
+	}
+	memcachedtest.Size(5)(f.mc)
+	teamLabel(f.mc)
+	f.reconcile()
+	if encode(f.plan.Wave.Arguments.Data) != encode(f.config.Data) {
+		t.Errorf("the arguments are held back, which nobody need know: %v", f.plan.Wave.Arguments.Data)
+	}
+	f.mc.Spec.Paused = false
+	f.settle()
+}
+
+// TestWaveWaitsForMinReadySeconds lets each node run for a while before the next one moves.
+func TestWaveWaitsForMinReadySeconds(t *testing.T) {
+	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
+	threadsOf(2)(f.mc)
+	f.settle()
+	for ordinal := range 2 {
+		if waited := f.nodes[ordinal].since - f.nodes[ordinal+1].since; waited < 60 {
+			t.Errorf("%d has moved %d s after %d", ordinal, waited, ordinal+1)
+		}
+	}
+}
+
+// TestWaveWithoutTheConfigMap cannot write it: nothing moves, and no other template is written.
+func TestWaveWithoutTheConfigMap(t *testing.T) {
+	f := newFleet(t, 3)
+	f.unwritable = true
+	threadsOf(2)(f.mc)
+	teamLabel(f.mc)
+	memcachedtest.Size(4)(f.mc)
+	for range 5 {
+		f.turn()
+	}
+	if asked, writes := f.look(); writes != "StatefulSet" || len(f.nodes) != 4 || sectionOf(f.updated) != sectionOf(f.nodes[0].template) {
+		t.Errorf("asks %s, writes %s", asked, writes)
+	}
+	f.unwritable = false
+	f.settle()
+}
+
+// TestWavesOfRandomHistories has sequences of specs and faults in any order. The properties are those of checkMoves, at each write, and of
+// checkRest, in the end.
+func TestWavesOfRandomHistories(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 37))
+			f := newFleet(t, int32(random.IntN(6)), atOnce(1+random.IntN(2)))
+			for range 12 {
+				f.happen(random)
+				for range random.IntN(8) {
+					f.someTurn(random)
+				}
+			}
+			f.heal()
+			f.settle()
+		})
+	}
+}
+
+// happen lets the user or a fault do one thing.
+func (f *fleet) happen(random *rand.Rand) {
+	spec := &f.mc.Spec
+	node := f.nodes[random.IntN(6)]
+	switch event := random.IntN(18); event {
+	case 0, 1, 2:
+		spec.Config.Threads = []int32{0, 2, 3, 8}[random.IntN(4)]
+	case 3:
+		spec.Config.MaxConnections = []int32{0, 1000, 20000}[random.IntN(3)]
+	case 4:
+		memcachedtest.RestartedAt(2026 + random.IntN(3))(f.mc)
+	case 5:
+		spec.Size = int32(random.IntN(7))
+	case 6:
+		spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": []cachev1alpha1.LabelValue{"a", "b"}[random.IntN(2)]}
+	case 7:
+		spec.UpdateStrategy.MaxUnavailable = ptr.To([]intstr.IntOrString{intstr.FromInt32(1), intstr.FromInt32(3), intstr.FromString("40%")}[random.IntN(3)])
+	case 8:
+		spec.UpdateStrategy.MinReadySeconds = int32(random.IntN(2)) * 20
+	case 9:
+		spec.Paused = !spec.Paused
+	case 10:
+		spec.RestartedAt = nil
+	case 11:
+		f.unwritable = !f.unwritable
+	case 12:
+		f.refused = []string{"", "-t 3"}[random.IntN(2)]
+	case 13:
+		f.config, f.tampered = nil, true
+	case 14:
+		f.mc.Status = cachev1alpha1.MemcachedStatus{}
+	case 15:
+		f.remembered = nil
+		f.opts = memcached.Options{DefaultImage: fmt.Sprintf("memcached:%d", random.IntN(3)), AgentImage: fmt.Sprintf("agent:%d", random.IntN(3))}
+	case 16:
+		f.tamper(random)
+	default:
+		if node == nil {
+			return
+		}
+		switch random.IntN(4) {
+		case 0:
+			f.remove(node.ordinal)
+		case 1:
+			node.unready = !node.unready
+		default:
+			node.silent = !node.silent
+		}
+	}
+	f.log = append(f.log, fmt.Sprintf("spec %s, unwritable %t, refused %q", encode(*spec), f.unwritable, f.refused))
+}
+
+// tamper edits the ConfigMap.
+func (f *fleet) tamper(random *rand.Rand) {
+	if f.config == nil {
+		return
+	}
+	f.tampered = true
+	for key := range f.config.Data {
+		if random.IntN(2) == 0 {
+			f.config.Data[key] = []string{"", "☃", "default 0\n0 0\n", "0 \n"}[random.IntN(4)]
+		}
+	}
+}
+
+// someTurn lets some act.
+func (f *fleet) someTurn(random *rand.Rand) {
+	f.t.Helper()
+	switch random.IntN(6) {
+	case 0:
+		f.act()
+	case 1:
+		f.report()
+	case 2, 3:
+		f.deliver(random.IntN(6))
+	case 4:
+		f.tick()
+	}
+	f.reconcile()
+}
+
+// heal ends all faults, and leaves a spec that can be carried out.
+func (f *fleet) heal() {
+	f.refused, f.unwritable, f.mc.Spec.Paused = "", false, false
+	for _, node := range f.nodes {
+		node.silent, node.unready, node.refused = false, false, nil
+	}
+	if f.mc.Spec.Config.Threads == 3 {
+		f.mc.Spec.Config.Threads = 4
+	}
+}

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// remedy is what helps if a message of the cluster contains a text.
+type remedy struct{ text, words string }
+
+// scheduling are the remedies against messages of the scheduler, by the plugin that writes them.
+var scheduling = []remedy{
+	{"Insufficient ", "Lower spec.resources or spec.config.memory, or add cluster nodes."},
+	{"didn't match Pod's node affinity/selector", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes."},
+	{"untolerated taint", "Add spec.scheduling.tolerations."},
+	{"didn't match pod topology spread constraints", "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes."},
+	{"didn't match pod anti-affinity rules", "Relax spec.scheduling.affinity, or add cluster nodes."},
+}
+
+// refusals are those against refusals of pods, the first that fits.
+var refusals = []remedy{
+	// k8s.io/kubernetes/plugin/pkg/admission/limitranger
+	{
+		"maximum memory usage per ",
+		"The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory",
+	},
+	{"no PriorityClass with name", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
+	// k8s.io/apiserver/pkg/admission/plugin/resourcequota
+	{"requested: pods=", "Lower spec.size, or raise the quota"},
+	{"memory=", "Lower spec.config.memory or spec.size, or raise the quota"},
+	{"cpu=", "Lower spec.resources or spec.size, or raise the quota"},
+}
+
+// demanded matches a resource that a ResourceQuota demands of each container.
+var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
+
+// refusalRemedy names the fields of the Memcached that help against the refusal of its pods, empty if the refusal says all that
+// is known.
+func refusalRemedy(refusal string) string {
+	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
+	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
+		slices.Sort(resources)
+		return ". Set spec.resources." + strings.Join(slices.Compact(resources), " and spec.resources.")
+	}
+	for _, r := range refusals {
+		if strings.Contains(refusal, r.text) {
+			return ". " + r.words
+		}
+	}
+	return ""
+}
+
+// schedulingRemedies are all that fit a message of the scheduler.
+func schedulingRemedies(message string) string {
+	var words strings.Builder
+	for _, r := range scheduling {
+		if strings.Contains(message, r.text) {
+			words.WriteString(" " + r.words)
+		}
+	}
+	return words.String()
+}
+
+// pullRemedy names the field that helps if the image of a container cannot be pulled. Images of others are theirs.
+func pullRemedy(container string) string {
+	const login = "spec.imagePullSecrets if its registry demands a login"
+	switch container {
+	case memcached.ContainerName:
+		return ". Check spec.image, and " + login
+	case memcached.AgentContainerName:
+		return ". The operator names the image of the agent: check its registry, and " + login
+	}
+	return ""
+}
+
+// startRemedy names the field that helps if a container cannot be started.
+func startRemedy(container, message string) string {
+	if container == memcached.ContainerName && strings.Contains(message, "executable file not found") {
+		return ". The image has no memcached: correct spec.image"
+	}
+	return ""
+}
+
+// explained are the reasons whose messages lead to the runbook: those in words of the cluster.
+var explained = []string{
+	cachev1alpha1.ReasonImagePullFailed, cachev1alpha1.ReasonNodesCrashing, cachev1alpha1.ReasonUnschedulable,
+	cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonQuotaExceeded,
+}
+
+// withRunbook is the message of a problem with the section of the runbook, which stays when a long message is cut.
+func withRunbook(problem memcached.Problem) string {
+	message := SanitizeMessage(problem.Message)
+	if !slices.Contains(explained, problem.Reason) {
+		return message
+	}
+	section := runbookOf(problem.Reason)
+	message = shorten(message, longestMessage-len(". "+section))
+	if !strings.HasSuffix(message, ".") && !strings.HasSuffix(message, "…") {
+		message += "."
+	}
+	return message + " " + section
+}
+
+// runbookOf is the section of the runbook about a reason.
+func runbookOf(reason string) string {
+	return "See docs/operations/runbook.md#" + strings.ToLower(reason)
+}

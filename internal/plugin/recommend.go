@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+)
+
+// plan is the memory of a node, in bytes, and the number of nodes.
+type plan struct{ memory, size int64 }
+
+// Bounds of a recommendation.
+const (
+	smallestNode = 64 << 20
+	// largestNode takes so many keys with it that more nodes are better than larger ones.
+	largestNode = 16 << 30
+	// settled is how long a cache must have run before its evictions mean something, and full until spare memory does.
+	settled = time.Hour
+	full    = 24 * time.Hour
+	// goodRatio and oldEnough are of a cache that evicts only what nobody misses.
+	goodRatio = 0.9
+	oldEnough = time.Hour
+	// busyNode is a rate of reads that four threads serve with ease.
+	busyNode = 200_000
+)
+
+// recommend returns what fits the load, and why. It changes the memory by factors of two: how the hit ratio answers to more memory is
+// known only afterwards.
+func recommend(now plan, nodes []load) (plan, []string) {
+	advice, sum := now, sumOf(nodes)
+	var reasons []string
+	switch uptime := time.Duration(sum.UptimeSeconds) * time.Second; {
+	case sum.Hits+sum.Misses == 0:
+		reasons = []string{"Nobody has read anything yet: there is nothing to judge."}
+	case uptime < settled:
+		reasons = []string{fmt.Sprintf("A node has run for only %s: its memory is judged after %s.", duration.HumanDuration(uptime),
+			duration.HumanDuration(settled))}
+	case ptr.Deref(sum.EvictionsPerSecond, 0) > 0:
+		advice.memory, reasons = adviseEvicting(now.memory, sum)
+	case sum.Evictions > 0:
+		reasons = []string{"Nothing is evicted at the moment, but it was: measure at the busiest hour."}
+	default:
+		advice.memory, reasons = adviseSpare(now.memory, uptime, maxPages(nodes))
+	}
+	if advice.memory > largestNode && advice.memory > now.memory {
+		advice.memory, advice.size = now.memory, now.size*2
+		reasons = append(reasons, "More nodes instead of larger ones: each takes its keys with it when it leaves.")
+	}
+	reasons = append(reasons, adviseSize(&advice, nodes)...)
+	return advice, append(reasons, otherLimits(nodes)...)
+}
+
+// adviseEvicting judges the memory of nodes that evict.
+func adviseEvicting(memory int64, sum load) (int64, []string) {
+	hits, age := ptr.Deref(sum.HitRatioNow, ptr.Deref(sum.HitRatio, 0)), duration.HumanDuration(sum.evictedAge)
+	if hits >= goodRatio && sum.evictedAge >= oldEnough {
+		return memory, []string{fmt.Sprintf("What is evicted had not been read for %s, and %.1f%% of the reads hit: the memory suffices.",
+			age, hits*100)}
+	}
+	reasons := []string{fmt.Sprintf("Items are evicted that had not been read for only %s, and %.1f%% of the reads hit: twice the memory "+
+		"keeps them about twice as long. Measure again afterwards: if the hit ratio stays, the memory was not the limit.", age, hits*100)}
+	if sum.evictedUnread*2 > sum.Evictions {
+		reasons = append(reasons, "Most evicted items were never read: storing fewer of them may help more than memory.")
+	}
+	return memory * 2, reasons
+}
+
+// adviseSpare judges the memory of nodes that have never evicted.
+func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []string) {
+	enough := max(smallestNode, powerOfTwo(used*3/2))
+	if uptime < full || enough >= memory {
+		return memory, []string{"Nothing was evicted: the memory suffices."}
+	}
+	return enough, []string{fmt.Sprintf("Nothing was evicted in %s, and no node uses more than %s: half as much again is enough.",
+		duration.HumanDuration(uptime), mebibytes(used))}
+}
+
+// adviseSize judges the number of nodes.
+func adviseSize(advice *plan, nodes []load) (reasons []string) {
+	reads := ptr.Deref(sumOf(nodes).GetsPerSecond, 0)
+	if wanted := int64(reads/busyNode) + 1; reads > busyNode*float64(len(nodes)) && wanted > advice.size {
+		advice.size = wanted
+		reasons = append(reasons, fmt.Sprintf("%.0f reads a second are more than %d for each node.", reads, busyNode))
+	}
+	if advice.size == 1 {
+		total := advice.memory
+		advice.size, advice.memory = 3, max(smallestNode, powerOfTwo(total/3))
+		reasons = append(reasons, "A single node takes every key with it when it leaves; one of three, a third.")
+	}
+	for i := range nodes {
+		if own := ptr.Deref(nodes[i].GetsPerSecond, 0); len(nodes) > 2 && own > busyNode/100 && own > reads/2 {
+			reasons = append(reasons, fmt.Sprintf("%s serves %.0f%% of the reads, perhaps for one key: neither memory nor nodes help. "+
+				"Keep that key in the clients.", nodes[i].node, own/reads*100))
+		}
+	}
+	return reasons
+}
+
+// otherLimits are fields that hold the cache back, besides memory and size.
+func otherLimits(nodes []load) (reasons []string) {
+	sum, crowded := sumOf(nodes), false
+	for i := range nodes {
+		crowded = crowded || nodes[i].Connections*5 > nodes[i].maxConnections*4
+	}
+	if crowded || sum.rejected > 0 {
+		reasons = append(reasons, fmt.Sprintf("Connections are short (%d were refused): raise config.maxConnections, or let the clients "+
+			"share connections.", sum.rejected))
+	}
+	if sum.tooLarge > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d items were too large to be stored: raise config.maxItemSize, or store less in an item.",
+			sum.tooLarge))
+	}
+	return reasons
+}
+
+// sumOf adds loads. The age of what is evicted is the shortest.
+func sumOf(nodes []load) load {
+	reports := make([]nodeReport, len(nodes))
+	var sum load
+	for i := range nodes {
+		l := &nodes[i]
+		reports[i] = nodeReport{State: stateReady, Figures: &l.figures}
+		if l.evictedAge > 0 && (sum.evictedAge == 0 || l.evictedAge < sum.evictedAge) {
+			sum.evictedAge = l.evictedAge
+		}
+		sum.evictedUnread += l.evictedUnread
+		sum.maxConnections += l.maxConnections
+		sum.rejected += l.rejected
+		sum.tooLarge += l.tooLarge
+	}
+	sum.figures = *total(reports)
+	return sum
+}
+
+func maxPages(nodes []load) (most int64) {
+	for i := range nodes {
+		most = max(most, nodes[i].pages)
+	}
+	return most
+}
+
+// powerOfTwo is the smallest that is at least a number.
+func powerOfTwo(least int64) int64 {
+	power := int64(1)
+	for power < least {
+		power *= 2
+	}
+	return power
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/utils/ptr"
+)
+
+// calm is a node of 1Gi that has run for two days, evicts nothing, and uses 900 MiB.
+func calm(edit ...func(*load)) load {
+	l := load{
+		node: "node", pages: 900 << 20, maxConnections: 1000,
+		figures: figures{
+			UptimeSeconds: 48 * 3600, Hits: 90, Misses: 10, HitRatio: ptr.To(0.9), GetsPerSecond: ptr.To(100.0), EvictionsPerSecond: ptr.To(0.0),
+			Connections: 10,
+		},
+	}
+	for _, e := range edit {
+		e(&l)
+	}
+	return l
+}
+
+// evicting is a node that evicts what nobody has read for some time.
+func evicting(age time.Duration, hits int64) func(*load) {
+	return func(l *load) {
+		l.Evictions, l.EvictionsPerSecond, l.evictedAge = 1000, ptr.To(5.0), age
+		l.hitsNow, l.missesNow, l.HitRatioNow = hits, 100-hits, ratio(hits, 100-hits)
+	}
+}
+
+// evictItems has the nodes of sessions evict items that nobody has read for three minutes.
+func evictItems(_ *testing.T, w *world) {
+	for _, server := range w.memcacheds {
+		server.grow = []string{"evictions", "get_hits", "get_misses"}
+		server.different["items:1:evicted"], server.different["items:1:evicted_time"] = "5", "180"
+		server.different["items:9:evicted"], server.different["items:9:evicted_time"] = "5", "600"
+	}
+}
+
+func TestRecommend(t *testing.T) {
+	const gib = 1 << 30
+	for name, test := range map[string]struct {
+		now   plan
+		nodes []load
+		want  plan
+		says  []string
+	}{
+		"nothing to do": {plan{gib, 3}, []load{calm()}, plan{gib, 3}, []string{"Nothing was evicted: the memory suffices."}},
+		"nobody reads": {
+			plan{gib, 3},
+			[]load{calm(func(l *load) { l.Hits, l.Misses = 0, 0 })},
+			plan{gib, 3},
+			[]string{"Nobody has read"},
+		},
+		"young": {
+			plan{gib, 3},
+			[]load{calm(evicting(time.Minute, 50)), calm(func(l *load) { l.UptimeSeconds = 60 })},
+			plan{gib, 3},
+			[]string{"has run for only 60s"},
+		},
+		"thrashing": {
+			plan{gib, 3},
+			[]load{calm(evicting(time.Minute, 95)), calm(evicting(2*time.Minute, 95))},
+			plan{2 * gib, 3},
+			[]string{"only 60s, and 95.0% of the reads hit"},
+		},
+		"low hit ratio": {plan{gib, 3}, []load{calm(evicting(5*time.Hour, 50))}, plan{2 * gib, 3}, []string{"only 5h, and 50.0%"}},
+		"never read": {
+			plan{gib, 3},
+			[]load{calm(evicting(time.Minute, 50), func(l *load) { l.evictedUnread = 501 })},
+			plan{2 * gib, 3},
+			[]string{"only 60s", "never read"},
+		},
+		"evicts the old": {plan{gib, 3}, []load{calm(evicting(time.Hour, 90))}, plan{gib, 3}, []string{"had not been read for 60m"}},
+		"evicted once":   {plan{gib, 3}, []load{calm(func(l *load) { l.Evictions = 1 })}, plan{gib, 3}, []string{"busiest hour"}},
+		"spare memory": {
+			plan{gib, 3},
+			[]load{calm(func(l *load) { l.pages = 100 << 20 }), calm(func(l *load) { l.pages = 170 << 20 })},
+			plan{256 << 20, 3},
+			[]string{"no node uses more than 170.0Mi"},
+		},
+		"spare memory of a day's half": {
+			plan{gib, 3},
+			[]load{calm(func(l *load) { l.pages, l.UptimeSeconds = 0, 12*3600 })},
+			plan{gib, 3},
+			[]string{"Nothing was evicted: the memory suffices."},
+		},
+		"almost no memory": {plan{gib, 3}, []load{calm(func(l *load) { l.pages = 1 })}, plan{smallestNode, 3}, []string{"no node uses"}},
+		"large nodes":      {plan{16 * gib, 3}, []load{calm(evicting(time.Minute, 50))}, plan{16 * gib, 6}, []string{"only 60s", "More nodes"}},
+		"one node":         {plan{gib, 1}, []load{calm()}, plan{512 << 20, 3}, []string{"suffices", "A single node"}},
+		"busy": {
+			plan{gib, 2},
+			[]load{calm(func(l *load) { l.GetsPerSecond = ptr.To(500_000.0) })},
+			plan{gib, 3},
+			[]string{"suffices", "500000 reads a second"},
+		},
+		"hot key": {
+			plan{gib, 3},
+			[]load{calm(), calm(), calm(func(l *load) { l.GetsPerSecond, l.node = ptr.To(9800.0), "hot" })},
+			plan{gib, 3},
+			[]string{"suffices", "hot serves 98% of the reads"},
+		},
+		"connections": {plan{gib, 3}, []load{calm(func(l *load) { l.Connections = 801 })}, plan{gib, 3}, []string{"suffices", "maxConnections"}},
+		"refused":     {plan{gib, 3}, []load{calm(func(l *load) { l.rejected = 7 })}, plan{gib, 3}, []string{"suffices", "7 were refused"}},
+		"large items": {plan{gib, 3}, []load{calm(func(l *load) { l.tooLarge = 7 })}, plan{gib, 3}, []string{"suffices", "maxItemSize"}},
+	} {
+		got, reasons := recommend(test.now, test.nodes)
+		if got != test.want || !slices.EqualFunc(reasons, test.says, strings.Contains) {
+			t.Errorf("%s: got %+v because %q, want %+v because %q", name, got, reasons, test.want, test.says)
+		}
+	}
+}

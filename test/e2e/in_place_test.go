@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// longestRestart is how long a node may be away when memcached restarts in its pod.
+const longestRestart = 2*time.Second + busyMachine/10
+
+// A StatefulSet of three nodes whose items live in a file, and which applications use.
+var _ = Describe("A change of the configuration", func() {
+	var c *keptCache
+	keeps := func(change string, edit func(*cachev1alpha1.Memcached)) {
+		c.mustKeep(change, longestRestart, edit)
+	}
+
+	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
+		c = newKeptCache(ctx, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+		})
+		keeps("threads", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 3 })
+		keeps("maxConnections", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1200 })
+		keeps("idleTimeout, verbosity, flushAll and dump at once", func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour}
+			mc.Spec.Config.Verbosity, mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = 1, ptr.To(false), ptr.To(true)
+		})
+		keeps("restartedAt", func(mc *cachev1alpha1.Memcached) { mc.Spec.RestartedAt = ptr.To(metav1.Now().Rfc3339Copy()) })
+	})
+
+	It("gives nodes more memory while they serve", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
+		c = newKeptCache(ctx, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
+		})
+		for _, memory := range []string{"128Mi", "256Mi"} {
+			c.mustKeep("memory "+memory, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(memory)) })
+			for _, pod := range c.pods {
+				conn := k8s.ConnectTo(ctx, traffic.Address(&pod))
+				stats := clustertest.Must(conn.Stats(ctx))
+				limit := resource.MustParse(memory)
+				Expect(stats["limit_maxbytes"]).To(Equal(fmt.Sprint(limit.Value())))
+			}
+		}
+	})
+})
+
+// keptCache is a cache that must lose nothing.
+type keptCache struct {
+	ctx   context.Context
+	mc    *cachev1alpha1.Memcached
+	cache *traffic.Client
+	pods  []corev1.Pod
+	rows  [][]string
+}
+
+func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
+	GinkgoHelper()
+	c := &keptCache{ctx: ctx, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after"}}}
+	DeferCleanup(func() { clustertest.AddTable("Changes that keep the nodes", c.rows) })
+	c.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, append(edits, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))...)
+	c.cache, c.pods = k8s.NewClient(ctx, c.mc), k8s.Pods(ctx, c.mc)
+	clustertest.MustStore(ctx, c.cache, filledKeys)
+	return c
+}
+
+// mustKeep makes a change, waits until the cache is Ready, and checks that it has lost nothing.
+func (c *keptCache) mustKeep(change string, longest time.Duration, edit func(*cachev1alpha1.Memcached)) {
+	GinkgoHelper()
+	By(change)
+	before := k8s.Incarnations(c.ctx, c.mc)
+	watches := make([]*serviceWatch, len(c.pods))
+	for i := range c.pods {
+		watches[i] = watchService(c.ctx, traffic.Address(&c.pods[i]))
+	}
+	began := time.Now()
+	k8s.Change(c.ctx, c.mc, func() { edit(c.mc) })
+	k8s.UntilReady(c.ctx, c.mc)
+	took := time.Since(began)
+	row := []string{change, "", "", took.Round(time.Second).String()}
+	for _, watch := range watches {
+		away := watch.end()
+		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
+		Expect(away).To(BeNumerically("<=", max(longest, shortestGap)), "time without service")
+	}
+	Expect(k8s.Incarnations(c.ctx, c.mc)).To(Equal(before), "pods and restarts")
+	c.cache = k8s.NewClient(c.ctx, c.mc) // the connections of the former one ended with memcached
+	hits, err := c.cache.Read(c.ctx, filledKeys)
+	Expect(err).NotTo(HaveOccurred())
+	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)
+	c.rows = append(c.rows, row)
+	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
+}
+
+// shortestGap is what may lie between two answers of a node that serves all the time: this machine is busy.
+const shortestGap = 700 * time.Millisecond
+
+// serviceWatch asks a node again and again, on new connections.
+type serviceWatch struct {
+	stop  func()
+	mutex sync.Mutex
+	last  time.Time
+	gap   time.Duration
+}
+
+func watchService(ctx context.Context, address string) *serviceWatch {
+	w := &serviceWatch{last: time.Now()}
+	w.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, 50*time.Millisecond, func() { w.ask(ctx, address) })
+	})
+	return w
+}
+
+func (w *serviceWatch) ask(ctx context.Context, address string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := traffic.Connect(ctx, nil, address)
+	if err != nil {
+		return
+	}
+	defer conn.Close() //nolint:errcheck // the answer counts
+	if _, err := conn.Command(ctx, "mn"); err == nil {
+		w.answered()
+	}
+}
+
+func (w *serviceWatch) answered() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.gap = max(w.gap, time.Since(w.last))
+	w.last = time.Now()
+}
+
+// end returns the longest time between two answers.
+func (w *serviceWatch) end() time.Duration {
+	w.stop()
+	w.answered()
+	return w.gap
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// launchers simulates the launchers of all pods. What one runs outlives the operator, and changes when it is asked: its kubelet has just
+// brought the ConfigMap.
+type launchers struct {
+	mutex sync.Mutex
+	// ran are the lists that each pod has run with, in order.
+	ran map[types.UID][]protocol.List
+}
+
+var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}}
+
+// Status implements controllers.Launchers.
+func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	list, err := l.listOf(ctx, pod)
+	if err != nil {
+		return protocol.Status{}, err
+	}
+	if ran := l.ran[pod.UID]; len(ran) == 0 || ran[len(ran)-1].Hash() != list.Hash() {
+		l.ran[pod.UID] = append(ran, list)
+	}
+	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// listOf is the list that the ConfigMap has for a pod, or the one that it runs with.
+func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
+	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
+		return protocol.List{}, err
+	}
+	section, err := protocol.ParseSection(config.Data[protocol.SectionKey(pod.Annotations[memcached.TemplateAnnotation])])
+	if err != nil {
+		return protocol.List{}, err
+	}
+	ordinal, _ := memcached.Ordinal(pod)
+	hash, ran := section.Nodes[ordinal], l.ran[pod.UID]
+	if hash == "" && len(ran) == 0 {
+		hash = section.Default
+	}
+	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
+	if err != nil && len(ran) > 0 {
+		return ran[len(ran)-1], nil
+	}
+	return list, err
+}
+
+// wentBack reports a pod that has run a list twice.
+func (l *launchers) wentBack() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for uid, ran := range l.ran {
+		for i, list := range ran {
+			if slices.ContainsFunc(ran[:i], func(other protocol.List) bool { return other.Hash() == list.Hash() }) {
+				return fmt.Sprintf("the pod %s ran %v", uid, ran)
+			}
+		}
+	}
+	return ""
+}
+
+// threadsOf reports what is missing until every node of the cache runs with so many threads, and none has gone back.
+func threadsOf(r *scenarioRun, threads string) func(objects) string {
+	return func(now objects) string {
+		for _, object := range now {
+			pod, ok := object.(*corev1.Pod)
+			if !ok || pod.Annotations[memcached.TemplateAnnotation] == "" {
+				continue
+			}
+			if status, err := allLaunchers.Status(r.ctx, pod); err != nil {
+				return err.Error()
+			} else if list, err := protocol.ParseList(status.List); err != nil || list.Value("-t") != threads {
+				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)
+			}
+		}
+		return allLaunchers.wentBack()
+	}
+}
