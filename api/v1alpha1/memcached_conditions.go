@@ -48,7 +48,7 @@ const (
 	// ReasonCreating says that the nodes are being started for the first time. As the reason of Available it says that the
 	// cluster has not reported on them yet.
 	ReasonCreating = "Creating"
-	// ReasonRollingOut says that nodes are being replaced by updated ones.
+	// ReasonRollingOut says that nodes are being replaced by updated ones, or that memcached restarts in its pods.
 	ReasonRollingOut = "RollingOut"
 	// ReasonScaling says that nodes are being added or removed.
 	ReasonScaling = "Scaling"

@@ -38,15 +38,6 @@ type MemcachedTLS struct {
 	// +kubebuilder:default=Disabled
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Connections without TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Disabled","urn:alm:descriptor:com.tectonic.ui:select:Enabled"}
 	Plaintext PlaintextMode `json:"plaintext,omitempty"`
-
-	// revocation says what follows when a CA is removed from ca.crt, which memcached trusts until it restarts: Manual or
-	// Restart. The default is Manual: the agents report it, and you restart the nodes. With Restart, which needs workload
-	// StatefulSet, the agents restart memcached in its pod, one node after the other, from the last one to the first. The nodes
-	// keep their names and addresses, and lose their keys. A change replaces the nodes one after the other.
-	// +optional
-	// +kubebuilder:default=Manual
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="When a CA is removed",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Manual","urn:alm:descriptor:com.tectonic.ui:select:Restart","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Revocation Revocation `json:"revocation,omitempty"`
 }
 
 // ClientAuth says whether clients need a certificate.
@@ -87,18 +78,6 @@ const (
 	PlaintextEnabled PlaintextMode = "Enabled"
 )
 
-// Revocation says what follows when something is removed from a Secret that memcached cannot forget while it runs.
-// +kubebuilder:validation:Enum=Manual;Restart
-type Revocation string
-
-// Values of Revocation.
-const (
-	// RevocationManual has the agents report that memcached must be restarted.
-	RevocationManual Revocation = "Manual"
-	// RevocationRestart has the agents restart memcached in its pod, one node after the other.
-	RevocationRestart Revocation = "Restart"
-)
-
 // MemcachedAuth says who may use the cache.
 type MemcachedAuth struct {
 	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
@@ -111,12 +90,4 @@ type MemcachedAuth struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.auth.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret with the users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth","urn:alm:descriptor:io.kubernetes:Secret"}
 	SecretName string `json:"secretName"`
-
-	// revocation says what follows when a user is removed or a password changes, while connections of that user may stay open: Manual
-	// or Restart. The default is Manual: the agents report it, and you restart the nodes. With Restart, which needs workload
-	// StatefulSet, the agents restart memcached in its pod, as with tls.revocation. A change replaces the nodes one after the other.
-	// +optional
-	// +kubebuilder:default=Manual
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="When a user is removed",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth","urn:alm:descriptor:com.tectonic.ui:select:Manual","urn:alm:descriptor:com.tectonic.ui:select:Restart","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Revocation Revocation `json:"revocation,omitempty"`
 }

@@ -77,9 +77,6 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),
 		Entry(nil, `{size: 1, tls: null, auth: null}`),
-		Entry(nil, `{size: 1, tls: {secretName: a, revocation: Manual}, auth: {secretName: b, revocation: Manual}}`),
-		Entry(nil, `{size: 1, tls: {secretName: a, revocation: null}, auth: {secretName: b, revocation: null}}`),
-		Entry(nil, `{size: 1, workload: StatefulSet, tls: {secretName: a, revocation: Restart}, auth: {secretName: b, revocation: Restart}}`),
 		// Threads take 7.09Mi each, of which a CPU limit may mean one only.
 		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 144Mi, cpu: 1}}}`),

@@ -91,7 +91,6 @@ func known(t *testing.T) series {
 		"memcached_agent_reload_success":                       nil,
 		"memcached_agent_last_reload_timestamp_seconds":        nil,
 		"memcached_agent_restart_required":                     {"reason"},
-		"memcached_agent_revocation_restarts_total":            {"reason"},
 	} {
 		if !strings.Contains(source, `"`+name+`"`) {
 			t.Errorf("%s does not define %s", agentSeries, name)

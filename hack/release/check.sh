@@ -34,6 +34,8 @@ check_changelog() {
 		refuse "CHANGELOG.md has no entry for this version: rename the section Unreleased to [${VERSION}] - ${created}, and begin a new one."
 	elif [[ "${day}" != "${created}" ]]; then
 		refuse "CHANGELOG.md dates the version ${day}, and createdAt in ${base} is ${created}: set both to the day of the release."
+	elif ! sed -n "/^## \[${VERSION//./\\.}\] - /,/^## \[/p" CHANGELOG.md | grep '^- ' >/dev/null; then
+		refuse "CHANGELOG.md says nothing about [${VERSION}]: list what users notice."
 	elif sed -n '/^## \[Unreleased\]$/,/^## \[[0-9]/p' CHANGELOG.md | grep -q '^- '; then
 		refuse "CHANGELOG.md has unreleased changes, but the release contains them: move them to [${VERSION}]."
 	fi

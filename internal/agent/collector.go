@@ -13,7 +13,7 @@ import (
 )
 
 // interfaceVersion is the latest version in docs/design/agent-interface.md.
-const interfaceVersion = "3"
+const interfaceVersion = "2"
 
 // newRegistry returns everything that /metrics shows.
 func newRegistry(memcached *collector, version string) *prometheus.Registry {

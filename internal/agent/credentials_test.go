@@ -165,7 +165,6 @@ func TestSeriesOfCredentials(t *testing.T) {
 			Served:    &credentials.Certificate{Serial: "0a1b2c", Expiry: time.Unix(1_800_000_000, 0)},
 			Attempted: time.Unix(1_700_000_000, 0), Succeeded: true,
 			RestartRequired: map[string]bool{credentials.ReasonCARemoved: true, credentials.ReasonUserRemoved: false},
-			Restarts:        map[string]int{credentials.ReasonUserRemoved: 2},
 		}
 	}})
 	response := httptest.NewRecorder()
@@ -176,7 +175,6 @@ memcached_agent_last_reload_timestamp_seconds 1.7e+09
 memcached_agent_reload_success 1
 memcached_agent_restart_required{reason="ca_removed"} 1
 memcached_agent_restart_required{reason="user_removed"} 0
-memcached_agent_revocation_restarts_total{reason="user_removed"} 2
 `
 	var got strings.Builder
 	for line := range strings.Lines(response.Body.String()) {
@@ -189,46 +187,21 @@ memcached_agent_revocation_restarts_total{reason="user_removed"} 2
 	}
 }
 
-// Agents answer each other if they restart memcached, and nobody else.
-func TestRevocationIsNobodysBusiness(t *testing.T) {
-	for restarts, want := range map[bool]int{true: http.StatusConflict, false: http.StatusNotFound} {
-		o := withCredentials(t, newFake(t, demanding("bob", "hunter2", recorded(t, "default"), make(chan string, 16))).options())
-		o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "hunter2"})
-		o.Credentials.RestartForUsers, o.Credentials.Servers = restarts, "/missing"
-		a := startAgent(t, o)
-		for _, query := range []string{"", "?nonce=a&proof=b", "?nonce=a&proof="} {
-			if status, body := a.get(t, "/revocation"+query); status != want || strings.Contains(body, "hunter2") {
-				t.Errorf("/revocation%s: %d %s, want %d", query, status, body, want)
-			}
-		}
-		series := `memcached_agent_revocation_restarts_total{reason="user_removed"} 0`
-		if _, body := a.get(t, "/metrics"); strings.Contains(body, series) != restarts {
-			t.Errorf("restarts: %t, and /metrics:\n%s", restarts, body)
-		}
-	}
-}
-
 func TestWrongFlagsOfCredentials(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--client-ca":               "--client-ca needs --tls-secret",
-		"--tls=11212":               `--tls is "11212", but must be an address such as 127.0.0.1:11212`,
-		"--tls=[::1]:":              `--tls is "[::1]:"`,
-		"--restart-for-authorities": "--restart-for-authorities needs --client-ca",
-		"--restart-for-users":       "--restart-for-users needs --users-secret",
-		"--tls-secret=/a --client-ca --restart-for-authorities": "--restart-for-authorities needs --servers",
-		"--users-secret=/b --restart-for-users":                 "--restart-for-users needs --servers",
+		"--client-ca":  "--client-ca needs --tls-secret",
+		"--tls=11212":  `--tls is "11212", but must be an address such as 127.0.0.1:11212`,
+		"--tls=[::1]:": `--tls is "[::1]:"`,
 	} {
 		if _, err := parse(strings.Fields(arg), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", arg, err, want)
 		}
 	}
 	o, err := parse([]string{
-		"--tls-secret=/a", "--client-ca", "--users-secret=/b", "--credentials=/c", "--termination-log=/d", "--restart-for-authorities",
-		"--restart-for-users", "--servers=/e",
+		"--tls-secret=/a", "--client-ca", "--users-secret=/b", "--credentials=/c", "--termination-log=/d",
 	}, nil)
 	want := credentials.Config{
 		TLSSecret: "/a", TLS: "127.0.0.1:11212", ClientCA: true, UsersSecret: "/b", Folder: "/c", TerminationLog: "/d",
-		RestartForAuthorities: true, RestartForUsers: true, Servers: "/e",
 	}
 	if err != nil || o.Credentials != want {
 		t.Errorf("got %+v, %v", o.Credentials, err)

@@ -23,9 +23,6 @@ var (
 	restartRequired = prometheus.NewDesc("memcached_agent_restart_required",
 		"Whether memcached must be restarted, because until then something that was removed from a Secret has effect: 1 or 0.",
 		[]string{"reason"}, nil)
-	revocationRestarts = prometheus.NewDesc("memcached_agent_revocation_restarts_total",
-		"Times the agent has restarted memcached, so that it forgets what was removed from a Secret.",
-		[]string{"reason"}, nil)
 )
 
 // credentialsCollector shows which credentials memcached uses.
@@ -34,7 +31,7 @@ type credentialsCollector struct{ status func() credentials.Status }
 // Describe implements prometheus.Collector.
 func (credentialsCollector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
-		certificateInfo, certificateExpiry, reloadSuccess, lastReload, restartRequired, revocationRestarts,
+		certificateInfo, certificateExpiry, reloadSuccess, lastReload, restartRequired,
 	} {
 		descriptions <- description
 	}
@@ -56,9 +53,6 @@ func (c credentialsCollector) Collect(series chan<- prometheus.Metric) {
 	}
 	for reason, required := range status.RestartRequired {
 		gauge(restartRequired, number(required), reason)
-	}
-	for reason, count := range status.Restarts {
-		series <- prometheus.MustNewConstMetric(revocationRestarts, prometheus.CounterValue, float64(count), reason)
 	}
 }
 

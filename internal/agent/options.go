@@ -20,11 +20,11 @@ var ErrUsage = errors.New("wrong flags")
 // maxTimeout is the longest useful timeout: Prometheus waits no longer for a scrape.
 const maxTimeout = time.Minute
 
-// Options are the flags of version 3 of the interface.
+// Options are the flags of version 2 of the interface.
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /startupz, /readyz, /livez and /revocation: :9150 by default, the exporter's port.
+	// Listen is the address of /metrics, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
@@ -61,9 +61,6 @@ func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
 	flags.StringVar(&c.TLS, "tls", "127.0.0.1:11212", "Address at which memcached serves TLS.")
 	flags.BoolVar(&c.ClientCA, "client-ca", false, "Whether clients need a certificate of a CA in ca.crt of that Secret.")
 	flags.StringVar(&c.UsersSecret, "users-secret", "", "Folder of the Secret with the users. Without it, memcached demands no login.")
-	flags.BoolVar(&c.RestartForAuthorities, "restart-for-authorities", false, "Whether to restart memcached when a CA was removed.")
-	flags.BoolVar(&c.RestartForUsers, "restart-for-users", false, "Whether to restart memcached when a user was removed.")
-	flags.StringVar(&c.Servers, "servers", "", "File with the addresses of all nodes. Restarts begin with the last one.")
 	flags.StringVar(&c.Folder, "credentials", "/run/memcached", "Folder where memcached reads its certificate and its users.")
 	flags.StringVar(&c.TerminationLog, "termination-log", "/dev/termination-log", "File of the container's termination message.")
 }
@@ -81,25 +78,8 @@ func (o Options) validate() error {
 	if o.Timeout <= 0 || o.Timeout > maxTimeout {
 		return fmt.Errorf("%w: --timeout is %s, but must be positive and at most %s", ErrUsage, o.Timeout, maxTimeout)
 	}
-	return validateCredentials(o.Credentials)
-}
-
-// validateCredentials refuses a flag that needs another one.
-func validateCredentials(c credentials.Config) error {
-	for _, flag := range []struct {
-		given        bool
-		name, needed string
-		there        bool
-	}{
-		{c.ClientCA, "--client-ca", "--tls-secret", c.TLSSecret != ""},
-		{c.RestartForAuthorities, "--restart-for-authorities", "--client-ca", c.ClientCA},
-		{c.RestartForAuthorities, "--restart-for-authorities", "--servers", c.Servers != ""},
-		{c.RestartForUsers, "--restart-for-users", "--users-secret", c.UsersSecret != ""},
-		{c.RestartForUsers, "--restart-for-users", "--servers", c.Servers != ""},
-	} {
-		if flag.given && !flag.there {
-			return fmt.Errorf("%w: %s needs %s", ErrUsage, flag.name, flag.needed)
-		}
+	if o.Credentials.ClientCA && o.Credentials.TLSSecret == "" {
+		return fmt.Errorf("%w: --client-ca needs --tls-secret", ErrUsage)
 	}
 	return nil
 }

@@ -36,7 +36,6 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	defer cancel()
 	memcached := newClient(o)
 	defer memcached.close()
-	_, o.Credentials.AgentPort, _ = net.SplitHostPort(o.Listen) // see validate
 	reloader := credentials.New(o.Credentials, o.Memcached, log)
 	memcached.logins = reloader.Logins
 	server := newServer(o, log, newHandler(o, log, version, memcached, reloader))

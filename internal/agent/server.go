@@ -63,9 +63,6 @@ func newHandler(
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	if o.Credentials.Restarts() {
-		mux.Handle("GET "+credentials.RevocationPath, reloader.Revocation())
-	}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }

@@ -108,6 +108,10 @@ func TestCommands(t *testing.T) {
 		"restart-evicted":         {args: "restart sessions", input: "no\n", prepare: evict(3)},
 		"restart-deployment":      {args: "restart sessions", input: "no\n"},
 		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
+		"restart-file":            {args: "restart pages --yes --wait=false", prepare: inFile(2)},
+		"restart-file-of-one":     {args: "restart pages --yes --wait=false", prepare: inFile(1)},
+		"restart-memory-of-one":   {args: "restart pages --yes --wait=false", prepare: ofSize(1)},
+		"flush-forbidden-file":    {args: "flush pages --yes", prepare: func(t *testing.T, w *world) { forbidFlush(t, w); inFile(2)(t, w) }},
 		"restart-authentication":  {args: "restart pages --yes --wait=false", prepare: authenticate},
 		"restart-crash": {
 			args: "restart sessions", input: "no\n", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") },
@@ -159,6 +163,23 @@ func encrypt(t *testing.T, w *world) {
 		ports := &pod.Spec.Containers[0].Ports
 		*ports = append(*ports, corev1.ContainerPort{Name: "memcached-tls", ContainerPort: memcached.TLSPort})
 	})
+}
+
+// ofSize has a size of pages.
+func ofSize(size int32) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
+	}
+}
+
+// inFile has the items of pages in files.
+func inFile(size int32) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		ofSize(size)(t, w)
+		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+		})
+	}
 }
 
 func pause(t *testing.T, w *world) {

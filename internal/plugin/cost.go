@@ -4,7 +4,6 @@
 package plugin
 
 import (
-	"cmp"
 	"fmt"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -22,27 +21,58 @@ func countOfItems(items int64, complete bool) string {
 	}
 }
 
-// restartCost says what it costs to restart every node and lose these items.
+// restartCost says what it costs to restart every node, which hold these items.
 func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
+	}
+	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+		return restartInPlaceCost(mc, items)
 	}
 	if mc.Spec.Size == 1 {
 		return fmt.Sprintf("This replaces the only node of %s/%s by an empty one: %s are lost at once.",
 			mc.Namespace, mc.Name, items)
 	}
-	lost := int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
-	names := "Each has a new name and address, so with each step, clients lose about %d%% of the keys."
-	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		names = "Each keeps its name: with each step, clients that know it lose about %d%% of the keys, and others more."
-	}
-	return fmt.Sprintf("This replaces the %d nodes of %s/%s (%s) by empty ones, one after the other: %s are lost in the end.\n"+
-		names+"\nspec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves.",
-		mc.Spec.Size, mc.Namespace, mc.Name, cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment), items, lost)
+	return fmt.Sprintf("This replaces the %d nodes of %s/%s by empty ones, one after the other: %s are lost in the end.\n"+
+		"Each has a new name and address, so with each step, clients lose about %d%% of the keys.\n"+timeToFill,
+		mc.Spec.Size, mc.Namespace, mc.Name, items, lostPercent(mc))
 }
 
-// keptShare is the share of the keys that clients still find after one node was replaced. The new node is empty. If it has another
-// name, keys also move between it and the other nodes.
+const timeToFill = "spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
+
+// restartInPlaceCost says what it costs that memcached restarts in each pod.
+func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
+	where := fmt.Sprintf("This restarts memcached in the pod of the only node of %s/%s", mc.Namespace, mc.Name)
+	if mc.Spec.Size > 1 {
+		where = fmt.Sprintf("This restarts memcached in the pods of %s/%s, on its %d nodes one after the other",
+			mc.Namespace, mc.Name, mc.Spec.Size)
+	}
+	switch {
+	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
+		return fmt.Sprintf("%s: %s are kept.\nA node is away for a second or two. What clients delete there meanwhile stays in the cache.", where, items)
+	case mc.Spec.Size == 1:
+		return fmt.Sprintf("%s: %s are lost at once.", where, items)
+	default:
+		return fmt.Sprintf("%s: %s are lost in the end.\nEach node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+
+			timeToFill, where, items, lostPercent(mc))
+	}
+}
+
+// lostPercent is how many of the keys clients no longer find after one node has restarted.
+func lostPercent(mc *cachev1alpha1.Memcached) int {
+	return int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
+}
+
+// emptyingCommand is the command that empties nodes whose memcached refuses flush_all.
+func emptyingCommand(mc *cachev1alpha1.Memcached) string {
+	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
+		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
+	}
+	return "kubectl memcached restart"
+}
+
+// keptShare is the share of the keys that clients still find after one node was emptied. If it has another name then, keys also move
+// between it and the other nodes.
 func keptShare(workload cachev1alpha1.WorkloadKind, nodes int) float64 {
 	kept := float64(nodes-1) / float64(nodes)
 	if workload == cachev1alpha1.WorkloadStatefulSet {

@@ -114,7 +114,7 @@ func secure(t *testing.T, w *world) {
 	}
 	w.logs["pages-1/memcached-agent"] = `{"level":"WARN","msg":"memcached has not read what it should","reason":"an earlier reason"}
 {"level":"WARN","msg":"The Secrets cannot be used","reason":"InvalidCertificate: tls.key does not fit the first certificate in tls.crt: store the key"}
-{"level":"INFO","msg":"The restart of memcached waits","reason":"another node is restarting"}
+{"level":"INFO","msg":"No restart of memcached is required any more","reason":"ca_removed"}
 not JSON
 `
 	w.agents["pages-0"] = agentSeries("4f2a90d1", 60, 1, 0, 0)

@@ -70,7 +70,7 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	if !ptr.Deref(mc.Spec.Config.FlushAll, true) {
-		return errors.New("spec.config.flushAll is false, so memcached refuses: kubectl memcached restart empties the nodes as well")
+		return fmt.Errorf("spec.config.flushAll is false, so memcached refuses: %s empties the nodes as well", emptyingCommand(mc))
 	}
 	pods, err := c.podsOf(ctx, mc, o.node)
 	if err != nil {

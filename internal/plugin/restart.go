@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// restartCommand replaces the nodes of a cache.
+// restartCommand restarts the nodes of a cache.
 type restartCommand struct {
 	*session
 
@@ -27,10 +27,11 @@ type restartCommand struct {
 	timeout time.Duration
 }
 
-const restartLong = `Replace the nodes of a cache, one after the other, by setting spec.restartedAt. The new nodes adopt newer
-defaults of the operator.
+const restartLong = `Restart the nodes of a cache, one after the other, by setting spec.restartedAt. A Deployment gets new pods,
+which are empty and adopt newer defaults of the operator. In a StatefulSet, memcached restarts in its pod, and
+with storage.type MemoryFile keeps its items.
 
-The command says what that costs and asks. Then it waits until every node is replaced. Interrupting it does
+The command says what that costs and asks. Then it waits until every node has restarted. Interrupting it does
 not stop the restart. If your manifests are in Git, write spec.restartedAt there instead.`
 
 const restartExamples = `  # After a question
@@ -43,7 +44,7 @@ func newRestartCommand(s *session) *cobra.Command {
 	o := &restartCommand{session: s}
 	command := &cobra.Command{
 		Use:               "restart NAME",
-		Short:             "Replace the nodes of a cache, one after the other",
+		Short:             "Restart the nodes of a cache, one after the other",
 		Long:              restartLong,
 		Example:           restartExamples,
 		Args:              exactly("NAME"),
@@ -52,7 +53,7 @@ func newRestartCommand(s *session) *cobra.Command {
 	}
 	bindYes(command, &o.yes)
 	s.bindUser(command)
-	command.Flags().BoolVar(&o.wait, "wait", true, "Wait until every node is replaced")
+	command.Flags().BoolVar(&o.wait, "wait", true, "Wait until every node has restarted")
 	command.Flags().DurationVar(&o.timeout, "timeout", 0, "How long to wait; 0 is until the end")
 	return command
 }
@@ -82,7 +83,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	}
 	if o.timeout > 0 {
 		var cancel context.CancelFunc
-		tooLong := fmt.Errorf("not all nodes were replaced within %s: the restart goes on", o.timeout)
+		tooLong := fmt.Errorf("not all nodes have restarted within %s: the restart goes on", o.timeout)
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, tooLong)
 		defer cancel()
 	}
@@ -161,9 +162,9 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	case ready == nil:
 		return "waiting for the operator", false
 	case ready.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("%d of %d nodes are replaced and ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true
+		return fmt.Sprintf("%d of %d nodes have restarted and are ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true
 	}
-	line = fmt.Sprintf("%d of %d nodes are replaced, %d are ready: %s",
+	line = fmt.Sprintf("%d of %d nodes have restarted, %d are ready: %s",
 		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
 	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionStalled) {
 		line += ": " + ready.Message // the user may decide not to wait
@@ -178,7 +179,7 @@ type standstill struct {
 }
 
 // givesUp returns why a change cannot continue, or nothing while it may. A Memcached that is Stalled because it exceeded its deadline
-// is given up at once. One that is Stalled because it is Degraded may recover, for example when this change replaces the broken node:
+// is given up at once. One that is Stalled because it is Degraded may recover, for example when this change restarts the broken node:
 // it is given up if it makes no progress for as long as the deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status

@@ -82,7 +82,7 @@ func TestRestartWaits(t *testing.T) {
 	}
 }
 
-// The restart replaces a node that crashes.
+// The restart repairs a node that crashes.
 func TestRestartOfACrashingNode(t *testing.T) {
 	w := operatorReports(t, degraded(1), degraded(1), rolling(1), replaced(1))
 	compare(t, "restart-repairs", "$ kubectl memcached restart pages\n"+w.run(t, "y\n", "restart", "pages").String())
@@ -103,9 +103,9 @@ func TestRestartProgress(t *testing.T) {
 	}{
 		"not seen": {nil, "waiting for the operator", false},
 		"old":      {replaced(1), "waiting for the operator", false},
-		"rolling":  {rolling(2), "1 of 3 nodes are replaced, 2 are ready: RollingOut", false},
-		"done":     {replaced(2), "1 of 3 nodes are replaced and ready", true},
-		"degraded": {degraded(2), "1 of 3 nodes are replaced, 2 are ready: NodesCrashing: no room", false},
+		"rolling":  {rolling(2), "1 of 3 nodes have restarted, 2 are ready: RollingOut", false},
+		"done":     {replaced(2), "1 of 3 nodes have restarted and are ready", true},
+		"degraded": {degraded(2), "1 of 3 nodes have restarted, 2 are ready: NodesCrashing: no room", false},
 	} {
 		mc := &cachev1alpha1.Memcached{
 			Spec:   cachev1alpha1.MemcachedSpec{Size: 3},

@@ -25,7 +25,7 @@ type versionsCommand struct {
 }
 
 const versionsLong = `Show which images the nodes of each cache run, and whether the operator has newer ones or a memcached is no
-longer supported. A restart adopts the newer ones: until then, nodes keep what they have.`
+longer supported. Nodes keep what they have until they are replaced.`
 
 const versionsExamples = `  # Which caches of the cluster still run an older memcached or agent
   kubectl memcached versions --all-namespaces`

@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // request is an entry of the audit log.
@@ -23,7 +25,7 @@ type request struct {
 	user, verb string
 	// resource includes the subresource after a slash. It is empty for URLs such as those of the discovery API.
 	resource string
-	// object is the name of the object. The children of a Memcached have its name, its ConfigMap with a suffix.
+	// object is the name of the object. The children of a Memcached have its name, its ConfigMaps with suffixes.
 	object types.NamespacedName
 	// code is the HTTP status of the response.
 	code int
@@ -119,7 +121,7 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 			statuses[r.object]++
 		case r.resource == "configmaps":
 			name := r.object
-			name.Name = strings.TrimSuffix(name.Name, "-servers")
+			name.Name = strings.TrimSuffix(strings.TrimSuffix(name.Name, memcached.ServersSuffix), memcached.ArgumentsSuffix)
 			children[name]++
 		default:
 			children[r.object]++

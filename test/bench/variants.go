@@ -26,8 +26,8 @@ type variant struct {
 
 var (
 	withStatefulSets = variant{"with StatefulSets", "with a StatefulSet", statefulSetNodes, []operation{{
-		// The children are the StatefulSet and the list of its servers.
-		name: "size changed from 3 to 5", children: 2, statuses: changeStatuses,
+		// The children are the StatefulSet, the list of its servers and the arguments of its nodes.
+		name: "size changed from 3 to 5", children: 3, statuses: changeStatuses,
 		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
 	}}}
 	// The number of status writes after the other operations differs from run to run: it cannot be compared.

@@ -122,6 +122,9 @@ func TestReleaseIsRefused(t *testing.T) {
 		"two days": {
 			mutate: replace("CHANGELOG.md", "2026-11-23", "2026-11-24"), want: "set both to the day of the release.",
 		},
+		"an entry without changes": {
+			mutate: replace("CHANGELOG.md", "- Something.\n", ""), want: "CHANGELOG.md says nothing about [1.2.3]: list what users notice.",
+		},
 		"unreleased changes": {
 			mutate: replace("CHANGELOG.md", "[Unreleased]\n", "[Unreleased]\n\n- More.\n"), want: "move them to [1.2.3].",
 		},

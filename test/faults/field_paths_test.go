@@ -66,7 +66,6 @@ var boundaryValues = []struct {
 	{`^spec\.tls\.clientAuth$`, []string{`"Require"`, `"None"`, `"Optional"`, `""`, `null`}},
 	{`^spec\.tls\.minVersion$`, []string{`"1.3"`, `"1.2"`, `"1.1"`, `1.3`, `null`}},
 	{`^spec\.tls\.plaintext$`, []string{`"Enabled"`, `"Disabled"`, `true`, `""`, `null`}},
-	{`^spec\.(tls|auth)\.revocation$`, []string{`"Restart"`, `"Manual"`, `"Never"`, `""`, `null`}},
 	{`^spec\.workload$`, []string{`"StatefulSet"`, `"Deployment"`, `"DaemonSet"`, `""`, `null`}},
 	{`^spec\.restartedAt$`, []string{
 		`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+01:00"`, `"0001-01-01T00:00:00Z"`, `"2026-01-01t00:00:00Z"`, `"2026-01-01"`,

@@ -36,7 +36,7 @@ func statusViolations(entries []entry) []string {
 	// completed means that since the current generations of all objects exist, everything was complete at some moment.
 	completed := false
 	for _, e := range entries {
-		if e.object.GetName() != cacheName && e.resource != "pods" {
+		if e.object.GetName() != cacheName && e.resource != "pods" && e.resource != "configmaps" {
 			continue
 		}
 		if w := workloadOf(e.object); w != nil {
@@ -154,7 +154,7 @@ func violations(before, mc *cachev1alpha1.Memcached, completed bool) []string {
 		report("observedGeneration is %d, after %d", status.ObservedGeneration, before.Status.ObservedGeneration)
 	}
 	for _, condition := range status.Conditions {
-		if condition.ObservedGeneration != status.ObservedGeneration {
+		if condition.Reason != cachev1alpha1.ReasonWaitingForOperator && condition.ObservedGeneration != status.ObservedGeneration {
 			report("the observedGeneration of %s is %d", condition.Type, condition.ObservedGeneration)
 		}
 	}

@@ -65,9 +65,8 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 			TLS: &cachev1alpha1.MemcachedTLS{
 				SecretName: text("t", nameLength), ClientAuth: cachev1alpha1.ClientAuthRequire,
 				MinVersion: cachev1alpha1.TLSVersion13, Plaintext: cachev1alpha1.PlaintextDisabled,
-				Revocation: cachev1alpha1.RevocationManual,
 			},
-			Auth:        &cachev1alpha1.MemcachedAuth{SecretName: text("u", nameLength), Revocation: cachev1alpha1.RevocationManual},
+			Auth:        &cachev1alpha1.MemcachedAuth{SecretName: text("u", nameLength)},
 			PodMetadata: metadata(),
 			Service: cachev1alpha1.MemcachedService{
 				Metadata: metadata(), IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicySingleStack),

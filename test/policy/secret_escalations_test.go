@@ -21,13 +21,11 @@ import (
 // withCredentials gives a Deployment the pods of a Memcached with mutual TLS and users, and changes them.
 func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
-		mc := &cachev1alpha1.Memcached{ObjectMeta: named(d.Name)} // its list of nodes is named after it
+		mc := &cachev1alpha1.Memcached{ObjectMeta: named(d.Name)}
 		mc.Spec = cachev1alpha1.MemcachedSpec{
 			Size: 3,
-			TLS: &cachev1alpha1.MemcachedTLS{
-				SecretName: "credentials", ClientAuth: cachev1alpha1.ClientAuthRequire, Revocation: cachev1alpha1.RevocationRestart,
-			},
-			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users", Revocation: cachev1alpha1.RevocationRestart},
+			TLS:  &cachev1alpha1.MemcachedTLS{SecretName: "credentials", ClientAuth: cachev1alpha1.ClientAuthRequire},
+			Auth: &cachev1alpha1.MemcachedAuth{SecretName: "users"},
 		}
 		options := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}
 		plan := desired.For(memcached.NewView(mc, memcached.Observed{}, time.Now()), options)
@@ -93,19 +91,6 @@ func secretEscalations() []podEscalation {
 		{"another key as the certificate", "pods", keys, withCredentials(func(p *corev1.PodSpec) {
 			volumeOf(p, "tls-secret").Projected.Sources[0].Secret.Items[0].Key = "password"
 		})},
-		{"another ConfigMap as the list of nodes", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
-			volumeOf(p, "servers").Projected.Sources[0].ConfigMap.Name = "settings"
-		})},
-		{"a Secret as the list of nodes", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
-			volumeOf(p, "servers").Projected.Sources = []corev1.VolumeProjection{other}
-		})},
-		{"a Secret beside the list of nodes", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
-			projected := volumeOf(p, "servers").Projected
-			projected.Sources = append(projected.Sources, other)
-		})},
-		{"the list of nodes in another place", "containers", ofAgent, withCredentials(func(p *corev1.PodSpec) {
-			p.InitContainers[0].VolumeMounts[2].MountPath = "/usr/share/ca-certificates"
-		})},
 		{"memory without a limit", "pods", volumes, withCredentials(func(p *corev1.PodSpec) { volumeOf(p, "credentials").EmptyDir.SizeLimit = nil })},
 		{"much memory", "pods", volumes, withCredentials(func(p *corev1.PodSpec) {
 			volumeOf(p, "credentials").EmptyDir.SizeLimit = ptr.To(resource.MustParse("1Gi"))
@@ -148,7 +133,6 @@ func optionEscalations() []podEscalation {
 		})},
 		{"an agent that reads another folder", "containers", agent, replace("--users-secret=/etc/memcached-agent/users", "--users-secret=/var/run/secrets")},
 		{"an agent that writes elsewhere", "containers", agent, replace("--credentials=/run/memcached", "--credentials=/tmp")},
-		{"an agent that reads another list of nodes", "containers", agent, replace("--servers=/etc/memcached-agent/servers/servers", "--servers=/tmp/servers")},
 		{"an agent that proves another host", "containers", agent, replace("--tls=127.0.0.1:11212", "--tls=203.0.113.7:443")},
 		{"an agent whose start is asked of another host", "containers", probe, withCredentials(func(p *corev1.PodSpec) {
 			p.InitContainers[0].StartupProbe.HTTPGet.Host = "169.254.169.254"

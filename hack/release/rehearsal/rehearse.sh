@@ -159,6 +159,7 @@ for version in "${first}" "${next}"; do
 	if [[ "${version}" == "${first}" ]]; then
 		block begin
 		check
+		sed -i 's/^## \[Unreleased\]$/&\n\n### Fixed\n\n- What the rehearsal found./' CHANGELOG.md
 	fi
 done
 step "${next} follows ${first} in the catalog, and both are named by their digests"

@@ -13,12 +13,6 @@ type Config struct {
 	ClientCA bool
 	// UsersSecret is the folder of the Secret with the users, empty without users.
 	UsersSecret string
-	// RestartForAuthorities and RestartForUsers are true if the agent restarts memcached when a CA, or a user, was removed.
-	RestartForAuthorities, RestartForUsers bool
-	// Servers is a file with the addresses of all nodes, separated by commas. Restarts begin with the last one.
-	Servers string
-	// AgentPort is the port of the agents.
-	AgentPort string
 	// Folder is where memcached reads its files.
 	Folder string
 	// TerminationLog is the file of the container's termination message.
@@ -29,6 +23,3 @@ type Config struct {
 
 // Enabled reports whether memcached has TLS or users.
 func (c Config) Enabled() bool { return c.TLSSecret != "" || c.UsersSecret != "" }
-
-// Restarts reports whether the agent restarts memcached at all.
-func (c Config) Restarts() bool { return c.RestartForAuthorities || c.RestartForUsers }

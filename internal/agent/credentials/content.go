@@ -24,9 +24,6 @@ func (c *content) equal(other *content) bool {
 	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
 }
 
-// key is the same on all nodes with the same content. It cannot be guessed without knowing all of the content.
-func (c *content) key() string { return fingerprintOf(c.files) }
-
 // algorithm is that of the certificate's key.
 func (c *content) algorithm() string { return c.certificate.PublicKeyAlgorithm.String() }
 

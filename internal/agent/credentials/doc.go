@@ -13,7 +13,7 @@
 //	loader: version -> memcached, with SIGHUP; the verifier checks the result by a handshake and by logins
 //
 // memcached trusts a removed CA, and keeps the connections of a removed user, until it restarts. The agent reports that a restart is
-// required, or restarts memcached if its flags say so (revocation, peers, order).
+// required.
 //
 // The agent may be killed between any two steps. Each step is one rename, and can be repeated.
 package credentials

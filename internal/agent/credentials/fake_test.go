@@ -29,9 +29,7 @@ type fakeMemcached struct {
 	// hangs is one that does not answer, deaf one that ignores the signal.
 	hangs, deaf bool
 	signaled    bool
-	// explained are the termination messages of those that were terminated, in their order.
-	explained []string
-	ticks     int64
+	ticks       int64
 
 	// pairs are by the kind of their key.
 	pairs      map[x509.PublicKeyAlgorithm]*x509.Certificate
@@ -142,27 +140,6 @@ func (f *fakeMemcached) hangUp(process Process) error {
 	f.signaled = true
 	f.signals++
 	f.called() // after the signal
-	return nil
-}
-
-// explain implements processes.
-func (f *fakeMemcached) explain(process Process, message string) error {
-	f.called()
-	if process != f.process {
-		return errGone
-	}
-	f.explained = append(f.explained, message)
-	return nil
-}
-
-// terminate implements processes. Nothing starts it again but the test.
-func (f *fakeMemcached) terminate(process Process) error {
-	f.called()
-	if process != f.process {
-		return errGone
-	}
-	f.stop()
-	f.called() // after its end
 	return nil
 }
 

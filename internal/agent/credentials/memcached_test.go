@@ -146,50 +146,6 @@ func TestMemcachedKnowsItsUsers(t *testing.T) {
 	p.mustKeepSecrets("hunter2", "swordfish", "pass:word", long)
 }
 
-func TestMemcachedForgetsWhatWasRemoved(t *testing.T) {
-	t.Parallel()
-	old, fresh := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
-	server := issue(t, 0xa1, old)
-	forClients := func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }
-	ofOld, ofFresh := issue(t, 0xc1, old, forClients), issue(t, 0xc2, fresh, forClients)
-	p := newPod(t, server.tlsSecret(t, old), usersSecret("bob", "1", "eve", "2"))
-	p.restarting()
-	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
-	eve, err := p.login("eve", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.rotate(server.tlsSecret(t, fresh), nil)
-	if code := p.startAgain(); code != 0 {
-		t.Errorf("it ended with %d", code)
-	}
-	p.mustForget()
-	if _, _, err := p.connect(ofOld); err == nil {
-		t.Error("a client of the removed CA is admitted")
-	}
-	if _, _, err := p.connect(ofFresh); err != nil {
-		t.Errorf("a client of the new CA: %v", err)
-	}
-	if reply, err := ask(t, eve, "mn"); err == nil {
-		t.Errorf("a connection from before is answered: %s", reply)
-	}
-
-	if eve, err = p.login("eve", "2"); err != nil {
-		t.Fatal(err)
-	}
-	p.rotate(nil, usersSecret("bob", "1"))
-	if code := p.startAgain(); code != 0 {
-		t.Errorf("it ended with %d", code)
-	}
-	p.mustForget()
-	if reply, err := ask(t, eve, "mn"); err == nil {
-		t.Errorf("the connection of a removed user is answered: %s", reply)
-	}
-	if counts := p.agent.Status().Restarts; counts[ReasonCARemoved] != 1 || counts[ReasonUserRemoved] != 1 {
-		t.Errorf("the restarts are %v", counts)
-	}
-}
-
 // The agent is killed at each step of a reload of a real memcached, by a panic in its own questions. The next one completes it.
 func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	t.Parallel()

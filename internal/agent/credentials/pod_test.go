@@ -50,7 +50,6 @@ type pod struct {
 	output    lockedBuffer
 	log       lockedBuffer
 	agent     *Reloader
-	now       func() time.Time
 	stopAgent func()
 }
 
@@ -87,7 +86,7 @@ func freeAddress(t *testing.T) string {
 // newPod starts agent and memcached. A Secret that is nil is not mounted.
 func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 	t.Helper()
-	p := &pod{t: t, plaintext: freeAddress(t), now: time.Now, config: Config{
+	p := &pod{t: t, plaintext: freeAddress(t), config: Config{
 		Folder: t.TempDir(), TerminationLog: filepath.Join(t.TempDir(), "log"), Processes: t.TempDir(), TLS: freeAddress(t),
 	}}
 	listeners := p.plaintext
@@ -155,7 +154,6 @@ func (p *pod) kill() {
 
 func (p *pod) runAgent() {
 	p.agent = New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
-	p.agent.revocation.node, p.agent.revocation.domain, p.agent.now = "cache-0", ".cache.shop.svc", p.now
 	if !p.named {
 		p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	}
@@ -180,39 +178,6 @@ func (p *pod) runAgent() {
 	})
 }
 
-// restarting has the agent restart memcached as the last node of a cache. Its clock is fast, so that it does not wait for others.
-func (p *pod) restarting() {
-	p.t.Helper()
-	p.config.RestartForAuthorities, p.config.RestartForUsers = p.config.ClientCA, p.config.UsersSecret != ""
-	p.config.Servers = filepath.Join(p.t.TempDir(), "servers")
-	if err := os.WriteFile(p.config.Servers, []byte("cache-0.cache.shop.svc:11212"), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
-	began := time.Now()
-	p.now = func() time.Time { return began.Add(100 * time.Since(began)) }
-	p.killAgent()
-	p.runAgent()
-}
-
-// startAgain does what the kubelet does when memcached has ended, and returns its exit code.
-func (p *pod) startAgain() int {
-	p.t.Helper()
-	_ = p.memcached.Wait()
-	code := p.memcached.ProcessState.ExitCode()
-	p.kill()
-	p.start()
-	p.await("the verification", func(s Status) bool { return s.Succeeded && p.settled() })
-	return code
-}
-
-// mustForget waits until no restart is required.
-func (p *pod) mustForget() {
-	p.t.Helper()
-	p.await("the end of the report", func(s Status) bool {
-		return !s.RestartRequired[ReasonCARemoved] && !s.RestartRequired[ReasonUserRemoved]
-	})
-}
-
 func (p *pod) killAgent() { p.stopAgent() }
 
 // anyProcess finds memcached under the name of its loader.
@@ -227,10 +192,8 @@ func (a anyProcess) named() procfs {
 	return procfs{files: a.procfs, name: strings.TrimSpace(string(name))}
 }
 
-func (a anyProcess) find() (Process, error)          { return a.named().find() }
-func (a anyProcess) hangUp(process Process) error    { return a.named().hangUp(process) }
-func (anyProcess) explain(Process, string) error     { return nil } // it is in no container
-func (a anyProcess) terminate(process Process) error { return a.named().terminate(process) }
+func (a anyProcess) find() (Process, error)       { return a.named().find() }
+func (a anyProcess) hangUp(process Process) error { return a.named().hangUp(process) }
 
 // await waits for a status.
 func (p *pod) await(what string, is func(Status) bool) {

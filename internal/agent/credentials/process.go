@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,28 +21,23 @@ type Process struct {
 	Started uint64 `json:"started"`
 }
 
-// processes finds, signals and ends memcached.
+// processes finds and signals memcached.
 type processes interface {
 	// find returns the memcached that runs, or the zero value.
 	find() (Process, error)
 	// hangUp sends SIGHUP, which makes memcached read its files.
 	hangUp(process Process) error
-	// explain writes the termination message of memcached's container.
-	explain(process Process, message string) error
-	// terminate sends SIGTERM, which ends memcached.
-	terminate(process Process) error
 }
 
 // newProcfs returns the processes of the pod.
 func newProcfs(folder, name string) procfs {
-	return procfs{folder: folder, files: os.DirFS(folder), name: name}
+	return procfs{files: os.DirFS(folder), name: name}
 }
 
 // procfs are the processes of the pod.
 type procfs struct {
-	// folder is /proc, and files what it holds.
-	folder string
-	files  fs.FS
+	// files are those of /proc.
+	files fs.FS
 	// name is the program's name.
 	name string
 }
@@ -109,34 +103,10 @@ func parseStat(id int, text, name string) (Process, error) {
 	return Process{ID: id, Started: started}, nil
 }
 
-// terminationLog is where the kubelet puts the file of a termination message unless a container says otherwise.
-const terminationLog = "dev/termination-log"
-
-// explain implements processes. Containers of a pod that share processes reach each other's files.
-func (p procfs) explain(process Process, message string) error {
-	file := filepath.Join(p.folder, strconv.Itoa(process.ID), "root", terminationLog)
-	return overwrite(file, message)
-}
-
-// overwrite replaces the text of an existing file. It follows no link.
-func overwrite(name, text string) error {
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0) //nolint:gosec // of the container runtime
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text)
-	return errors.Join(err, file.Close())
-}
-
 var errGone = errors.New("memcached has ended")
 
 // hangUp implements processes.
-func (p procfs) hangUp(process Process) error { return p.signal(process, syscall.SIGHUP) }
-
-// terminate implements processes.
-func (p procfs) terminate(process Process) error { return p.signal(process, syscall.SIGTERM) }
-
-func (p procfs) signal(process Process, signal syscall.Signal) error {
+func (p procfs) hangUp(process Process) error {
 	// The handle stays bound to this process, even if the ID is reused.
 	handle, err := os.FindProcess(process.ID)
 	if err != nil {
@@ -146,5 +116,5 @@ func (p procfs) signal(process Process, signal syscall.Signal) error {
 	if found, err := p.read(process.ID); err != nil || found != process {
 		return errGone
 	}
-	return handle.Signal(signal)
+	return handle.Signal(syscall.SIGHUP)
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -78,58 +76,5 @@ func TestTheSignal(t *testing.T) {
 	_ = sleeper.Wait()
 	if err := p.hangUp(running); !errors.Is(err, errGone) && !errors.Is(err, os.ErrProcessDone) {
 		t.Errorf("after its end: %v", err)
-	}
-}
-
-func TestTheTermination(t *testing.T) {
-	sleeper := exec.CommandContext(t.Context(), "sleep", "60")
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := newProcfs("/proc", "sleep")
-	running, err := p.read(sleeper.Process.Pid)
-	if err != nil || running.Started == 0 {
-		t.Fatalf("%+v, %v", running, err)
-	}
-	if err := p.terminate(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
-		t.Errorf("the one before it: %v", err)
-	}
-	if err := p.terminate(running); err != nil {
-		t.Error(err)
-	}
-	_ = sleeper.Wait()
-	if status, isUnix := sleeper.ProcessState.Sys().(syscall.WaitStatus); !isUnix || status.Signal() != syscall.SIGTERM {
-		t.Errorf("it ended with %v", sleeper.ProcessState)
-	}
-}
-
-// The agent reaches the files of memcached's container through its folder in /proc. It changes none but the one for the message.
-func TestTheTerminationMessage(t *testing.T) {
-	const id = 7
-	p := newProcfs(t.TempDir(), "memcached")
-	container := filepath.Join(p.folder, strconv.Itoa(id), "root", "dev")
-	message, other := filepath.Join(container, "termination-log"), filepath.Join(container, "other")
-	if err := os.MkdirAll(container, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.explain(Process{ID: id}, "why"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: %v", err)
-	}
-	if err := errors.Join(os.WriteFile(other, []byte("other"), 0o600), os.Symlink(other, message)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.explain(Process{ID: id}, "why"); !errors.Is(err, syscall.ELOOP) {
-		t.Errorf("a link: %v", err)
-	}
-	if err := errors.Join(os.Remove(message), os.WriteFile(message, []byte("what was said before"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.explain(Process{ID: id}, "why"); err != nil {
-		t.Error(err)
-	}
-	for file, want := range map[string]string{message: "why", other: "other"} {
-		if text, err := os.ReadFile(file); err != nil || string(text) != want {
-			t.Errorf("%s has %q, %v, want %q", file, text, err, want)
-		}
 	}
 }

@@ -7,21 +7,19 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
+	"os"
 	"time"
 )
 
 // Reloader keeps memcached up to date with the Secrets. Each field is a step, which hands its result to the next one: the source reads
-// the Secrets, the state installs their content, the loader makes memcached read it, and the revocation restarts memcached. Only Run
-// uses them.
+// the Secrets, the state installs their content, and the loader makes memcached read it. Only Run uses them.
 type Reloader struct {
 	*environment
 
-	source     *source
-	state      *state
-	loader     *loader
-	revocation *revocation
-	report     report
+	source *source
+	state  *state
+	loader *loader
+	report report
 	// failure is why the last step could not be completed.
 	failure error
 }
@@ -34,11 +32,8 @@ func New(c Config, memcached string, log *slog.Logger) *Reloader {
 		source:      &source{environment: e},
 		state:       &state{environment: e},
 		loader:      &loader{verifier: verifier{environment: e}},
-		revocation:  newRevocation(e),
 	}
-	r.report.publish(Status{
-		Started: !c.Enabled(), Waiting: "its Secrets have not been read yet", Restarts: r.revocation.counts(),
-	}, nil)
+	r.report.publish(Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet"}, nil)
 	return r
 }
 
@@ -53,9 +48,6 @@ func (r *Reloader) Logins() []User {
 	_, logins := r.report.read()
 	return logins
 }
-
-// Revocation answers other agents.
-func (r *Reloader) Revocation() http.Handler { return r.revocation }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, it writes the termination message and returns an
 // *InvalidError, but only once: an agent that is started again with the same problem waits until it is solved, so that the kubelet's
@@ -101,7 +93,7 @@ func (r *Reloader) start(ctx context.Context) error {
 
 // terminate writes and remembers the termination message. The kubelet has created the file.
 func (r *Reloader) terminate(message string) error {
-	return errors.Join(overwrite(r.config.TerminationLog, message), r.state.store.refuse(message))
+	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.refuse(message))
 }
 
 // step does what is due, and returns how long to wait before the next step.
@@ -111,16 +103,13 @@ func (r *Reloader) step(ctx context.Context) time.Duration {
 	if err == nil || errors.As(err, &invalid) {
 		err = r.loader.load(ctx, r.state)
 	}
-	if err == nil {
-		r.revocation.revoke(ctx, r.loaded())
-	}
 	if err != nil && (r.failure == nil || r.failure.Error() != err.Error()) {
 		r.log.Error("The credentials cannot be kept", "reason", err.Error())
 	}
 	r.failure = err
 	r.publish(true)
 	running := r.state.running
-	if r.state.record.Pending || running == (Process{}) || running != r.loader.verified || running == r.revocation.terminated {
+	if r.state.record.Pending || running == (Process{}) || running != r.loader.verified {
 		return promptPeriod
 	}
 	return pollPeriod
@@ -144,18 +133,6 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// loaded describes the memcached that runs. It can start with the current version if it has read it. One that is too busy to be asked
-// is not waited for: clients whose credentials were removed could keep it busy.
-func (r *Reloader) loaded() loaded {
-	s := r.state
-	verified := s.current != nil && s.running != (Process{}) && s.running == r.loader.verified && !s.record.Pending
-	return loaded{
-		running: s.running, current: s.current, changed: s.changed, required: s.record.restartRequired(s.current),
-		startable: verified || isBusy(r.loader.err),
-		verified:  verified && r.failure == nil,
-	}
-}
-
 // publish updates what others read.
 func (r *Reloader) publish(started bool) {
 	before, after := r.Status(), Status{
@@ -164,7 +141,6 @@ func (r *Reloader) publish(started bool) {
 		Attempted:       r.source.readAt,
 		Succeeded:       r.source.refused == nil && r.loader.err == nil && r.failure == nil,
 		RestartRequired: r.state.record.restartRequired(r.state.current),
-		Restarts:        r.revocation.counts(),
 	}
 	if after.Attempted.Before(r.loader.attempted) {
 		after.Attempted = r.loader.attempted
@@ -174,5 +150,4 @@ func (r *Reloader) publish(started bool) {
 	}
 	logRequired(r.log, before.RestartRequired, after.RestartRequired)
 	r.report.publish(after, r.state.logins())
-	r.revocation.publish(r.loaded())
 }

@@ -3,8 +3,6 @@
 
 package credentials
 
-import "time"
-
 // state is what memcached reads, what it has read, and which memcached runs. A restart of the agent keeps it in the store.
 type state struct {
 	*environment
@@ -15,8 +13,6 @@ type state struct {
 	// current is what memcached reads, and version the name of it. previous is what it read before, nil unless a reload is pending.
 	current, previous *content
 	version           string
-	// changed is when the current version was installed, or when this agent started.
-	changed time.Time
 	// running is the memcached that runs.
 	running Process
 }
@@ -33,7 +29,7 @@ func (s *state) open() error {
 	if s.version, err = s.store.current(); err != nil {
 		return err
 	}
-	s.current, s.changed = s.read(s.version), s.now()
+	s.current = s.read(s.version)
 	s.previous = s.read(s.record.Previous)
 	return nil
 }
@@ -88,7 +84,7 @@ func (s *state) install(c *content) error {
 	if err := s.store.swap(version); err != nil {
 		return err
 	}
-	s.previous, s.current, s.version, s.changed = s.current, c, version, s.now()
+	s.previous, s.current, s.version = s.current, c, version
 	s.log.Info("The Secrets changed what memcached reads", "version", version, "serial", c.serial(), "users", len(c.users))
 	return s.endSwap()
 }

@@ -31,8 +31,6 @@ type Status struct {
 	Succeeded bool
 	// RestartRequired has an entry for each reason: whether it applies.
 	RestartRequired map[string]bool
-	// Restarts counts the restarts by the agent, by reason.
-	Restarts map[string]int
 }
 
 // Certificate describes a certificate that memcached serves.

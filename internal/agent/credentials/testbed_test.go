@@ -24,8 +24,6 @@ type testbed struct {
 	sinceTick  time.Duration
 	log        bytes.Buffer
 	agent      *Reloader
-	// name is that of the pod.
-	name string
 }
 
 // newTestbed has an agent that has not been started yet. A Secret that is nil is not mounted.
@@ -55,7 +53,7 @@ func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed
 // startAgent replaces the agent by a new process.
 func (b *testbed) startAgent() {
 	b.agent = New(b.config, "", slog.New(slog.NewTextHandler(&b.log, nil)))
-	b.agent.processes, b.agent.server, b.agent.revocation.node, b.agent.revocation.domain = b.memcached, b.memcached, b.name, ".cache.shop.svc"
+	b.agent.processes, b.agent.server = b.memcached, b.memcached
 	b.agent.now = func() time.Time { return b.now }
 	b.agent.sleep = func(_ context.Context, period time.Duration) {
 		b.now = b.now.Add(period)

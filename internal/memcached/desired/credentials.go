@@ -57,9 +57,6 @@ func credentialVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if mc.Spec.Auth != nil {
 		all = append(all, secretVolume(usersSecretVolume, mc.Spec.Auth.SecretName))
 	}
-	if restartsMemcached(mc) {
-		all = append(all, allServers(mc))
-	}
 	return append(all, corev1.Volume{Name: checkedVolume, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi"))},
 	}})
@@ -74,13 +71,9 @@ func secretVolume(name, secret string, keys ...string) corev1.Volume {
 	for _, key := range keys {
 		projection.Items = append(projection.Items, corev1.KeyToPath{Key: key, Path: key})
 	}
-	return projected(name, corev1.VolumeProjection{Secret: projection})
-}
-
-func projected(name string, source corev1.VolumeProjection) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: ptr.To(int32(0o444)), // its owner is root, which the agent is not
-		Sources:     []corev1.VolumeProjection{source},
+		Sources:     []corev1.VolumeProjection{{Secret: projection}},
 	}}}
 }
 
@@ -95,9 +88,6 @@ func agentMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 	}
 	if mc.Spec.Auth != nil {
 		mounts = append(mounts, corev1.VolumeMount{Name: usersSecretVolume, MountPath: usersSourcePath, ReadOnly: true})
-	}
-	if restartsMemcached(mc) {
-		mounts = append(mounts, corev1.VolumeMount{Name: serversVolume, MountPath: serversSourcePath, ReadOnly: true})
 	}
 	return append(mounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath})
 }
@@ -119,20 +109,11 @@ func agentArgs(mc *cachev1alpha1.Memcached) []string {
 	if requiresClientCertificates(mc) {
 		args = append(args, "--client-ca")
 	}
-	if restartsForAuthorities(mc) {
-		args = append(args, restartForAuthorities)
-	}
 	if mc.Spec.Auth != nil {
 		args = append(args, "--users-secret="+usersSourcePath)
 	}
-	if restartsForUsers(mc) {
-		args = append(args, restartForUsers)
-	}
 	if hasCredentials(mc) {
 		args = append(args, "--credentials="+checkedPath)
-	}
-	if restartsMemcached(mc) {
-		args = append(args, "--servers="+serversSourcePath+"/"+serversKey)
 	}
 	return args
 }

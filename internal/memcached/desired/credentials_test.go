@@ -6,13 +6,11 @@ package desired
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 type edit = func(*cachev1alpha1.Memcached)
@@ -22,9 +20,6 @@ func encryptedBy(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
 }
 
-// mutual asks for certificates of clients.
-func mutual(mc *cachev1alpha1.Memcached) { mc.Spec.TLS.ClientAuth = cachev1alpha1.ClientAuthRequire }
-
 // withPlaintext lets in clients without TLS.
 func withPlaintext(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
@@ -33,16 +28,6 @@ func withPlaintext(mc *cachev1alpha1.Memcached) {
 // usersOf asks for users that log in, those of a Secret.
 func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
-}
-
-// restarting has the agents restart memcached when something is removed from a Secret.
-func restarting(mc *cachev1alpha1.Memcached) {
-	if mc.Spec.TLS != nil {
-		mc.Spec.TLS.Revocation = cachev1alpha1.RevocationRestart
-	}
-	if mc.Spec.Auth != nil {
-		mc.Spec.Auth.Revocation = cachev1alpha1.RevocationRestart
-	}
 }
 
 // checkVolumes has that Secrets are mounted by the agent alone, and that memcached reads what the agent has checked.
@@ -58,7 +43,6 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 		want := map[string][]string{
 			"tls-secret":   {"memcached-agent /etc/memcached-agent/tls true"},
 			"users-secret": {"memcached-agent /etc/memcached-agent/users true"},
-			"servers":      {"memcached-agent /etc/memcached-agent/servers true"},
 			"credentials":  {"memcached /run/memcached true", "memcached-agent /run/memcached false"},
 			"launcher":     {"memcached /run/launcher false", "launcher /run/launcher false"},
 			"arguments":    {"memcached /etc/memcached true"},
@@ -79,48 +63,11 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 		case inMemory, volume.Name == "launcher", volume.Name == "arguments":
 		case volume.Projected == nil || len(volume.Projected.Sources) != 1:
 			t.Errorf("%s has not one source: %+v", volume.Name, volume)
-		case volume.Name == "servers" && volume.Projected.Sources[0].ConfigMap == nil:
-			t.Errorf("%s is no ConfigMap: %+v", volume.Name, volume)
-		case volume.Name != "servers" && volume.Projected.Sources[0].Secret == nil:
+		case volume.Projected.Sources[0].Secret == nil:
 			t.Errorf("%s is no Secret: %+v", volume.Name, volume)
 		}
 	}
 	if len(readers) != 0 {
 		t.Errorf("volumes that are not there are mounted: %v", readers)
-	}
-}
-
-// An agent that restarts memcached knows the other nodes, and no other agent does.
-func TestAgentsThatRestartMemcachedKnowTheNodes(t *testing.T) {
-	const servers = "--servers=/etc/memcached-agent/servers/servers"
-	for name, test := range map[string]struct {
-		edits []edit
-		want  []string
-	}{
-		"users":                      {[]edit{usersOf("a"), restarting}, []string{"--restart-for-users", servers}},
-		"authorities":                {[]edit{encryptedBy("a"), mutual, restarting}, []string{"--restart-for-authorities", servers}},
-		"authorities, and users not": {[]edit{encryptedBy("a"), mutual, restarting, usersOf("b")}, []string{"--restart-for-authorities", servers}},
-		"no authorities":             {[]edit{encryptedBy("a"), restarting}, nil},
-		"by hand":                    {[]edit{encryptedBy("a"), mutual, usersOf("b")}, nil},
-		"no agent":                   {nil, nil},
-	} {
-		mc := memcachedtest.Cache(3, test.edits...)
-		template := podTemplate(mc, memcachedtest.Options, podDefaults{})
-		var got []string
-		for _, agent := range template.Spec.InitContainers {
-			for _, argument := range agent.Args {
-				if strings.HasPrefix(argument, "--restart") || strings.HasPrefix(argument, "--servers") {
-					got = append(got, argument)
-				}
-			}
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: the arguments are %q, want %q", name, got, test.want)
-		}
-		mounted := slices.ContainsFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "servers" })
-		if mounted != (len(test.want) > 0) {
-			t.Errorf("%s: the nodes are in a volume: %t", name, mounted)
-		}
-		checkVolumes(t, template.Spec)
 	}
 }

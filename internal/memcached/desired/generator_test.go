@@ -60,7 +60,6 @@ func (g *generator) spec() map[string]any {
 		"auth": func() any {
 			return g.some(map[string]func() any{
 				"secretName": func() any { return one(g, "users", "users", "a.b", "c.d", "users", "sessions", "No") },
-				"revocation": g.revocation,
 			}, "secretName")
 		},
 		"workload": func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
@@ -182,12 +181,7 @@ func (g *generator) tls() any {
 		"clientAuth": func() any { return one(g, "Require", "None", "Require", "None", "Optional") },
 		"minVersion": func() any { return one[any](g, "1.2", "1.3", "1.2", "1.3", 1.3) },
 		"plaintext":  func() any { return one(g, "Disabled", "Enabled", "Disabled", "Enabled", "") },
-		"revocation": g.revocation,
 	}, "secretName")
-}
-
-func (g *generator) revocation() any {
-	return one(g, "Manual", "Restart", "Manual", "Restart", "Never")
 }
 
 func (g *generator) strategy() any {

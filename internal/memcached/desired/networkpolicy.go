@@ -24,9 +24,6 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
-	if restartsMemcached(mc) {
-		rules = append(rules, agentsRule(mc))
-	}
 	if hasLauncher(mc) {
 		rules = append(rules, operatorRule())
 	}

@@ -148,34 +148,21 @@ func TestNetworkPolicyAdmitsToMetrics(t *testing.T) {
 			`{metricsFrom: [{namespaceSelector: {matchLabels: {team: storefront}}}]}`,
 			map[int32][]string{tlsPort: {"shop/batch", "shop/web"}, metricsPort: {"storefront/batch", "storefront/web"}},
 		},
-		"agents that ask each other": {`{enabled: true}`, map[int32][]string{tlsPort: {"a node", "shop/batch", "shop/web"}, metricsPort: {"a node"}}},
-		"agents that ask each other, and a namespace": {
-			`{from: [{ipBlock: {cidr: 10.0.0.0/16}}], metricsFrom: [{namespaceSelector: {matchLabels: {team: storefront}}}]}`,
-			map[int32][]string{tlsPort: {"10.0.0.7"}, metricsPort: {"a node", "storefront/batch", "storefront/web"}},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(3, monitored)
 			if strings.HasPrefix(name, "TLS alone") {
 				mc = memcachedtest.Cache(3, encryptedBy("a"))
 			}
-			agents := strings.HasPrefix(name, "agents")
-			if agents {
-				mc = memcachedtest.Cache(3, encryptedBy("a"), mutual, restarting)
-			}
 			if err := yaml.UnmarshalStrict([]byte(test.spec), &mc.Spec.NetworkPolicy); err != nil {
 				t.Fatal(err)
 			}
 			policies, template := policiesAndPods(t, mc)
 			node := peer{namespace: mc.Namespace, labels: template.Labels}
-			all := maps.Clone(clients)
-			if agents {
-				all["a node"] = node
-			}
 			got := map[int32][]string{}
-			for _, client := range slices.Sorted(maps.Keys(all)) {
+			for _, client := range slices.Sorted(maps.Keys(clients)) {
 				for _, number := range []int32{port, tlsPort, metricsPort} {
-					if admits(t, policies, node, all[client], corev1.ProtocolTCP, number) {
+					if admits(t, policies, node, clients[client], corev1.ProtocolTCP, number) {
 						got[number] = append(got[number], client)
 					}
 				}

@@ -156,16 +156,8 @@ func podRows(t *testing.T) []statusCase {
 			"NodesCrashing: memcached in pod cache-5d4f-02 exits again and again",
 		},
 		{
-			"memcached cannot start after a revocation", then(waiting("CreateContainerError", "no room"), exited(0, "Completed", "Revocation: ca_removed")),
-			"NodesCrashing: Pod cache-5d4f-02 cannot start: CreateContainerError: no room",
-		},
-		{
 			"memcached is ended by somebody else", then(notReady, stopped(0, "Completed", "")),
 			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 0 (Completed)",
-		},
-		{
-			"memcached fails in the middle of a revocation", then(notReady, stopped(137, "OOMKilled", "Revocation: ca_removed")),
-			"NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled), with the message \"Revocation: ca_removed\"" + moreMemory,
 		},
 		{
 			"an injected container exits", then(notReady, injected("proxy"), stoppedAs(1, 1, "Error")),
@@ -187,14 +179,10 @@ func podRows(t *testing.T) []statusCase {
 			available: available2,
 		})
 	}
-	const revoked = "Revocation: ca_removed"
 	for _, row := range []struct {
 		name   string
 		change func(*corev1.Pod)
 	}{
-		{"a revocation is no trouble", then(notReady, stopped(0, "Completed", revoked))},
-		{"a revocation that waits for its turn to start is no trouble", then(waiting("CrashLoopBackOff", "back-off 10s"), exited(0, "Completed", revoked))},
-		{"a revocation that is over is no trouble", then(notReady, exited(0, "Completed", revoked))},
 		{"starting is no trouble", waiting("ContainerCreating", "")},
 		{"a container that ran first is no trouble", first(exit(0, "Completed"))},
 		{"a gate of the scheduler is no trouble", then(notReady, scheduled(corev1.ConditionFalse, "SchedulingGated", ""))},

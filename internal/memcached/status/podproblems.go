@@ -87,7 +87,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 			startRemedy(container.Name, waiting.Message)
 	case exit != nil:
 		problem.Message = fmt.Sprintf("%s in pod %s ", container.Name, pod.Name) + wordsFor(container, exit)
-	case waiting != nil && waiting.Reason == "CrashLoopBackOff" && !revoked(container):
+	case waiting != nil && waiting.Reason == "CrashLoopBackOff":
 		problem.Message = fmt.Sprintf("%s in pod %s exits again and again", container.Name, pod.Name)
 	default:
 		return nil
@@ -128,7 +128,7 @@ func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Container
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)
 	switch {
-	case memcached.PodReady(pod), container.Ready, revoked(container):
+	case memcached.PodReady(pod), container.Ready:
 		return nil
 	case running != nil && ready != nil && ready.LastTransitionTime.After(running.StartedAt.Time):
 		return nil
@@ -142,16 +142,6 @@ func lastExit(container corev1.ContainerStatus) *corev1.ContainerStateTerminated
 		return exit
 	}
 	return container.LastTerminationState.Terminated
-}
-
-// revocationMessage begins the termination message of a memcached that its agent has ended, so that it forgets what was removed from
-// a Secret.
-const revocationMessage = "Revocation: "
-
-// revoked reports whether a container has ended for that, and the kubelet starts it again, perhaps later: its back-off counts each exit.
-func revoked(container corev1.ContainerStatus) bool {
-	exit := lastExit(container)
-	return container.Name == memcached.ContainerName && exit != nil && exit.ExitCode == 0 && strings.HasPrefix(exit.Message, revocationMessage)
 }
 
 func unschedulable(pod *corev1.Pod) *memcached.Problem {

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// TestLaunchersOutsideTheCluster asks a launcher through the API server, as make run does.
+func TestLaunchersOutsideTheCluster(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/v1/namespaces/shop/pods/cache-0:9151/proxy/status":
+			fmt.Fprint(w, `{"hash":"aa","secondsInEffect":5}`)
+		case "/api/v1/namespaces/shop/pods/cache-1:9151/proxy/status":
+			fmt.Fprint(w, "hello")
+		default:
+			http.Error(w, "pods is forbidden", http.StatusForbidden)
+		}
+	}))
+	defer server.Close()
+	launchers, err := NewLaunchers(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"cache-0": "aa", "cache-1": "", "cache-2": ""} {
+		status, err := launchers.Status(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
+		if status.Hash != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %+v, %v", name, status, err)
+		}
+	}
+}
