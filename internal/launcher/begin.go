@@ -80,7 +80,8 @@ func (l *launcher) assigned() (protocol.List, error) {
 	found, err := l.source.read(true)
 	switch {
 	case err == nil && found.hash == "":
-		return protocol.List{}, fmt.Errorf("%w: %s has no list for node %d", errMissing, protocol.SectionKey(l.options.Template), l.options.Ordinal)
+		section := protocol.SectionKey(l.options.Template)
+		return protocol.List{}, fmt.Errorf("%w: %s has no list for node %d", errMissing, section, l.options.Ordinal)
 	case err == nil:
 		err = found.problem
 	}

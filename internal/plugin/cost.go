@@ -49,12 +49,14 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	}
 	switch {
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
-		return fmt.Sprintf("%s: %s are kept.\nA node is away for a second or two. What clients delete there meanwhile stays in the cache.", where, items)
+		return fmt.Sprintf("%s: %s are kept.\n"+
+			"A node is away for a second or two. What clients delete there meanwhile stays in the cache.",
+			where, items)
 	case mc.Spec.Size == 1:
 		return fmt.Sprintf("%s: %s are lost at once.", where, items)
 	default:
-		return fmt.Sprintf("%s: %s are lost in the end.\nEach node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+
-			timeToFill, where, items, lostPercent(mc))
+		return fmt.Sprintf("%s: %s are lost in the end.\n"+
+			"Each node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+timeToFill, where, items, lostPercent(mc))
 	}
 }
 

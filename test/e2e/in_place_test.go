@@ -29,15 +29,12 @@ const longestRestart = 2*time.Second + busyMachine/10
 // A StatefulSet of three nodes whose items live in a file, and which applications use.
 var _ = Describe("A change of the configuration", func() {
 	var c *keptCache
-	keeps := func(change string, edit func(*cachev1alpha1.Memcached)) {
-		c.mustKeep(change, longestRestart, edit)
-	}
-
 	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c = newKeptCache(ctx, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 			mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 		})
+		keeps := func(change string, edit func(*cachev1alpha1.Memcached)) { c.mustKeep(ctx, change, longestRestart, edit) }
 		keeps("threads", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 3 })
 		keeps("maxConnections", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1200 })
 		keeps("idleTimeout, verbosity, flushAll and dump at once", func(mc *cachev1alpha1.Memcached) {
@@ -52,7 +49,7 @@ var _ = Describe("A change of the configuration", func() {
 			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
 		})
 		for _, memory := range []string{"128Mi", "256Mi"} {
-			c.mustKeep("memory "+memory, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(memory)) })
+			c.mustKeep(ctx, "memory "+memory, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(memory)) })
 			for _, pod := range c.pods {
 				conn := k8s.ConnectTo(ctx, traffic.Address(&pod))
 				stats := clustertest.Must(conn.Stats(ctx))
@@ -65,7 +62,6 @@ var _ = Describe("A change of the configuration", func() {
 
 // keptCache is a cache that must lose nothing.
 type keptCache struct {
-	ctx   context.Context
 	mc    *cachev1alpha1.Memcached
 	cache *traffic.Client
 	pods  []corev1.Pod
@@ -74,7 +70,7 @@ type keptCache struct {
 
 func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	c := &keptCache{ctx: ctx, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after"}}}
+	c := &keptCache{rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after"}}}
 	DeferCleanup(func() { clustertest.AddTable("Changes that keep the nodes", c.rows) })
 	c.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, append(edits, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))...)
 	c.cache, c.pods = k8s.NewClient(ctx, c.mc), k8s.Pods(ctx, c.mc)
@@ -83,17 +79,17 @@ func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 }
 
 // mustKeep makes a change, waits until the cache is Ready, and checks that it has lost nothing.
-func (c *keptCache) mustKeep(change string, longest time.Duration, edit func(*cachev1alpha1.Memcached)) {
+func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	By(change)
-	before := k8s.Incarnations(c.ctx, c.mc)
+	before := k8s.Incarnations(ctx, c.mc)
 	watches := make([]*serviceWatch, len(c.pods))
 	for i := range c.pods {
-		watches[i] = watchService(c.ctx, traffic.Address(&c.pods[i]))
+		watches[i] = watchService(ctx, traffic.Address(&c.pods[i]))
 	}
 	began := time.Now()
-	k8s.Change(c.ctx, c.mc, func() { edit(c.mc) })
-	k8s.UntilReady(c.ctx, c.mc)
+	k8s.Change(ctx, c.mc, func() { edit(c.mc) })
+	k8s.UntilReady(ctx, c.mc)
 	took := time.Since(began)
 	row := []string{change, "", "", took.Round(time.Second).String()}
 	for _, watch := range watches {
@@ -101,9 +97,9 @@ func (c *keptCache) mustKeep(change string, longest time.Duration, edit func(*ca
 		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
 		Expect(away).To(BeNumerically("<=", max(longest, shortestGap)), "time without service")
 	}
-	Expect(k8s.Incarnations(c.ctx, c.mc)).To(Equal(before), "pods and restarts")
-	c.cache = k8s.NewClient(c.ctx, c.mc) // the connections of the former one ended with memcached
-	hits, err := c.cache.Read(c.ctx, filledKeys)
+	Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(before), "pods and restarts")
+	c.cache = k8s.NewClient(ctx, c.mc) // the connections of the former one ended with memcached
+	hits, err := c.cache.Read(ctx, filledKeys)
 	Expect(err).NotTo(HaveOccurred())
 	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)
 	c.rows = append(c.rows, row)
@@ -136,7 +132,7 @@ func (w *serviceWatch) ask(ctx context.Context, address string) {
 	if err != nil {
 		return
 	}
-	defer conn.Close() //nolint:errcheck // the answer counts
+	defer conn.Close()
 	if _, err := conn.Command(ctx, "mn"); err == nil {
 		w.answered()
 	}

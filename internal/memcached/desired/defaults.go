@@ -107,26 +107,32 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
-	last := v.Last.Applied
-	if last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v) {
-		found = false // all pods are replaced anyway
-	}
-	restarts := found && hasLauncher(mc) && last != nil && last.ArgumentsHash != argumentList(mc, recorded).Hash()
-	if restarts && outgrown(mc, recorded) {
-		found = false
-	}
+	restarts := found && restartsInPlace(v, recorded)
+	keeps := found && !replacedByHand(v) && !(restarts && outgrown(mc, recorded))
 	var defaults podDefaults
 	for _, row := range recordedDefaults {
 		if !row.open(mc) {
 			continue
 		}
 		value := row.present(mc, opts)
-		if kept := row.get(recorded); found && row.valid(mc, kept) {
+		if kept := row.get(recorded); keeps && row.valid(mc, kept) {
 			value = kept
 		}
 		row.set(&defaults, value)
 	}
 	return defaults, !found || restarts
+}
+
+// restartsInPlace reports whether nodes with recorded defaults are to run with other arguments.
+func restartsInPlace(v memcached.View, recorded podDefaults) bool {
+	last := v.Last.Applied
+	return hasLauncher(v.Memcached) && last != nil && last.ArgumentsHash != argumentList(v.Memcached, recorded).Hash()
+}
+
+// replacedByHand reports whether somebody has replaced all pods with kubectl since the last record.
+func replacedByHand(v memcached.View) bool {
+	last := v.Last.Applied
+	return last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v)
 }
 
 // outgrown reports whether memcached would need more than its recorded memory limit.
