@@ -89,7 +89,7 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 .PHONY: manifests
 manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types, the role from the markers in controllers, patterns in the admission policy.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
-	go run ./hack/crd api/v1alpha1/rules.tmpl config/crd/bases/cache.example.com_memcacheds.yaml
+	for crd in config/crd/bases/*.yaml; do go run ./hack/crd api/v1alpha1/rules.tmpl "$$crd" || exit; done
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	go run ./hack/policy config/components/admission-policy/containers.yaml config/components/admission-policy/configmaps.yaml
 

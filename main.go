@@ -35,6 +35,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/fence"
 	"github.com/example/memcached-operator/internal/logging"
@@ -179,6 +180,10 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
+	}
+	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespaces: readable, Retry: proxy.DefaultRetry})
+	if err != nil {
+		return fmt.Errorf("set up the controller of the proxies: %w", err)
 	}
 	if err := upgradeable.SetupWithManager(ctx, mgr); err != nil {
 		return fmt.Errorf("set up the reports to OLM: %w", err)

@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 var _ = Describe("An object of ours that", func() {
@@ -56,6 +58,50 @@ var _ = Describe("An object of ours that", func() {
 		Expect(newer.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 		Expect(status(ctx, mc).Nodes).To(HaveLen(len(pods)))
+	})
+
+	It("was made for a MemcachedProxy of the name is not adopted when it is orphaned", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		orphan := &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: mc.Namespace, Name: mc.Name, Labels: memcachedproxy.IdentityOf(mc.Name),
+				Annotations: map[string]string{memcached.AppliedHashAnnotation: "0123456789abcdef"},
+			},
+			Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: memcachedproxy.IdentityOf(mc.Name)},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: memcachedproxy.IdentityOf(mc.Name)},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
+				},
+			},
+		}
+		Expect(user.Create(ctx, orphan)).To(Succeed())
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeStatus)).To(Succeed())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(And(
+			HaveField("Generation", Equal(orphan.Generation)), HaveField("OwnerReferences", BeEmpty())))
+	})
+
+	It("has the name of a Memcached, but is the Service of an older MemcachedProxy, is left alone, and the condition says so", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 3, stable)
+		front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
+		front.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}
+		Expect(user.Create(ctx, front)).To(Succeed())
+		service := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: mc.Namespace, Name: mc.Name, Labels: memcachedproxy.IdentityOf(mc.Name),
+				Annotations: map[string]string{memcached.AppliedHashAnnotation: "0123456789abcdef"},
+			},
+			Spec: corev1.ServiceSpec{Selector: memcachedproxy.IdentityOf(mc.Name), Ports: []corev1.ServicePort{{Port: 11211}}},
+		}
+		Expect(controllerutil.SetControllerReference(front, service, user.Scheme())).To(Succeed())
+		Expect(user.Create(ctx, service)).To(Succeed())
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+		Expect(summary(ctx, mc, "Ready")).To(HavePrefix("False/"))
+		Expect(live(ctx, mc, &corev1.Service{})).To(And(
+			HaveField("ResourceVersion", Equal(service.ResourceVersion)), HaveField("Spec.ClusterIP", Not(Equal(corev1.ClusterIPNone)))))
+		live(ctx, mc, &appsv1.StatefulSet{}) // its nodes wait for the name, and serve when the proxy has gone
 	})
 
 	It("lost its label is deleted, a PodDisruptionBudget, when it is disabled", func(ctx SpecContext) {

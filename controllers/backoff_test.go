@@ -12,7 +12,7 @@ import (
 
 // TestBackoff holds the promise that what recovers is noticed within a minute.
 func TestBackoff(t *testing.T) {
-	limiter, request := rateLimiter(), reconcile.Request{}
+	limiter, request := RateLimiter(), reconcile.Request{}
 	if first := limiter.When(request); first > 10*time.Millisecond {
 		t.Errorf("the first retry comes after %s", first)
 	}

@@ -21,9 +21,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify says what became of a plan with a problem, nil for none, whose writes have failed with an error: some errors are reported
-// to the user, some are retried.
+// classify says what became of a plan for a Memcached.
 func classify(problem *memcached.Problem, err error) memcached.Written {
+	return Classify("Memcached", problem, err)
+}
+
+// Classify says what became of a plan with a problem, nil for none, whose writes have failed with an error: some errors are reported
+// to the user, some are retried. Kind is that of the resource whose plan it was.
+func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
 		written.Problem = written.Problem.And(&memcached.Problem{Reason: reason, Message: message})
@@ -43,7 +48,7 @@ func classify(problem *memcached.Problem, err error) memcached.Written {
 			report(cachev1alpha1.ReasonConflict, conflict.Error())
 			written.RetryAfter = sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
 		case errors.As(err, &contested):
-			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(contested))
+			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(kind, contested))
 			written.RetryAfter = sooner(written.RetryAfter, contested.RetryAfter)
 		case errors.As(err, &immutable):
 			report(cachev1alpha1.ReasonImmutableField, immutable.Error()+": "+recreate(immutable))
@@ -82,14 +87,14 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 }
 
 // remedy says what helps against somebody else who keeps writing what is ours.
-func remedy(contested *apply.ContestedError) string {
+func remedy(kind string, contested *apply.ContestedError) string {
 	switch {
 	case contested.Manager == fieldOwner:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
 	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
-		return "aim what scales it at the Memcached, whose spec.size has the subresource scale"
+		return "aim what scales it at the " + kind + ", whose spec.size has the subresource scale"
 	default:
-		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
+		return "stop that, or set the field of the " + kind + " that it follows from; until then it is corrected every 30 s at most"
 	}
 }
 

@@ -102,16 +102,16 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
-		RateLimiter:           rateLimiter(),
+		RateLimiter:           RateLimiter(),
 	})
 	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(retryingLater(r))
+	return builder.Complete(RetryingLater(r))
 }
 
-// retryingLater lets new work come before what failed.
-func retryingLater(r reconcile.Reconciler) reconcile.Func {
+// RetryingLater lets new work come before what failed.
+func RetryingLater(r reconcile.Reconciler) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
 		if err != nil {
@@ -134,6 +134,7 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return sources
 }
 
-func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+// RateLimiter is the backoff of what has failed.
+func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// instanceIndex finds the pods of a Memcached without looking at those of all others.
-const instanceIndex = "instance"
+// InstanceIndex finds the pods of a Memcached or a MemcachedProxy without looking at those of all others.
+const InstanceIndex = "instance"
 
 func indexPods(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &corev1.Pod{}, instanceIndex, func(pod client.Object) []string {
+	err := indexer.IndexField(ctx, &corev1.Pod{}, InstanceIndex, func(pod client.Object) []string {
 		return []string{pod.GetLabels()[memcached.InstanceLabel]}
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 		errs = append(errs, err)
 	}
 	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{instanceIndex: mc.Name})
+	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{InstanceIndex: mc.Name})
 	observed.Pods = pods.Items
 	view := memcached.NewView(mc, observed, r.serverClock.Now())
 	if err := errors.Join(append(errs, err)...); err != nil {

@@ -67,9 +67,9 @@ func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = 
 // fieldOwner is also the name under which the operator reports events.
 const fieldOwner = "memcached-operator"
 
-// identity are the labels of what was made for a Memcached of the name.
+// identity are the labels of what was made for a Memcached of the name. What was made for a MemcachedProxy has another name label.
 func identity(mc client.Object) map[string]string {
-	return map[string]string{memcached.ManagedByLabel: memcached.ManagedBy, memcached.InstanceLabel: mc.GetName()}
+	return memcached.IdentityOf(mc.GetName())
 }
 
 // fieldRules are the rules for the fields of each Kind of child.

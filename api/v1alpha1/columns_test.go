@@ -76,8 +76,12 @@ func row(ctx context.Context, mc *cachev1alpha1.Memcached) string     { return c
 func wideRow(ctx context.Context, mc *cachev1alpha1.Memcached) string { return cells(ctx, mc, 1) }
 
 func cells(ctx context.Context, mc *cachev1alpha1.Memcached, priority int32) string {
+	return cellsOf(ctx, "memcacheds", mc, priority)
+}
+
+func cellsOf(ctx context.Context, resource string, object client.Object, priority int32) string {
 	text, err := raw.Get().SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
-		Namespace(mc.Namespace).Resource("memcacheds").Name(client.ObjectKeyFromObject(mc).Name).DoRaw(ctx)
+		Namespace(object.GetNamespace()).Resource(resource).Name(object.GetName()).DoRaw(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	table := metav1.Table{}
 	Expect(json.Unmarshal(text, &table)).To(Succeed())

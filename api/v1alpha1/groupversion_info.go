@@ -20,7 +20,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Memcached{}, &MemcachedList{})
+	scheme.AddKnownTypes(GroupVersion, &Memcached{}, &MemcachedList{}, &MemcachedProxy{}, &MemcachedProxyList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

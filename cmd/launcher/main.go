@@ -36,6 +36,9 @@ func run() int {
 		}
 		return 0
 	}
+	if len(os.Args) > 1 && os.Args[1] == "proxy" {
+		return runProxy(os.Args[2:], log)
+	}
 	hostname, err := os.Hostname()
 	if err != nil {
 		log.Print(err)
@@ -49,11 +52,33 @@ func run() int {
 		log.Print(err)
 		return 2
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	code, err := launcher.Run(context.Background(), options, signals, log)
+	code, err := launcher.Run(context.Background(), options, signals(), log)
 	if err != nil {
 		log.Print(err)
 	}
 	return code
+}
+
+// runProxy does the same in the container of a proxy.
+func runProxy(args []string, log *log.Logger) int {
+	options, err := launcher.ParseProxy(args, os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		log.Print(err)
+		return 2
+	}
+	code, err := launcher.RunProxy(context.Background(), options, signals(), log)
+	if err != nil {
+		log.Print(err)
+	}
+	return code
+}
+
+// signals returns those that a container gets.
+func signals() <-chan os.Signal {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	return signals
 }

@@ -48,7 +48,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		pod        = template + "spec."
 		account    = "ServiceAccount memcached-operator-controller-manager: metadata.annotations "
 	)
-	policies := []string{"children", "configmaps", "containers", "deletions", "pods", "services", "writes"}
+	policies := []string{"children", "configmaps", "containers", "deletions", "pods", "proxies", "proxypods", "services", "writes"}
 	before := install(t, "")
 	for values, want := range map[string][]string{
 		"replicas: 3":                                          {"+ PodDisruptionBudget memcached-operator-controller-manager", deployment + "replicas 1 -> 3"},
@@ -70,11 +70,12 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		"nodeSelector: {kubernetes.io/os: null}": {pod + `nodeSelector {"kubernetes.io/os":"linux"} -> null`},
 		"affinity: {podAffinity: {}}":            {pod + `affinity.podAffinity null -> {}`},
 		"image: {pullSecrets: [{name: key}]}":    {pod + `imagePullSecrets null -> [{"name":"key"}]`},
-		"crds: {enabled: false}":                 {"- CustomResourceDefinition memcacheds.cache.example.com"},
-		"networkPolicy: {enabled: true}":         {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
-		"admissionWarnings: {enabled: false}":    both("- ", "warnings"),
-		"admissionPolicy: {enabled: false}":      both("- ", policies...),
-		"global: {any: thing}":                   nil,
+		"crds: {enabled: false}": {
+			"- CustomResourceDefinition memcachedproxies.cache.example.com", "- CustomResourceDefinition memcacheds.cache.example.com"},
+		"networkPolicy: {enabled: true}":      {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
+		"admissionWarnings: {enabled: false}": both("- ", "warnings"),
+		"admissionPolicy: {enabled: false}":   both("- ", policies...),
+		"global: {any: thing}":                nil,
 		"monitoring: {enabled: true}": {
 			"+ ClusterRoleBinding memcached-operator-metrics-reader",
 			"+ Secret memcached-operator-metrics-reader-token",

@@ -61,8 +61,14 @@ func (v *view) MarshalJSON() ([]byte, error) {
 	return json.Marshal(status)
 }
 
+// reporter has the status as JSON, and says whether memcached need not accept connections at present.
+type reporter interface {
+	json.Marshaler
+	excused(now time.Time) bool
+}
+
 // serve answers until the context ends.
-func serve(ctx context.Context, listener net.Listener, memcached string, v *view) error {
+func serve(ctx context.Context, listener net.Listener, memcached string, v reporter) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+protocol.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

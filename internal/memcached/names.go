@@ -48,9 +48,10 @@ const TLSPort = 11212
 
 // SelectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
-	return map[string]string{
-		NameLabel:      nodeName,
-		InstanceLabel:  mc.Name,
-		ManagedByLabel: ManagedBy,
-	}
+	return IdentityOf(mc.Name)
+}
+
+// IdentityOf are the labels of what was made for a Memcached of the name.
+func IdentityOf(name string) map[string]string {
+	return map[string]string{NameLabel: nodeName, InstanceLabel: name, ManagedByLabel: ManagedBy}
 }

@@ -49,15 +49,15 @@ type Workload struct {
 	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 
-// asWorkload returns the object as a workload, nil if it is none.
-func asWorkload(object client.Object) *Workload {
+// AsWorkload returns the object as a workload, nil if it is none.
+func AsWorkload(object client.Object) *Workload {
 	return cmp.Or(deploymentWorkload(object), statefulSetWorkload(object))
 }
 
 // findWorkload returns the first workload that fits, or nil.
 func findWorkload(objects []client.Object, fits func(*Workload) bool) *Workload {
 	for _, object := range objects {
-		if workload := asWorkload(object); workload != nil && fits(workload) {
+		if workload := AsWorkload(object); workload != nil && fits(workload) {
 			return workload
 		}
 	}
@@ -128,14 +128,14 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 // Settled reports whether the controller of a workload has carried out its spec, so that the last of its pods became ready or
 // left a moment ago.
 func Settled(object client.Object) bool {
-	w := asWorkload(object)
+	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
 		w.Replicas == w.Size && w.Updated == w.Size && w.Ready == w.Size
 }
 
 // PodTemplate returns the pod template of a workload, nil for any other object.
 func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
-	if w := asWorkload(object); w != nil {
+	if w := AsWorkload(object); w != nil {
 		return w.Template
 	}
 	return nil

@@ -164,10 +164,12 @@ func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 // the deletion of a ClusterExtension would delete the definition, and with it every cache of the cluster.
 func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	definitions := bundle(t).V1CRDs
-	if len(definitions) != 1 {
-		t.Fatalf("the bundle has %d definitions, want that of Memcached alone", len(definitions))
+	if len(definitions) != 2 {
+		t.Fatalf("the bundle has %d definitions, want those of Memcached and MemcachedProxy", len(definitions))
 	}
-	if policy := definitions[0].Annotations["helm.sh/resource-policy"]; policy != "keep" {
-		t.Errorf("the annotation helm.sh/resource-policy is %q, want keep", policy)
+	for _, definition := range definitions {
+		if policy := definition.Annotations["helm.sh/resource-policy"]; policy != "keep" {
+			t.Errorf("the annotation helm.sh/resource-policy of %s is %q, want keep", definition.Name, policy)
+		}
 	}
 }

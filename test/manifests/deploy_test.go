@@ -202,7 +202,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 		"undeploy-all asks": {
 			arguments: []string{"undeploy-all", twoCaches}, fails: true,
 			says: []string{
-				"In the cluster of the context shop-cluster, this deletes:", "  Namespace (1)\n", "  CustomResourceDefinition (1)\n",
+				"In the cluster of the context shop-cluster, this deletes:", "  Namespace (1)\n", "  CustomResourceDefinition (2)\n",
 				"2 Memcacheds with 4 nodes, with everything that they cache", "shop/sessions", "Nothing is deleted. CONFIRM=yes confirms",
 			},
 		},
@@ -215,7 +215,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 		},
 		"uninstall asks if there are caches": {
 			folder: "crd", arguments: []string{"uninstall", twoCaches}, fails: true,
-			says: []string{"  CustomResourceDefinition (1)\n", "Nothing is deleted."},
+			says: []string{"  CustomResourceDefinition (2)\n", "Nothing is deleted."},
 		},
 		"uninstall": {folder: "crd", arguments: []string{"uninstall"}, deletes: everything},
 	} {

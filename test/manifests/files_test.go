@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
@@ -85,18 +86,21 @@ func namedBy(t *testing.T, path string) []string {
 func TestSamplesDecodeStrictly(t *testing.T) {
 	var names []string
 	for _, file := range slices.Concat(samplesOf(t, "samples"), samplesOf(t, "samples", "large"), samplesOf(t, "samples", "tls")) {
-		var sample cachev1alpha1.Memcached
-		if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, file)), &sample); err != nil {
+		kind, sample := "Memcached", client.Object(&cachev1alpha1.Memcached{})
+		if strings.HasSuffix(file, "_memcachedproxy.yaml") {
+			kind, sample = "MemcachedProxy", &cachev1alpha1.MemcachedProxy{}
+		}
+		if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, file)), sample); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		if sample.GroupVersionKind() != cachev1alpha1.GroupVersion.WithKind("Memcached") {
-			t.Errorf("%s is a %s", file, sample.GroupVersionKind())
+		if got := sample.GetObjectKind().GroupVersionKind(); got != cachev1alpha1.GroupVersion.WithKind(kind) {
+			t.Errorf("%s is a %s", file, got)
 		}
-		if sample.Namespace != "" {
+		if sample.GetNamespace() != "" {
 			t.Errorf("%s names a namespace: the user's choice", file)
 		}
-		names = append(names, sample.Name)
+		names = append(names, sample.GetName())
 	}
 	// Consoles offer the first example of a bundle, which are sorted by name, as the one to start with.
 	slices.Sort(names)
@@ -135,6 +139,17 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 	}
 	module := strings.TrimPrefix(strings.SplitN(repository.Read(t, "go.mod"), "\n", 2)[0], "module ")
 	group, domain, _ := strings.Cut(cachev1alpha1.GroupVersion.Group, ".")
+	resource := func(kind string) map[string]any {
+		return map[string]any{
+			"api":        map[string]any{"crdVersion": "v1", "namespaced": true},
+			"controller": true,
+			"domain":     domain,
+			"group":      group,
+			"kind":       kind,
+			"path":       module + "/api/" + cachev1alpha1.GroupVersion.Version,
+			"version":    cachev1alpha1.GroupVersion.Version,
+		}
+	}
 	want := map[string]any{
 		"domain": domain,
 		"layout": []any{"go.kubebuilder.io/v4"},
@@ -143,16 +158,8 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 		},
 		"projectName": "memcached-operator",
 		"repo":        module,
-		"resources": []any{map[string]any{
-			"api":        map[string]any{"crdVersion": "v1", "namespaced": true},
-			"controller": true,
-			"domain":     domain,
-			"group":      group,
-			"kind":       "Memcached",
-			"path":       module + "/api/" + cachev1alpha1.GroupVersion.Version,
-			"version":    cachev1alpha1.GroupVersion.Version,
-		}},
-		"version": "3",
+		"resources":   []any{resource("Memcached"), resource("MemcachedProxy")},
+		"version":     "3",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("PROJECT (-want +got):\n%s", diff)

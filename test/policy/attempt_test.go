@@ -53,6 +53,7 @@ func (i *installation) createMemcacheds(t *testing.T) {
 	for _, child := range append(childrenOf(t, i.admin, existing), childrenOf(t, i.admin, empty)...) {
 		g.Expect(i.admin.Create(t.Context(), child)).To(Succeed())
 	}
+	i.createProxies(t)
 }
 
 // childrenOf returns the children that the operator renders for a Memcached.

@@ -128,6 +128,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 		}
 	}
 	all := harmless()
+	maps.Copy(all, harmlessForProxies())
 	maps.Copy(all, launches())
 	for name, attempt := range all {
 		t.Run("harmless/"+name, func(t *testing.T) {

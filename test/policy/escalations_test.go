@@ -40,6 +40,7 @@ func escalations(minor testenv.Minor) []escalation {
 	all = append(all, serviceEscalations()...)
 	all = append(all, configMapEscalations()...)
 	all = append(all, childEscalations()...)
+	all = append(all, proxyEscalations()...)
 	all = append(all, launcherEscalations()...)
 	all = append(all, foreignEscalations()...)
 	all = append(all, deletionEscalations()...)
@@ -265,7 +266,7 @@ func otherEscalations() []escalation {
 	lease := func(namespace, name string) client.Object {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}
-	const reports = "reportingController, regarding: the operator reports events in its own name and about Memcacheds only"
+	const reports = "reportingController, regarding: the operator reports events in its own name and about Memcacheds and MemcachedProxies only"
 	event := func(controller, kind, apiVersion string) client.Object {
 		return &eventsv1.Event{
 			ObjectMeta: named("forged"), EventTime: metav1.NewMicroTime(time.Unix(1, 0)), Type: corev1.EventTypeNormal, Reason: "Forged",

@@ -59,6 +59,15 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 			g.Expect(update(&cachev1alpha1.Memcached{ObjectMeta: named(fresh)}, c.change)(t, i.admin)).To(refusal)
 		})
 	}
+	t.Run("a MemcachedProxy", func(t *testing.T) {
+		front := &cachev1alpha1.MemcachedProxy{ObjectMeta: named("new")}
+		front.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: stable}}
+		front.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "payments"}
+		g := NewWithT(t)
+		g.Expect(i.admin.Create(t.Context(), front, client.DryRunAll)).To(Succeed())
+		front.Spec.PodMetadata.Labels["app"] = "payments"
+		g.Expect(i.admin.Create(t.Context(), front, client.DryRunAll)).To(MatchError(ContainSubstring("spec.podMetadata.labels: app is not in the ConfigMap")))
+	})
 	t.Run("keys on the list", func(t *testing.T) {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: named("new")}
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "payments", "app.kubernetes.io/part-of": "payments"}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/repository"
@@ -61,6 +63,7 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 		g.Eventually(t.Context(), func() bool { return i.gone(t, mc, &policyv1.PodDisruptionBudget{}) }, timeout).Should(BeTrue(), mc.Name)
 		i.healsDrift(t, mc)
 	}
+	i.servesProxies(t)
 	for _, mc := range all {
 		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc)).To(Succeed())
 		degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
@@ -146,9 +149,11 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
-	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), controllers.Options{
+	options := controllers.Options{
 		Memcached: memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}, MaxConcurrentReconciles: 8,
-	})).To(Succeed())
+	}
+	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
+	g.Expect(proxy.SetupWithManager(mgr, proxy.Options{Options: options, Retry: time.Second})).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()
 	t.Cleanup(func() {
@@ -156,4 +161,32 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 		g.Expect(<-stopped).To(Succeed())
 	})
 	return requests
+}
+
+// servesProxies changes a MemcachedProxy, and the size of its pool.
+func (i *installation) servesProxies(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: named(freshProxy)}
+	g.Eventually(t.Context(), func() error {
+		return i.admin.Get(t.Context(), client.ObjectKeyFromObject(front), &appsv1.Deployment{})
+	}, timeout).Should(Succeed())
+	g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(front), front)).To(Succeed())
+	front.Spec.Size, front.Spec.PodDisruptionBudget.Enabled, front.Spec.NetworkPolicy.Enabled = ptr.To(int32(5)), ptr.To(false), ptr.To(false)
+	front.Spec.Config.Threads, front.Spec.PodMetadata.Labels = 2, map[string]cachev1alpha1.LabelValue{"team": "shop"}
+	g.Expect(i.admin.Update(t.Context(), front)).To(Succeed())
+	pool := &cachev1alpha1.Memcached{}
+	g.Expect(i.admin.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: stable}, pool)).To(Succeed())
+	pool.Spec.Size = 5
+	g.Expect(i.admin.Update(t.Context(), pool)).To(Succeed())
+	g.Eventually(t.Context(), func(g Gomega) {
+		deployment, routes := &appsv1.Deployment{}, &corev1.ConfigMap{}
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKeyFromObject(front), deployment)).To(Succeed())
+		g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(5)))
+		g.Expect(deployment.Spec.Template.Labels).To(HaveKeyWithValue("team", "shop"))
+		g.Expect(i.admin.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: freshProxy + "-routes"}, routes)).To(Succeed())
+		g.Expect(routes.Data["routes"]).To(ContainSubstring(" next 5 "))
+		err := i.admin.Get(t.Context(), client.ObjectKeyFromObject(front), &policyv1.PodDisruptionBudget{})
+		g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
+	}, timeout).Should(Succeed())
 }

@@ -208,11 +208,11 @@ func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 	return mc
 }
 
-// samples returns the specs of all samples.
+// samples returns the specs of all samples of Memcacheds.
 func samples(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(repository.Path("config", "samples", "cache_*.yaml"))
-	nested, nestedErr := filepath.Glob(repository.Path("config", "samples", "*", "cache_*.yaml"))
+	files, err := filepath.Glob(repository.Path("config", "samples", "cache_v1alpha1_memcached[._]*yaml"))
+	nested, nestedErr := filepath.Glob(repository.Path("config", "samples", "*", "cache_v1alpha1_memcached[._]*yaml"))
 	if err := errors.Join(err, nestedErr); err != nil || len(files) < 4 || len(nested) < 3 {
 		t.Fatalf("%d and %d samples: %v", len(files), len(nested), err)
 	}

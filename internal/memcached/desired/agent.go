@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // metricsPortName is what scrapers and the probes of the agent call its port.
@@ -45,7 +45,7 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 		ReadinessProbe: httpProbe("/readyz", 5, 2),
 		// About the agent alone: whatever is wrong with memcached, a restart of the agent does not help.
 		LivenessProbe:   httpProbe("/livez", 10, 6),
-		SecurityContext: restricted(),
+		SecurityContext: render.Restricted(),
 	}}
 }
 
@@ -78,26 +78,12 @@ func agentResources(mc *cachev1alpha1.Memcached) corev1.ResourceRequirements {
 	if hasCredentials(mc) {
 		memory = "32Mi"
 	}
-	return smallResources(mc, memory)
-}
-
-// smallResources are those of a container beside memcached.
-func smallResources(mc *cachev1alpha1.Memcached, limit string) corev1.ResourceRequirements {
-	memory := resource.MustParse(limit)
-	resources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
-	}
-	if _, limited := mc.Spec.Resources.Limits[corev1.ResourceCPU]; limited {
-		cpu := resource.MustParse("100m")
-		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
-	}
-	return resources
+	return render.SmallResources(mc.Spec.Resources, memory)
 }
 
 func httpProbe(path string, period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler:     httpGet(path, metricsPortName),
+		ProbeHandler:     render.HTTPGet(path, metricsPortName),
 		PeriodSeconds:    period,
 		TimeoutSeconds:   3,
 		SuccessThreshold: 1,

@@ -10,6 +10,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // defaultPreStopDelay is for how many seconds a node goes on serving after it began to leave, unless the user says otherwise.
@@ -41,21 +42,12 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		StartupProbe:    tcpProbe(mc, 1, 60),
 		LivenessProbe:   tcpProbe(mc, 10, 6),
 		Lifecycle:       lifecycle(mc),
-		SecurityContext: restricted(),
+		SecurityContext: render.Restricted(),
 	}
 	if hasLauncher(mc) {
 		launch(&result)
 	}
 	return result
-}
-
-// restricted is what each container must not do. The security context of the pod says the rest.
-func restricted() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: ptr.To(false),
-		ReadOnlyRootFilesystem:   ptr.To(true),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-	}
 }
 
 // clientPorts are the ports of the container that clients can reach.

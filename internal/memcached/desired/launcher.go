@@ -11,17 +11,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // Volumes of pods with a launcher, and where memcached's container has them.
 const (
 	launcherVolume  = "launcher"
-	launcherPath    = "/run/launcher"
 	argumentsVolume = "arguments"
 	argumentsPath   = "/etc/memcached"
 	itemsVolume     = "items"
@@ -44,37 +43,25 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	if !hasLauncher(mc) {
 		return nil
 	}
-	return []corev1.Container{{
-		Name:            memcached.LauncherContainerName,
-		Image:           string(defaults.Images[memcached.AgentContainerName]),
-		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         []string{"/launcher", "install", launcherPath + "/launcher"},
-		Resources:       smallResources(mc, "24Mi"),
-		VolumeMounts:    []corev1.VolumeMount{{Name: launcherVolume, MountPath: launcherPath}},
-		SecurityContext: restricted(),
-	}}
+	return []corev1.Container{render.LauncherInstaller(
+		memcached.LauncherContainerName, string(defaults.Images[memcached.AgentContainerName]), mc.Spec.Resources,
+	)}
 }
 
 // launch lets the launcher run memcached in its container. It stops a node for a second or two at a time, which no probe may take for a
 // failure: it answers them.
 func launch(container *corev1.Container) {
-	container.Command, container.Args = []string{launcherPath + "/launcher"}, nil
+	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
 		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
 	})
 	for path, probe := range map[string]*corev1.Probe{
 		"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe,
 	} {
-		probe.ProbeHandler = httpGet(path, launcherPortName)
+		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
 	}
-	container.StartupProbe.ProbeHandler = httpGet("/readyz", launcherPortName)
+	container.StartupProbe.ProbeHandler = render.HTTPGet("/readyz", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
-}
-
-func httpGet(path, port string) corev1.ProbeHandler {
-	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,
-	}}
 }
 
 // launcherVolumes are the launcher itself with what it remembers, the arguments, and the file with the items.
@@ -122,7 +109,7 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 		return nil
 	}
 	mounts := []corev1.VolumeMount{
-		{Name: launcherVolume, MountPath: launcherPath},
+		{Name: launcherVolume, MountPath: render.LauncherPath},
 		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
 	}
 	if keepsItems(mc) {

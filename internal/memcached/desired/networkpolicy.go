@@ -4,14 +4,13 @@
 package desired
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // NetworkPolicy lets clients reach exactly the ports that the pods open: for each, those that the spec lists, or the pods of the
@@ -21,9 +20,9 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	for _, port := range memcached.ClientPorts(mc) {
 		clients = append(clients, port.Number)
 	}
-	rules := []networkingv1.NetworkPolicyIngressRule{ingressRule(mc.Spec.NetworkPolicy.From, clients...)}
+	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(mc.Spec.NetworkPolicy.From, clients...)}
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
-		rules = append(rules, ingressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
+		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
 	if hasLauncher(mc) {
 		rules = append(rules, operatorRule())
@@ -52,31 +51,7 @@ func operatorRule() networkingv1.NetworkPolicyIngressRule {
 				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
 			}},
 		}},
-		Ports: tcpPorts(memcached.LauncherPort),
-	}
-}
-
-func ingressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
-	from := each(wanted, networkPolicyPeer)
-	if len(from) == 0 {
-		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
-	}
-	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: tcpPorts(numbers...)}
-}
-
-func tcpPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
-	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
-		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
-	})
-}
-
-func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{
-		PodSelector:       optional(wanted.PodSelector, labelSelector),
-		NamespaceSelector: optional(wanted.NamespaceSelector, labelSelector),
-		IPBlock: optional(wanted.IPBlock, func(b cachev1alpha1.IPBlock) networkingv1.IPBlock {
-			return networkingv1.IPBlock{CIDR: b.CIDR, Except: b.Except}
-		}),
+		Ports: render.TCPPorts(memcached.LauncherPort),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // restartedAtAnnotation is the annotation of the pods with spec.restartedAt. Another value makes another template, and so other
@@ -20,7 +21,7 @@ const restartedAtAnnotation = "cache.example.com/restarted-at"
 
 // podAnnotations are the annotations of the pods, nil for none. Launchers find the time of the restart in their arguments.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
-	annotations := annotationsOf(mc.Spec.PodMetadata)
+	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if hasLauncher(mc) {
 		return evictable(mc, annotations)
 	}

@@ -70,16 +70,6 @@ func ofThisNamespace(affinity *cachev1alpha1.Affinity) {
 	}
 }
 
-// A term about other namespaces that is stored nevertheless is about the own one.
-func TestAffinityIsAboutTheOwnNamespace(t *testing.T) {
-	rendered := podAffinityTerm(cachev1alpha1.PodAffinityTerm{
-		TopologyKey: "zone", Namespaces: []string{"others"}, NamespaceSelector: &cachev1alpha1.NamespaceSelector{},
-	})
-	if rendered.TopologyKey != "zone" || rendered.Namespaces != nil || rendered.NamespaceSelector != nil {
-		t.Errorf("rendered as %+v", rendered)
-	}
-}
-
 func checkSameJSON(t *testing.T, wanted, rendered any) {
 	t.Helper()
 	want, err := json.Marshal(wanted)

@@ -11,6 +11,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // Service is the headless Service whose DNS name lists the ready nodes. Pods that are not ready are not published: with a
@@ -24,7 +25,7 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			Name:        mc.Name,
 			Namespace:   mc.Namespace,
 			Labels:      labelsOf(mc, mc.Spec.Service.Labels),
-			Annotations: annotationsOf(mc.Spec.Service.Metadata),
+			Annotations: render.Annotations(mc.Spec.Service.Metadata),
 		},
 		Spec: corev1.ServiceSpec{
 			Type:           corev1.ServiceTypeClusterIP,

@@ -10,6 +10,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // nodes are the workload that runs the nodes, and what belongs to it.
@@ -35,7 +36,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 			Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
 			RolloutRestartedAt: rolloutRestartedAt(v),
 		},
-		problem: checkPriority(mc, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
+		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
 	}
 	metadata := metav1.ObjectMeta{
 		Name:        mc.Name,
@@ -45,12 +46,12 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	}
 	size, template := moveIn(v), podTemplate(mc, opts, defaults)
 	if !isStatefulSet(mc) {
-		n.workload = deployment(mc, metadata, size, withAPIDefaults(template))
+		n.workload = deployment(mc, metadata, size, render.WithAPIDefaults(template))
 		return n
 	}
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
 	template, want.section = launched(template)
-	n.workload = statefulSet(mc, metadata, size, withAPIDefaults(template))
+	n.workload = statefulSet(mc, metadata, size, render.WithAPIDefaults(template))
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want)
 	n.problem = n.problem.And(refused)

@@ -22,7 +22,7 @@ func conditions(f facts) []metav1.Condition {
 	ready := readyCondition(f, progressing, degraded)
 	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
 	var conditions []metav1.Condition
-	for _, condition := range append(all, kstatusConditions(ready, progressing, degraded)...) {
+	for _, condition := range append(all, KStatusConditions(ready, progressing, degraded)...) {
 		condition.ObservedGeneration = mc.Generation
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))

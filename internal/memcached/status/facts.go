@@ -99,7 +99,7 @@ func (f facts) cause() string {
 
 // problemOf is what is wrong with the nodes of the workloads, or why one is missing.
 func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
-	problem := cmp.Or(podProblemOf(f.Workload, f.Pods, f.Now), podProblemOf(f.Former, f.Pods, f.Now))
+	problem := cmp.Or(PodProblem(f.Workload, f.Pods, f.Now), PodProblem(f.Former, f.Pods, f.Now))
 	if latest := cmp.Or(f.Workload, f.Former); latest != nil && problem == nil && readyNodes(nodes) < f.accepted {
 		return podFailed(latest, f.Pods, f.accepted-int32(len(nodes))) //nolint:gosec // see For
 	}

@@ -9,10 +9,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// kstatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus knows. It takes an absent condition for False, and
+// KStatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus knows. It takes an absent condition for False, and
 // expects no other status than True. They follow from the other conditions alone, so that they cause no write of their own. A
 // Memcached that a pause keeps from being Ready has none: nothing is under way, and nothing is wrong.
-func kstatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
+func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,
 		Status:  metav1.ConditionTrue,

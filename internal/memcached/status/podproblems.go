@@ -15,9 +15,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podProblemOf says why the nodes are not there or not ready: the first check that finds something. The words are those of the
+// PodProblem says why the pods of a workload are not there or not ready: the first check that finds something. The words are those of the
 // cluster, without the parts that change at every retry, since a message that changes is a status that is written.
-func podProblemOf(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
+func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
 	if w == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package desired
+package render
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +12,8 @@ import (
 
 // The types of the API have the fields of those of Kubernetes, and bounds: see ADR-0003.
 
-// annotationsOf are the annotations that the user wants, nil for none.
-func annotationsOf(metadata cachev1alpha1.Metadata) map[string]string {
+// Annotations are the annotations that the user wants, nil for none.
+func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
 	if metadata.Annotations == nil {
 		return nil
 	}
@@ -45,11 +45,13 @@ func optional[From, To any](value *From, convert func(From) To) *To {
 	return &converted
 }
 
-func tolerations(wanted []cachev1alpha1.Toleration) []corev1.Toleration {
+// Tolerations are those of the pods.
+func Tolerations(wanted []cachev1alpha1.Toleration) []corev1.Toleration {
 	return each(wanted, func(t cachev1alpha1.Toleration) corev1.Toleration { return corev1.Toleration(t) })
 }
 
-func affinity(wanted *cachev1alpha1.Affinity) *corev1.Affinity {
+// Affinity is that of the pods.
+func Affinity(wanted *cachev1alpha1.Affinity) *corev1.Affinity {
 	return optional(wanted, func(a cachev1alpha1.Affinity) corev1.Affinity {
 		return corev1.Affinity{
 			NodeAffinity: optional(a.NodeAffinity, nodeAffinity),
@@ -99,14 +101,15 @@ func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 // the pods of others.
 func podAffinityTerm(wanted cachev1alpha1.PodAffinityTerm) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
-		LabelSelector:     optional(wanted.LabelSelector, labelSelector),
+		LabelSelector:     optional(wanted.LabelSelector, LabelSelector),
 		TopologyKey:       wanted.TopologyKey,
 		MatchLabelKeys:    wanted.MatchLabelKeys,
 		MismatchLabelKeys: wanted.MismatchLabelKeys,
 	}
 }
 
-func labelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
+// LabelSelector is a selector of pods or namespaces.
+func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
 	selector := metav1.LabelSelector{
 		MatchExpressions: each(wanted.MatchExpressions, func(r cachev1alpha1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {
 			return metav1.LabelSelectorRequirement(r)
@@ -121,13 +124,14 @@ func labelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
 	return selector
 }
 
-func spreadConstraints(wanted []cachev1alpha1.TopologySpreadConstraint) []corev1.TopologySpreadConstraint {
+// SpreadConstraints are those of the pods.
+func SpreadConstraints(wanted []cachev1alpha1.TopologySpreadConstraint) []corev1.TopologySpreadConstraint {
 	return each(wanted, func(c cachev1alpha1.TopologySpreadConstraint) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{
 			MaxSkew:            c.MaxSkew,
 			TopologyKey:        c.TopologyKey,
 			WhenUnsatisfiable:  c.WhenUnsatisfiable,
-			LabelSelector:      optional(c.LabelSelector, labelSelector),
+			LabelSelector:      optional(c.LabelSelector, LabelSelector),
 			MinDomains:         c.MinDomains,
 			NodeAffinityPolicy: c.NodeAffinityPolicy,
 			NodeTaintsPolicy:   c.NodeTaintsPolicy,

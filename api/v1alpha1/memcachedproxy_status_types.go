@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MemcachedProxyStatus is the observed state of a MemcachedProxy.
+type MemcachedProxyStatus struct {
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// replicas is the number of proxies that exist and are not terminating.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies that exist",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of those proxies that are ready.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies that are ready",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// updatedReplicas is the number of proxies that run the current configuration.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies that are up to date",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// selector selects the pods of the proxies, for the scale subresource.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Selector string `json:"selector,omitempty"`
+
+	// image is the image that the proxies run, or are being rolled to.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Image string `json:"image,omitempty"`
+
+	// address is where clients connect, as host:port.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Address",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Address string `json:"address,omitempty"`
+
+	// routes are to how many nodes the proxies lead. Absent until the pool has servers.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Routes *MemcachedProxyRoutes `json:"routes,omitempty"`
+
+	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing
+	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
+	// says what). All four are present once the operator has seen the MemcachedProxy. While it is not Ready, there is also
+	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:items:XValidation:rule="self.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z')",message="status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// MemcachedProxyRoutes say to how many nodes proxies lead. A new number is announced, so that all proxies change at the same time.
+type MemcachedProxyRoutes struct {
+	// nodes is the number of nodes that share the keys, from now on or until the announced number holds.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	Nodes int32 `json:"nodes"`
+
+	// next is the announced number of nodes, absent if there is none.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Next number of nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	Next *int32 `json:"next,omitempty"`
+
+	// from is when the announced number holds.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	From *metav1.Time `json:"from,omitempty"`
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/controllers/proxy"
+	"github.com/example/memcached-operator/internal/metrics"
+	"github.com/example/memcached-operator/test/testenv"
+)
+
+const crdName = "memcachedproxies.cache.example.com"
+
+// start runs a manager as in production, with its real caches, until the end of the spec.
+func start(ctx context.Context) *testenv.Requests {
+	GinkgoHelper()
+	requests := &testenv.Requests{}
+	mgr, err := ctrl.NewManager(requests.Record(config), ctrl.Options{
+		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	options := controllers.Options{Memcached: defaults, MaxConcurrentReconciles: controllers.DefaultConcurrentReconciles}
+	running, cancel := context.WithCancel(context.Background())
+	Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
+	Expect(proxy.SetupWithManager(mgr, proxy.Options{Options: options, Retry: 100 * time.Millisecond})).To(Succeed())
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(stopped).Should(Receive(BeNil()))
+	})
+	Eventually(ctx, func() error { return controllers.Synced(ctx, mgr.GetCache()) }).Should(Succeed())
+	return requests
+}
+
+// ready is the reason of Ready.
+func ready(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
+	current := &cachev1alpha1.MemcachedProxy{}
+	if err := user.Get(ctx, client.ObjectKeyFromObject(front), current); err != nil {
+		return err.Error()
+	}
+	if condition := meta.FindStatusCondition(current.Status.Conditions, cachev1alpha1.ConditionReady); condition != nil {
+		return condition.Reason
+	}
+	return ""
+}
+
+var _ = Describe("A running manager", Serial, func() {
+	It("follows what counts for a MemcachedProxy", func(ctx SpecContext) {
+		requests := start(ctx)
+		namespace := newNamespace(ctx)
+		front := newProxy(ctx, namespace)
+		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("PoolNotFound"))
+
+		By("a pool that comes, whose servers the other controller reports")
+		mc := &cachev1alpha1.Memcached{}
+		mc.Namespace, mc.Name = namespace, "sessions"
+		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}
+		create(ctx, mc)
+		Eventually(ctx, func() error {
+			return user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "front"}, &appsv1.Deployment{})
+		}).Should(Succeed())
+		rollOut(ctx, front)
+		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("AllProxiesReady"))
+
+		By("a new size of it")
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
+		Eventually(ctx, func() string { return routes(ctx, front) }).Should(ContainSubstring(" 3 next 4 "))
+
+		By("what somebody deletes")
+		Expect(user.Delete(ctx, live(ctx, front, &corev1.Service{}, ""))).To(Succeed())
+		Eventually(ctx, func() error {
+			return user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "front"}, &corev1.Service{})
+		}).Should(Succeed())
+
+		By("a Memcached that takes its name, and is told of it")
+		generation := live(ctx, front, &appsv1.Deployment{}, "").Generation
+		younger := &cachev1alpha1.Memcached{}
+		younger.Namespace, younger.Name, younger.Spec.Size = namespace, "front", 1
+		create(ctx, younger)
+		Eventually(ctx, func() string {
+			Expect(user.Get(ctx, client.ObjectKeyFromObject(younger), younger)).To(Succeed())
+			condition := meta.FindStatusCondition(younger.Status.Conditions, cachev1alpha1.ConditionDegraded)
+			if condition == nil {
+				return ""
+			}
+			return condition.Reason
+		}).Should(Equal("Conflict"))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
+		Expect(user.Delete(ctx, younger)).To(Succeed())
+
+		By("nothing while nothing happens")
+		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("RoutesAnnounced"))
+		Eventually(ctx, func() []string {
+			requests.Reset()
+			time.Sleep(2 * time.Second) // that nothing happens is no event
+			return requests.Writes()
+		}).Should(BeEmpty())
+	})
+
+	It("serves Memcacheds while the CRD of the MemcachedProxies is missing, and these when it comes", func(ctx SpecContext) {
+		scheme := runtime.NewScheme()
+		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+		admin, err := client.New(config, client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		Expect(admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)).To(Succeed())
+		Expect(admin.Delete(ctx, crd)).To(Succeed())
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Name: crdName}, &apiextensionsv1.CustomResourceDefinition{}))
+		}).Should(BeTrue())
+
+		start(ctx)
+		namespace := newNamespace(ctx)
+		mc := &cachev1alpha1.Memcached{}
+		mc.Namespace, mc.Name = namespace, "sessions"
+		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}
+		create(ctx, mc)
+		Eventually(ctx, func() []string {
+			Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+			return mc.Status.Servers
+		}).Should(HaveLen(3))
+
+		installed := &apiextensionsv1.CustomResourceDefinition{Spec: crd.Spec}
+		installed.Name, installed.Annotations = crd.Name, crd.Annotations
+		Expect(admin.Create(ctx, installed)).To(Succeed())
+		front := &cachev1alpha1.MemcachedProxy{}
+		Eventually(ctx, func() error {
+			front.Namespace, front.Name = namespace, "front"
+			front.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}
+			return client.IgnoreAlreadyExists(user.Create(ctx, front))
+		}).Should(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(user.Delete(ctx, front)).To(Succeed()) })
+		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("Creating"))
+	})
+})

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+)
+
+// get returns the MemcachedProxy, nil if there is none.
+func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.MemcachedProxy, error) {
+	proxy := &cachev1alpha1.MemcachedProxy{}
+	if err := r.client.Get(ctx, name, proxy); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("get the MemcachedProxy: %w", err)
+	}
+	latest, _ := r.mutations.Latest(proxy, true)
+	proxy, _ = latest.(*cachev1alpha1.MemcachedProxy)
+	return proxy, nil
+}
+
+// observe reads all that is known of a MemcachedProxy, from the cache and from what was written since.
+func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) (memcachedproxy.View, error) {
+	view := memcachedproxy.View{Proxy: proxy, Now: r.serverClock.Now()}
+	var errs []error
+	for _, child := range memcachedproxy.Children {
+		found, pending, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(proxy)), child.Expected(proxy))
+		if found != nil {
+			view.Children = append(view.Children, found)
+		}
+		view.PendingCreate = view.PendingCreate || pending
+		errs = append(errs, err)
+	}
+	var poolErr, namesakeErr error
+	view.Pool, poolErr = r.memcached(ctx, types.NamespacedName{Namespace: proxy.Namespace, Name: proxy.Spec.Pools[0].Name})
+	view.Namesake, namesakeErr = r.memcached(ctx, client.ObjectKeyFromObject(proxy))
+	var pods corev1.PodList
+	podsErr := r.client.List(ctx, &pods, client.InNamespace(proxy.Namespace), client.MatchingFields{controllers.InstanceIndex: proxy.Name})
+	for i := range pods.Items {
+		if pods.Items[i].Labels[memcached.NameLabel] == memcachedproxy.Name {
+			view.Pods = append(view.Pods, pods.Items[i])
+		}
+	}
+	if err := errors.Join(append(errs, poolErr, namesakeErr, podsErr)...); err != nil {
+		return view, fmt.Errorf("observe: %w", err)
+	}
+	return view, nil
+}
+
+// memcached returns a Memcached, nil if there is none.
+func (r *Reconciler) memcached(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.Memcached, error) {
+	mc := &cachev1alpha1.Memcached{}
+	if err := r.client.Get(ctx, name, mc); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return mc, nil
+}
+
+// read returns the object of this type and name, nil if there is none. One that is expected to exist and is not in the cache may
+// have lost the label that the cache selects by: then the API server is asked.
+func (r *Reconciler) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
+	name := client.ObjectKeyFromObject(object)
+	err := r.client.Get(ctx, name, object)
+	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
+	object.SetName(name.Name)
+	latest, pending := r.mutations.Latest(object, err == nil)
+	if latest == nil && apierrors.IsNotFound(err) && expected {
+		latest, err = object, r.live.Get(ctx, name, object)
+	}
+	switch {
+	case pending:
+		return latest, true, client.IgnoreNotFound(err)
+	case err != nil:
+		return nil, false, client.IgnoreNotFound(err)
+	default:
+		return latest, false, nil
+	}
+}

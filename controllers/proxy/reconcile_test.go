@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// The writes are counted exactly: a reconcile that is quiet is part of the product.
+var _ = Describe("A MemcachedProxy", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	It("converges with one write to each child and two status writes, and then there are none", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		newPool(ctx, namespace, 3)
+		front := newProxy(ctx, namespace)
+
+		By("creating the children and saying so")
+		o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)
+		Expect(o.result.RequeueAfter).To(Equal(30*time.Second), "a creation that a watch misses must be noticed")
+		expectConditions(ctx, front, "False/Creating", "Unknown/Creating", "True/Creating", "False/AsExpected")
+		Expect(o.events()).To(BeEmpty())
+		Expect(routes(ctx, front)).To(Equal("sessions-%d.sessions." + namespace + ".svc 3\n"))
+
+		By("having nothing to do while nothing happens")
+		o.step(ctx, front)
+		Expect(o.result.RequeueAfter).To(BeZero())
+
+		By("telling when the proxies are ready")
+		rollOut(ctx, front)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Ready All 2 proxies are ready"))
+		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status).To(And(
+			HaveField("Replicas", Equal(int32(2))), HaveField("ReadyReplicas", Equal(int32(2))), HaveField("UpdatedReplicas", Equal(int32(2))),
+			HaveField("Image", Equal("memcached:1.6.45")), HaveField("Address", Equal("front."+namespace+".svc:11211")),
+			HaveField("Routes.Nodes", Equal(int32(3))),
+		))
+
+		By("having nothing to do any more, also in another process")
+		o.step(ctx, front)
+		newOperator(defaults).step(ctx, front)
+		Expect(o.events()).To(BeEmpty())
+	})
+
+	It("announces a new size of its pool once, two minutes ahead, and rolls no proxy", func(ctx SpecContext) {
+		front, pool := converged(ctx, o)
+		generation := live(ctx, front, &appsv1.Deployment{}, "").Generation
+		pattern := "sessions-%d.sessions." + front.Namespace + ".svc"
+		announced := o.clock.Now().Add(2 * time.Minute).UTC().Format(time.RFC3339)
+
+		resize(ctx, pool, 4)
+		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
+		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}), "what was announced before must be known")
+		Expect(routes(ctx, front)).To(Equal(pattern + " 3 next 4 " + announced + "\n"))
+		Expect(o.result.RequeueAfter).To(Equal(2 * time.Minute))
+		expectConditions(ctx, front, "False/RoutesAnnounced", "True/ProxiesReady", "True/RoutesAnnounced", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(HavePrefix("Normal RoutesAnnounced From ")))
+
+		By("keeping it while it does not hold, also in another process")
+		o.wait(time.Minute)
+		o.step(ctx, front)
+		Expect(o.result.RequeueAfter).To(Equal(time.Minute))
+		other := newOperator(defaults)
+		other.clock.SetTime(o.clock.Now())
+		other.step(ctx, front)
+
+		By("keeping it although the size changes back")
+		resize(ctx, pool, 3)
+		o.step(ctx, front)
+		resize(ctx, pool, 4)
+
+		By("saying that it holds")
+		o.wait(time.Minute)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Routes).To(HaveValue(
+			Equal(cachev1alpha1.MemcachedProxyRoutes{Nodes: 4})))
+		o.step(ctx, front)
+		Expect(o.result.RequeueAfter).To(BeZero())
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
+	})
+
+	It("does not announce again what its cache has not received", func(ctx SpecContext) {
+		front, pool := converged(ctx, o)
+		o.routes = live(ctx, front, &corev1.ConfigMap{}, "-routes")
+		change(ctx, live(ctx, front, &corev1.ConfigMap{}, "-routes"), func(c *corev1.ConfigMap) {
+			c.Data["routes"] = "sessions-%d.sessions." + front.Namespace + ".svc 3 next 4 2099-01-01T00:00:00Z\n"
+		})
+		resize(ctx, pool, 5)
+		Expect(o.try(ctx, front)).To(MatchError(ContainSubstring("has not received the latest version")))
+		o.routes = nil
+		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed(), "the hash is that of what was applied before")
+		Expect(routes(ctx, front)).To(ContainSubstring("3 next 4 2099"))
+	})
+
+	It("is scaled with one write", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Size = ptr.To(int32(5)) })
+		o.step(ctx, front, writeDeployment, writeStatus)
+		expectConditions(ctx, front, "False/Scaling", "True/ProxiesReady", "True/Scaling", "False/AsExpected")
+		rollOut(ctx, front)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+	})
+
+	It("creates and deletes what the spec switches on and off", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
+			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy.Enabled = ptr.To(false), ptr.To(true)
+		})
+		o.step(ctx, front, deleteBudget, writePolicy, writeStatus)
+		live(ctx, front, &networkingv1.NetworkPolicy{}, "")
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
+			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy.Enabled = nil, nil
+		})
+		o.step(ctx, front, writeBudget, deletePolicy, writeStatus)
+		live(ctx, front, &policyv1.PodDisruptionBudget{}, "")
+	})
+
+	It("restores what others change", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		change(ctx, live(ctx, front, &corev1.ConfigMap{}, "-routes"), func(c *corev1.ConfigMap) { c.Data["routes"] = "nonsense" })
+		change(ctx, live(ctx, front, &appsv1.Deployment{}, ""), func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Args = []string{"-A"}
+		})
+		Expect(o.try(ctx, front, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
+		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(3))
+	})
+
+	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		front := newProxy(ctx, namespace)
+		o.step(ctx, front, writeService, writeBudget, writeStatus)
+		expectConditions(ctx, front, "False/PoolNotFound", "False/ProxiesUnavailable", "False/Stuck", "True/PoolNotFound")
+		Expect(o.events()).To(ContainElement(HavePrefix("Warning PoolNotFound spec.pools names the Memcached sessions, which does not exist")))
+		o.step(ctx, front)
+
+		pool := newPool(ctx, namespace, 3)
+		o.step(ctx, front, writeConfigMap, writeDeployment, writeStatus)
+		rollOut(ctx, front)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+
+		change(ctx, pool, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/PoolUnsupported", "True/ProxiesReady", "False/Stuck", "True/PoolUnsupported")
+		Expect(user.Delete(ctx, pool)).To(Succeed())
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/PoolNotFound", "True/ProxiesReady", "False/Stuck", "True/PoolNotFound")
+		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
+	})
+
+	It("yields to an older Memcached of its name", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		newPool(ctx, namespace, 3)
+		other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
+		create(ctx, other)
+		front := newProxy(ctx, namespace)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
+		o.step(ctx, front)
+		Expect(user.Delete(ctx, other)).To(Succeed())
+		o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)
+	})
+
+	It("is in conflict with an object of somebody else, and does what it can", func(ctx SpecContext) {
+		namespace := newNamespace(ctx)
+		newPool(ctx, namespace, 3)
+		create(ctx, &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		})
+		front := newProxy(ctx, namespace)
+		Expect(o.try(ctx, front, "patch services (409)", writeBudget, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
+		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
+		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
+	})
+
+	It("replaces no proxy for an upgrade of the operator alone", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		newer := newOperator(memcached.Options{DefaultImage: "memcached:1.6.46", AgentImage: "memcached-operator:2"})
+		newer.step(ctx, front)
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Config.Threads = 2 })
+		newer.step(ctx, front, writeDeployment, writeStatus)
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Image).To(Equal("memcached:1.6.46"))
+	})
+
+	It("forgets one that is gone, and writes nothing for one that is being deleted", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Finalizers = []string{"example.com/wait"} })
+		Expect(user.Delete(ctx, front)).To(Succeed())
+		Expect(user.Delete(ctx, live(ctx, front, &corev1.Service{}, ""))).To(Succeed())
+		Expect(o.try(ctx, front, writeStatus)).To(Succeed())
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Finalizers = nil })
+		Expect(client.IgnoreNotFound(user.Get(ctx, client.ObjectKeyFromObject(front), front))).To(Succeed())
+		o.step(ctx, front)
+	})
+})

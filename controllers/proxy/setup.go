@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+)
+
+// poolIndex finds the MemcachedProxies that lead to a Memcached.
+const poolIndex = "pool"
+
+// Options of the controller.
+type Options struct {
+	controllers.Options
+	// Namespaces are those that are served, none for all.
+	Namespaces []string
+	// Retry is how often a CRD that is missing is looked for.
+	Retry time.Duration
+}
+
+// DefaultRetry is how often a CRD that is missing is looked for.
+const DefaultRetry = 30 * time.Second
+
+// SetupWithManager registers the controller with a manager that has the controller of the Memcacheds, whose index it uses. It begins
+// when the API server serves MemcachedProxies and the operator may read them: with manifests of an earlier version it does not, and the
+// Memcacheds are served all the same.
+func SetupWithManager(mgr ctrl.Manager, options Options) error {
+	return mgr.Add(&starter{mgr: mgr, options: options})
+}
+
+// starter adds the controller to its manager once it can work.
+type starter struct {
+	mgr     ctrl.Manager
+	options Options
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the caches of a standby are warm.
+func (*starter) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (s *starter) Start(ctx context.Context) error {
+	told := false
+	err := wait.PollUntilContextCancel(ctx, s.options.Retry, true, func(ctx context.Context) (bool, error) {
+		err := s.served(ctx)
+		if err != nil && !told {
+			ctrl.Log.Info("Not serving MemcachedProxies yet: their CRD or the permission to read it is missing; Memcacheds are served",
+				"retryEvery", s.options.Retry.String(), "error", err.Error())
+			told = true
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil //nolint:nilerr // the process is told to end
+	}
+	if told {
+		ctrl.Log.Info("Serving MemcachedProxies now")
+	}
+	return s.add(ctx)
+}
+
+// served returns why MemcachedProxies cannot be read, nil if they can.
+func (s *starter) served(ctx context.Context) error {
+	namespaces := s.options.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{corev1.NamespaceAll}
+	}
+	var errs []error
+	for _, namespace := range namespaces {
+		errs = append(errs, s.mgr.GetAPIReader().List(ctx, &cachev1alpha1.MemcachedProxyList{}, client.InNamespace(namespace), client.Limit(1)))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *starter) add(ctx context.Context) error {
+	mgr, clock := s.mgr, clock.RealClock{}
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(),
+		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, clock, s.options.Memcached)
+	if s.options.ServerClock != nil {
+		r.serverClock = s.options.ServerClock
+	}
+	err := mgr.GetFieldIndexer().IndexField(ctx, &cachev1alpha1.MemcachedProxy{}, poolIndex, func(object client.Object) []string {
+		var names []string
+		if proxy, ok := object.(*cachev1alpha1.MemcachedProxy); ok {
+			for _, pool := range proxy.Spec.Pools {
+				names = append(names, pool.Name)
+			}
+		}
+		return names
+	})
+	if err != nil {
+		return fmt.Errorf("index MemcachedProxies by pool: %w", err)
+	}
+	builder := ctrl.NewControllerManagedBy(mgr).Named("memcachedproxy").WithOptions(controller.Options{
+		MaxConcurrentReconciles: s.options.MaxConcurrentReconciles,
+		EnableWarmup:            ptr.To(true),
+		ReconciliationTimeout:   time.Minute,
+		RateLimiter:             controllers.RateLimiter(),
+	})
+	sources := []source.Source{
+		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{}, r.proxies()),
+		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
+		source.Kind(mgr.GetCache(), &corev1.Pod{}, pods()),
+	}
+	for _, child := range memcachedproxy.Children {
+		sources = append(sources, source.Kind(mgr.GetCache(), child.New(), r.children(child)))
+	}
+	for _, source := range sources {
+		builder = builder.WatchesRawSource(source)
+	}
+	return builder.Complete(controllers.RetryingLater(r))
+}

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+)
+
+const kind = "MemcachedProxy"
+
+// write carries out a plan, unless the MemcachedProxy is being deleted.
+func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan) memcached.Written {
+	proxy := view.Proxy
+	switch {
+	case proxy.DeletionTimestamp != nil:
+		return memcached.Written{}
+	case plan.HoldAll:
+		written := memcached.Written{Problem: plan.Problem, RetryAfter: recheckInterval}
+		written.TemplatePending = view.Workload() != nil
+		return written
+	}
+	var sizeOnly []client.Object
+	if plan.HoldTemplate {
+		sizeOnly = plan.Objects
+	}
+	changes := r.applier.Plan(proxy, plan.Objects, view.Children, sizeOnly...)
+	if err := r.verify(ctx, view, plan, changes); err != nil {
+		return controllers.Classify(kind, nil, err)
+	}
+	result, err := r.applier.Apply(ctx, changes)
+	written := controllers.Classify(kind, nil, err)
+	written.Problem = written.Problem.And(plan.Problem)
+	written.TemplatePending = err != nil && r.applier.Plan(proxy, plan.Objects, result.Objects).Differs("Deployment", "spec", "template")
+	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
+	if written.Created {
+		r.setVerified(proxy)
+	}
+	if result.Written {
+		logf.FromContext(ctx).Info("Applied the objects of the MemcachedProxy")
+	}
+	return written
+}
+
+// errStale reports that the cache holds an earlier version of a MemcachedProxy or of its routes than the API server.
+var errStale = errors.New("the cache has not received the latest version of the MemcachedProxy")
+
+// verify asks the API server whether the cache has the present MemcachedProxy before the first write of this process to children that
+// exist, and before one of them is created again. Before another number of nodes is announced, it asks for the routes: proxies may have
+// read what was announced before.
+func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
+	if len(changes.Pending()) == 0 {
+		return nil
+	}
+	proxy, reconciled := view.Proxy, view.Proxy.Status.ObservedGeneration > 0
+	if reconciled && changes.Missing() || (reconciled || changes.Changing()) && !r.verified(proxy) {
+		if err := r.verifyFresh(ctx, proxy); err != nil {
+			return err
+		}
+	}
+	if !plan.Announcing {
+		return nil
+	}
+	cached := view.ConfigMap()
+	latest := cached.DeepCopy()
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), latest); err != nil {
+		return fmt.Errorf("verify the routes: %w", err)
+	}
+	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
+		r.mutations.RecordWrite(latest)
+		return errStale
+	}
+	return nil
+}
+
+// verifyFresh asks the API server whether the cached MemcachedProxy is the latest, and returns an error if it is not.
+func (r *Reconciler) verifyFresh(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) error {
+	var found cachev1alpha1.MemcachedProxyList // by a list, since the operator needs no permission to get
+	err := r.live.List(ctx, &found, client.InNamespace(proxy.Namespace), client.MatchingFields{"metadata.name": proxy.Name})
+	if err != nil {
+		return fmt.Errorf("verify the MemcachedProxy: %w", err)
+	}
+	if len(found.Items) == 0 {
+		return errStale
+	}
+	latest := &found.Items[0]
+	sameDeletion := (latest.DeletionTimestamp == nil) == (proxy.DeletionTimestamp == nil)
+	if latest.UID != proxy.UID || latest.Generation != proxy.Generation || !sameDeletion {
+		r.mutations.RecordWrite(latest) // the next observation begins with it
+		return errStale
+	}
+	r.setVerified(proxy)
+	return nil
+}

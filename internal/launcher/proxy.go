@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// proxy runs a memcached that leads its clients to the nodes of a cache. Its loop owns it; the server sees its view only.
+type proxy struct {
+	options ProxyOptions
+	log     *log.Logger
+	signals <-chan os.Signal
+	view    proxyView
+
+	process *process
+	// routes are accepted. They lead to count nodes once reload is nil.
+	routes protocol.Routes
+	count  int
+	reload *reload
+	// loaded and failed are how often memcached has read routes, and how often that has failed.
+	loaded, failed int64
+	// refused is a text that was refused, empty if the last one was accepted.
+	refused string
+}
+
+// RunProxy runs a proxy until memcached ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller
+// must have locked its thread: see start.
+func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
+	if err != nil {
+		return 1, err
+	}
+	p := &proxy{options: o, log: log, signals: signals}
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, listener, o.Memcached, &p.view) }()
+	code, err := p.run(ctx)
+	cancel()
+	return code, errors.Join(err, <-served)
+}
+
+func (p *proxy) run(ctx context.Context) (int, error) {
+	if err := p.begin(); err != nil {
+		return 1, err
+	}
+	ticker := time.NewTicker(p.options.poll)
+	defer ticker.Stop()
+	for {
+		select {
+		case status := <-p.process.ended:
+			p.log.Printf("memcached ended with exit code %d: %s", exitCode(status), p.process.errors)
+			return exitCode(status), nil
+		case signal := <-p.signals:
+			if signal != syscall.SIGHUP {
+				return p.end(), nil
+			}
+		case <-p.settling():
+			p.settle(ctx)
+		case <-p.switching(time.Now()):
+			p.change(p.routes, time.Now())
+		case <-ticker.C:
+			p.follow(time.Now())
+		}
+	}
+}
+
+// begin starts memcached with the routes of the ConfigMap, or with those that a former container has accepted.
+func (p *proxy) begin() error {
+	routes, text, err := p.options.readRoutes()
+	if err != nil {
+		var before error
+		if routes, before = p.options.acceptedRoutes(); before != nil {
+			return err
+		}
+		p.refuse(text, err)
+	}
+	count := routes.Pool.At(time.Now())
+	err = errors.Join(
+		replaceFile(p.options.program(), string(program)),
+		p.options.writeValues(routes.Pool.Pattern, p.options.domain(), count),
+	)
+	if err != nil {
+		return err
+	}
+	if p.process, err = start(p.options.Program, p.options.arguments(count)); err != nil {
+		return err
+	}
+	p.reload = &reload{first: true, sent: time.Now()}
+	p.accept(routes, count)
+	return nil
+}
+
+// end ends memcached.
+func (p *proxy) end() int {
+	_ = p.process.signal(syscall.SIGTERM) // one that has ended says so below
+	select {
+	case status := <-p.process.ended:
+		return exitCode(status)
+	case <-time.After(patience(protocol.List{})):
+		_ = p.process.signal(syscall.SIGKILL)
+		return exitCode(<-p.process.ended)
+	}
+}
+
+// switching returns a channel for the time of an announced number of nodes, nil if none is announced or memcached is busy.
+func (p *proxy) switching(now time.Time) <-chan time.Time {
+	wait := p.routes.Pool.Wait(now)
+	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
+		return nil
+	}
+	return time.After(max(wait, p.options.settle)) // one that has failed is tried again
+}
+
+// follow reads the ConfigMap.
+func (p *proxy) follow(now time.Time) {
+	routes, text, err := p.options.readRoutes()
+	switch {
+	case p.busy():
+	case err != nil:
+		p.refuse(text, err)
+	default:
+		p.forgive()
+		if routes.String() != p.routes.String() {
+			p.change(routes, now)
+		}
+	}
+}
+
+// change makes routes those that are in effect.
+func (p *proxy) change(routes protocol.Routes, now time.Time) {
+	count := routes.Pool.At(now)
+	if count == p.count && routes.Pool.Pattern == p.routes.Pool.Pattern {
+		p.accept(routes, count)
+		return
+	}
+	if err := p.options.writeValues(routes.Pool.Pattern, p.options.domain(), count); err != nil {
+		p.log.Printf("the routes stay as they are: %v", err)
+		return // it is tried again
+	}
+	p.log.Printf("leading to %d nodes instead of %d", count, p.count)
+	p.reload = &reload{}
+	p.send()
+	p.accept(routes, count)
+}
+
+// accept remembers routes.
+func (p *proxy) accept(routes protocol.Routes, count int) {
+	text := routes.String()
+	if text != p.routes.String() {
+		if err := replaceFile(p.options.accepted(), text); err != nil {
+			p.log.Printf("the routes are not remembered: %v", err)
+		}
+	}
+	p.routes, p.count = routes, count
+	p.view.update(func(v *proxyView) {
+		v.status.Routes = text
+		v.status.Reloading = p.reload != nil
+		if v.status.Count != count || v.since.IsZero() {
+			v.status.Count, v.since = count, time.Now()
+		}
+	})
+}
+
+// forgive forgets what was refused.
+func (p *proxy) forgive() {
+	if p.refused == "" {
+		return
+	}
+	p.refused = ""
+	p.view.update(func(v *proxyView) { v.status.Refused = nil })
+}
+
+// refuse tells once of a text that is not accepted.
+func (p *proxy) refuse(text string, reason error) {
+	if p.refused == reason.Error() {
+		return
+	}
+	p.refused = reason.Error()
+	p.log.Printf("the routes stay as they are: %v", reason)
+	p.view.update(func(v *proxyView) {
+		v.status.Refused = &protocol.RefusedRoutes{Routes: protocol.Shorten(text), Reason: reason.Error()}
+	})
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Clients that ask for much and read nothing cost others an error at most, and the proxy no more memory than its limit has: 24 MiB, and 40
+// MiB for each thread.
+func TestSlowReaders(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	conn, value := p.client(), strings.Repeat("x", 100_000)
+	for _, key := range keys(100) {
+		if reply := p.set(conn, key, value); reply != "STORED" {
+			t.Fatal(reply)
+		}
+	}
+	var most int
+	request := "get " + strings.Join(keys(100), " ") + "\r\n"
+	for range 60 {
+		slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.proxy.Memcached)
+		must(t, err)
+		t.Cleanup(func() { _ = slow.Close() })
+		must(t, slow.(*net.TCPConn).SetReadBuffer(4096))
+		_, err = slow.Write([]byte(request))
+		must(t, err)
+		most = max(most, p.residentMiB())
+	}
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) { // no event says that it stays so
+		most = max(most, p.residentMiB())
+	}
+	if limit := 24 + 40*p.proxy.Threads; most > limit || most < 30 {
+		t.Errorf("memcached had %d MiB, and the limit would be %d", most, limit)
+	}
+	if reply := p.set(conn, "another", "x"); reply != "STORED" {
+		t.Errorf("another client gets %q", reply)
+	}
+	if p.ready() != 200 || p.live() != 200 {
+		t.Error("the proxy is not well")
+	}
+}
+
+// residentMiB is the memory of memcached in MiB.
+func (p *proxyPod) residentMiB() int {
+	p.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid()))
+	must(p.t, err)
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	var kib int
+	_, err = fmt.Sscanf(strings.TrimSpace(rest), "%d", &kib)
+	must(p.t, err)
+	return kib / 1024
+}

@@ -1,0 +1,375 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+const failure = "SERVER_ERROR backend failure"
+
+// Clients that hash by themselves and those of a proxy must find each other's keys. The proxy keeps its clients meanwhile.
+func TestDirectClientsAndProxyAgree(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(7)
+	conn := p.client()
+	for count := 1; count <= 7; count++ {
+		p.leads(p.lead(count))
+		owner := memcache.Ketama(p.names(count))
+		var nodes []*memcache.Conn
+		for i := range count {
+			nodes = append(nodes, p.direct(i))
+		}
+		for i, key := range keys(700) {
+			writer, reader := nodes[owner(key)], conn
+			if i%2 == 0 {
+				writer, reader = reader, writer
+			}
+			value := fmt.Sprintf("%d of %d", i, count)
+			if reply := p.set(writer, key, value); reply != "STORED" {
+				t.Fatalf("%d nodes: %s", count, reply)
+			}
+			if got := p.read(reader, key); got != value {
+				t.Fatalf("%d nodes: the value of %s is %q, not %q", count, key, got, value)
+			}
+		}
+	}
+}
+
+func TestNodeAway(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(3)
+	conn, owner := p.client(), memcache.Ketama(p.names(3))
+	for _, key := range keys(300) {
+		p.set(conn, key, key)
+	}
+	p.kill(1)
+	p.await("the node counts as away", func() error {
+		if reply := p.set(conn, "key-of-nobody", "x"); owner("key-of-nobody") == 1 && reply != failure {
+			return errors.New(reply)
+		}
+		return nil
+	})
+	for _, key := range keys(300) {
+		want, reply := key, "STORED"
+		if owner(key) == 1 {
+			want, reply = "", failure
+		}
+		if got := p.read(conn, key); got != want {
+			t.Errorf("%s is %q, not %q", key, got, want)
+		}
+		if got := p.set(conn, key, key); got != reply {
+			t.Errorf("set %s: %q, not %q", key, got, reply)
+		}
+		for _, command := range []string{"mg " + key + " v", "gets " + key} {
+			if got, err := conn.Command(t.Context(), command); owner(key) == 1 && (err != nil || got != "EN" && got != "END") {
+				t.Errorf("%s: %q, %v", command, got, err)
+			} else if owner(key) != 1 {
+				conn = p.client() // the rest of the value is of no interest
+			}
+		}
+	}
+	p.startNode(1)
+	back := time.Now()
+	p.await("the node is found", func() error {
+		for _, key := range keys(300) {
+			if reply := p.set(conn, key, key); reply != "STORED" {
+				return errors.New(reply)
+			}
+		}
+		return nil
+	})
+	if took := time.Since(back); took > 5*time.Second { // a second, on a machine that does nothing else
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestNodeHangs(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(3)
+	conn, owner := p.client(), memcache.Ketama(p.names(3))
+	for _, key := range keys(300) {
+		p.set(conn, key, key)
+	}
+	must(t, p.nodes[1].Process.Signal(syscall.SIGSTOP))
+	var waited time.Duration
+	for range 3 {
+		for _, key := range keys(300) {
+			began := time.Now()
+			got := p.read(conn, key)
+			if took := time.Since(began); took > 200*time.Millisecond {
+				waited += took
+			}
+			if owner(key) != 1 && got != key {
+				t.Errorf("%s is %q", key, got)
+			}
+		}
+	}
+	if waited > 3*time.Second { // a second, as above
+		t.Errorf("the clients waited for %s", waited)
+	}
+	must(t, p.nodes[1].Process.Signal(syscall.SIGCONT))
+	p.await("the node is found", func() error {
+		for _, key := range keys(300) {
+			if p.read(conn, key) != key {
+				return errors.New(key)
+			}
+		}
+		return nil
+	})
+}
+
+func TestNoNodes(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(0)
+	conn := p.client()
+	if reply := p.set(conn, "key", "value"); reply != failure || p.read(conn, "key") != "" {
+		t.Errorf("set: %q", reply)
+	}
+	p.startNode(0)
+	p.leads(p.lead(1))
+	if reply := p.set(conn, "key", "value"); reply != "STORED" || p.read(conn, "key") != "value" {
+		t.Errorf("set: %q", reply)
+	}
+}
+
+// All proxies change at the same time, and none of their clients notices.
+func TestAnnouncedCount(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(3)
+	p.startNode(3)
+	conn, pid := p.client(), p.pid()
+	from := time.Now().Add(3 * time.Second).Truncate(time.Second).UTC()
+	text := protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern, Count: 3, Next: &protocol.NextCount{Count: 4, From: from}}}.String()
+	p.route(text)
+	before := p.leads(text)
+	if before.Count != 3 || time.Now().After(from) {
+		t.Fatalf("the status is %+v", before)
+	}
+	p.agrees(conn, 3)
+	if !time.Now().Before(from) {
+		t.Log("this machine is too slow to see the former count")
+	}
+	after := p.proxyStatus("the new count holds", func(s protocol.ProxyStatus) bool { return s.Count == 4 && !s.Reloading })
+	if since := time.Since(from).Seconds(); since < 0 || after.Seconds > since+0.1 || after.Routes != text {
+		t.Errorf("%.1f s after its time, the status is %+v", since, after)
+	}
+	p.agrees(conn, 4)
+	// The same number, written as one that holds.
+	if p.leads(p.lead(4)).Count != 4 || p.pid() != pid || strings.Count(p.logged(), "leading to 4 nodes") != 1 {
+		t.Errorf("the launcher logged:\n%s", p.logged())
+	}
+	// A container that starts later holds it at once.
+	p.route(text)
+	p.end()
+	p.startProxy()
+	if status := p.leads(text); status.Count != 4 {
+		t.Errorf("the status is %+v", status)
+	}
+}
+
+// agrees checks that a proxy uses the ring of a number of nodes.
+func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
+	p.t.Helper()
+	owner, nodes := memcache.Ketama(p.names(count)), make([]*memcache.Conn, count)
+	for i := range nodes {
+		nodes[i] = p.direct(i)
+	}
+	for _, key := range keys(100) {
+		value := fmt.Sprintf("%s with %d", key, count)
+		if reply := p.set(conn, key, value); reply != "STORED" || p.read(nodes[owner(key)], key) != value {
+			p.t.Fatalf("%d nodes: set %s: %s", count, key, reply)
+		}
+	}
+}
+
+func TestRefusedRoutes(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	conn, pid, good := p.client(), p.pid(), p.pattern+" 2\n"
+	for text, reason := range map[string]string{
+		"": "not what the operator writes", p.pattern + " 2000\n": "at most 1000", `s%d".."x 2` + "\n": "must be the name of a host",
+		p.pattern + " 2 next 3 2026-99-24T10:00:00Z\n": "time", strings.Repeat("x", 5000): "...",
+	} {
+		p.route(text)
+		status := p.proxyStatus("it is refused", func(s protocol.ProxyStatus) bool {
+			return s.Refused != nil && (text == "" || strings.HasPrefix(text, strings.TrimSuffix(s.Refused.Routes, "...")) && s.Refused.Routes != "")
+		})
+		if !strings.Contains(status.Refused.Reason, reason) || status.Routes != good || status.Count != 2 || len(status.Refused.Reason) > 1000 {
+			t.Errorf("%.40q: %+v, refused %+v", text, status, status.Refused)
+		}
+		p.route(good)
+		p.proxyStatus("all is well", func(s protocol.ProxyStatus) bool { return s.Refused == nil })
+	}
+	p.agrees(conn, 2)
+	if p.pid() != pid {
+		t.Error("memcached was replaced")
+	}
+	// Neither does another container read them.
+	p.route("x")
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.startProxy()
+	if status := p.leads(good); status.Refused == nil {
+		t.Errorf("the status is %+v", status)
+	}
+	p.agrees(p.client(), 2)
+}
+
+func TestFirstStartNeedsRoutes(t *testing.T) {
+	t.Parallel()
+	for text, reason := range map[string]string{"": "no such file", "x": "not what the operator writes"} {
+		p := newProxyPod(t)
+		if text != "" {
+			p.route(text)
+		}
+		p.startProxy()
+		if code := p.exit(); code != 1 || !strings.Contains(p.logged(), reason) {
+			t.Errorf("exit code %d, and the launcher logged:\n%s", code, p.logged())
+		}
+	}
+}
+
+// A reload that memcached refuses leaves the former routes in effect.
+func TestFailedReload(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	conn, lua := p.client(), strings.Replace(string(program), `route_direct{ child = "main" }`, `route_direct{ child = "nobody" }`, 1)
+	must(t, replaceFile(p.proxy.program(), lua))
+	text := p.lead(1)
+	status := p.proxyStatus("the failure is told", func(s protocol.ProxyStatus) bool { return s.Reloading && s.Refused != nil })
+	if status.Refused.Reason != errUnread.Error() || status.Refused.Routes != text {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+	p.agrees(conn, 2)
+	must(t, replaceFile(p.proxy.program(), string(program)))
+	if status := p.leads(text); status.Refused != nil {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+	p.agrees(conn, 1)
+}
+
+func TestProxyWithoutConnections(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	var conns []*memcache.Conn
+	for len(conns) < 1000 {
+		conn, err := memcache.Dial(t.Context(), p.proxy.Memcached)
+		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := conn.Command(t.Context(), "mn"); err != nil {
+			break
+		}
+		if reply, err := conn.Command(t.Context(), "mn"); err != nil || strings.HasPrefix(reply, "ERROR") {
+			break
+		}
+		conns = append(conns, conn)
+	}
+	if len(conns) < p.proxy.MaxConnections || len(conns) == 1000 {
+		t.Fatalf("%d clients", len(conns))
+	}
+	node, other := p.direct(0), p.direct(1)
+	// The launcher has no connection left to ask, but memcached reads what it signals.
+	p.lead(1)
+	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
+	p.await("they are", func() error {
+		for _, key := range keys(100) { // some were those of the node that is no longer used
+			if reply := p.set(conns[0], key, "x"); reply != "STORED" || p.read(node, key) != "x" {
+				return errors.New(reply)
+			}
+		}
+		return nil
+	})
+	p.lead(2)
+	p.await("the next ones are", func() error {
+		for _, key := range keys(100) {
+			if reply := p.set(conns[0], key, "y"); reply == "STORED" && p.read(other, key) == "y" {
+				return nil
+			}
+		}
+		return errors.New("the other node has no key")
+	})
+	if p.ready() != http.StatusOK || p.live() != http.StatusOK {
+		t.Error("the probes do not know that clients may have all connections")
+	}
+	for _, conn := range conns[1:] {
+		_ = conn.Close()
+	}
+	p.leads(p.pattern + " 2\n")
+	p.agrees(conns[0], 2)
+}
+
+func TestEndOfProxy(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(1)
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	if code := p.exit(); code != 137 {
+		t.Errorf("exit code %d", code)
+	}
+	p.startProxy()
+	p.leads(p.pattern + " 1\n")
+	p.signals <- syscall.SIGHUP // that is for memcached
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for _, row := range []struct{ resolver, pattern, want string }{
+		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc.cluster.local."},
+		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc.k8s.example."},
+		{"nameserver 10.96.0.10\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc"},
+		{"", "s-%d.s.shop.svc", "s-%d.s.shop.svc"},
+		{"search svc.cluster.local\n", "127.0.0.1%d", "127.0.0.1%d"},
+	} {
+		dir := t.TempDir()
+		o := ProxyOptions{State: dir, Threads: 2, resolver: filepath.Join(dir, "resolv.conf")}
+		if row.resolver != "" {
+			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
+		}
+		must(t, o.writeValues(row.pattern, o.domain(), 3))
+		text, err := os.ReadFile(o.values())
+		must(t, err)
+		if want := fmt.Sprintf("name %s\nhost %s\ncount 3\nbuffers 32768\n", row.pattern, row.want); string(text) != want {
+			t.Errorf("%q: %q, not %q", row.resolver, text, want)
+		}
+	}
+}
+
+func TestParseProxy(t *testing.T) {
+	o, err := ParseProxy([]string{"--threads", "2", "--max-connections", "500"}, io.Discard)
+	must(t, err)
+	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib,proxy_arg=/run/launcher/routes.lua" {
+		t.Errorf("the arguments are %s", got)
+	}
+	for _, args := range []string{"--threads=0", "--threads=65", "--max-connections=0", "--max-connections=65537", "more", "--nonsense"} {
+		if _, err := ParseProxy([]string{args}, io.Discard); !errors.Is(err, ErrUsage) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}

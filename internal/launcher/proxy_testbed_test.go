@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// proxyPod is the container of a proxy and the nodes behind it, all real. The nodes have names that are addresses.
+type proxyPod struct {
+	pod     // its signals, its log, and how to wait
+	proxy   ProxyOptions
+	pattern string
+	nodes   map[int]*exec.Cmd
+	self    string
+}
+
+// networks numbers the networks of nodes in this process.
+var networks atomic.Int32
+
+func newProxyPod(t *testing.T) *proxyPod {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := user.Current()
+	must(t, err)
+	network := fmt.Sprintf("127.%d.%d.", 64+os.Getpid()%128, networks.Add(1))
+	p := &proxyPod{
+		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, pattern: network + "1%d",
+		proxy: ProxyOptions{
+			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
+			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"),
+			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
+		},
+	}
+	p.options.Listen, p.options.Memcached = p.proxy.Listen, p.proxy.Memcached
+	must(t, os.Mkdir(p.proxy.Routes, 0o700))
+	must(t, os.Mkdir(p.proxy.State, 0o700))
+	script := fmt.Sprintf("#!/bin/sh\nexec %s -u %s \"$@\" -l %s\n", repository.Path("bin", "memcached"), p.self, p.proxy.Memcached)
+	must(t, os.WriteFile(p.proxy.Program, []byte(script), 0o700))
+	return p
+}
+
+// node is the name of a node, which is its address.
+func (p *proxyPod) node(number int) string {
+	return strings.Replace(p.pattern, "%d", fmt.Sprint(number), 1)
+}
+
+// names are those of the first nodes.
+func (p *proxyPod) names(count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = p.node(i)
+	}
+	return names
+}
+
+// startNode starts an empty node and waits until it answers.
+func (p *proxyPod) startNode(number int) {
+	p.t.Helper()
+	command := exec.Command(repository.Path("bin", "memcached"), "-u", p.self, "-U", "0", "-m", "64", "-l", p.node(number)+":11211")
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // the node ends with the thread
+	must(p.t, command.Start())
+	p.nodes[number] = command
+	p.t.Cleanup(func() { _ = command.Process.Kill() })
+	p.await("the node answers", func() error { return answers(p.t.Context(), p.node(number)+":11211") })
+}
+
+// kill ends a node.
+func (p *proxyPod) kill(number int) {
+	p.t.Helper()
+	must(p.t, p.nodes[number].Process.Kill())
+	_ = p.nodes[number].Wait() // it was killed
+}
+
+// route writes the ConfigMap.
+func (p *proxyPod) route(text string) {
+	p.t.Helper()
+	must(p.t, replaceFile(filepath.Join(p.proxy.Routes, protocol.RoutesKey), text))
+}
+
+func (p *proxyPod) lead(count int) string {
+	text := fmt.Sprintf("%s %d\n", p.pattern, count)
+	p.route(text)
+	return text
+}
+
+// startProxy starts the container.
+func (p *proxyPod) startProxy() {
+	p.t.Helper()
+	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
+	signals, ended := p.signals, p.ended
+	go func() {
+		runtime.LockOSThread() // as in pod.start
+		code, err := RunProxy(context.Background(), p.proxy, signals, log.New(&p.pod, "", 0))
+		if err != nil {
+			_, _ = fmt.Fprintln(&p.pod, err)
+		}
+		ended <- code
+	}()
+	p.t.Cleanup(func() {
+		select {
+		case signals <- syscall.SIGTERM:
+		default:
+		}
+	})
+}
+
+// beginWith starts nodes and a proxy that leads to them.
+func (p *proxyPod) beginWith(count int) {
+	p.t.Helper()
+	for i := range count {
+		p.startNode(i)
+	}
+	text := p.lead(count)
+	p.startProxy()
+	p.leads(text)
+}
+
+// leads waits until routes are in effect.
+func (p *proxyPod) leads(text string) protocol.ProxyStatus {
+	p.t.Helper()
+	return p.proxyStatus("the routes are in effect", func(s protocol.ProxyStatus) bool { return s.Routes == text && !s.Reloading })
+}
+
+// proxyStatus waits until the status fulfills a condition.
+func (p *proxyPod) proxyStatus(what string, fulfilled func(protocol.ProxyStatus) bool) protocol.ProxyStatus {
+	p.t.Helper()
+	var status protocol.ProxyStatus
+	p.await(what, func() error {
+		status = protocol.ProxyStatus{}
+		response, err := p.get(protocol.StatusPath)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK || !fulfilled(status) {
+			return fmt.Errorf("the status is %+v, refused %+v", status, status.Refused)
+		}
+		return nil
+	})
+	return status
+}
+
+// direct connects to a node.
+func (p *proxyPod) direct(number int) *memcache.Conn {
+	p.t.Helper()
+	conn, err := memcache.Dial(p.t.Context(), p.node(number)+":11211")
+	must(p.t, err)
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// set stores an item and returns the reply.
+func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
+	p.t.Helper()
+	reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set %s 0 0 %d\r\n%s", key, len(value), value))
+	must(p.t, err)
+	return reply
+}
+
+// read returns the value of a key, empty for a miss. An error fails the test.
+func (p *proxyPod) read(conn *memcache.Conn, key string) string {
+	p.t.Helper()
+	value, err := conn.Value(p.t.Context(), key)
+	must(p.t, err)
+	if value == nil {
+		return ""
+	}
+	return string(value.Bytes)
+}
+
+// keys of the tests.
+func keys(count int) []string {
+	keys := make([]string, count)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("key-%d", i)
+	}
+	return keys
+}

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"strings"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// systemPriority is how the names of the classes begin that Kubernetes keeps for what a cluster cannot run without. All other
+// pods must give way to theirs, budget or not.
+const systemPriority = "system-"
+
+// CheckPriority refuses a class of the system, unless the installer allows them.
+func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
+	class := scheduling.PriorityClassName
+	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {
+		return nil
+	}
+	return &Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "spec.scheduling.priorityClassName is " + class +
+		", whose pods take the place of all others: use a class of your own, or ask the administrator to run the operator with " +
+		"--allow-system-priority-classes"}
+}

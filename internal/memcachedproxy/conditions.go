@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/status"
+)
+
+// conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
+func conditions(f facts) []metav1.Condition {
+	degraded, progressing := degradedCondition(f), progressingCondition(f)
+	ready := readyCondition(f, progressing, degraded)
+	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
+	var conditions []metav1.Condition
+	for _, condition := range append(all, status.KStatusConditions(ready, progressing, degraded)...) {
+		condition.ObservedGeneration = f.Proxy.Generation
+		condition.Message = status.SanitizeMessage(condition.Message)
+		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))
+		if old := meta.FindStatusCondition(f.Proxy.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
+			condition.LastTransitionTime = old.LastTransitionTime
+		}
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
+
+// availableCondition is True while clients are served: one proxy leads to all nodes.
+func availableCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionAvailable,
+		Status:  metav1.ConditionTrue,
+		Reason:  cachev1alpha1.ReasonProxiesReady,
+		Message: fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size),
+	}
+	available := f.ready > 0 || f.size == 0
+	switch {
+	case available && f.discoverable():
+		return condition
+	case available:
+		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonServiceMissing
+		condition.Message += ", but no Service leads clients to them"
+		return condition
+	}
+	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonProxiesUnavailable
+	if f.workload != nil && f.workload.ObservedGeneration == 0 && f.existing == 0 && f.problem == nil {
+		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
+		condition.Message = "The cluster has not reported on the proxies yet"
+	}
+	return condition
+}
+
+func degradedCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{
+		Type:    cachev1alpha1.ConditionDegraded,
+		Status:  metav1.ConditionFalse,
+		Reason:  cachev1alpha1.ReasonAsExpected,
+		Message: "Nothing prevents the desired state",
+	}
+	if f.problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, f.problem.Reason, f.problem.Message
+	}
+	return condition
+}
+
+func progressingCondition(f facts) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	reason, message := rollout(f)
+	switch {
+	case f.Proxy.DeletionTimestamp != nil:
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The MemcachedProxy is being deleted"
+	case f.Waiting != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
+	case f.stuck(reason != ""):
+		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonStuck
+		condition.Message = "The change cannot continue: see the condition Degraded"
+	case reason != "":
+		condition.Reason, condition.Message = reason, message
+		if f.workload != nil && f.workload.Overdue != "" {
+			condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, cachev1alpha1.ReasonStuck, f.workload.Overdue
+		}
+	case announced(f) != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonRoutesAnnounced, announced(f)
+	default:
+		condition.Status = metav1.ConditionFalse
+		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
+	}
+	return condition
+}
+
+// stuck reports whether a problem prevents a change: that of the spec, or of the pods while the cluster is working on them.
+func (f facts) stuck(moving bool) bool {
+	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
+}
+
+// rollout is what the cluster is doing: a reason of Progressing with its message, both empty if there is nothing to do.
+func rollout(f facts) (reason, message string) {
+	w := f.workload
+	switch {
+	case w == nil || w.ObservedGeneration == 0:
+		return cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d proxies", f.size)
+	case w.Complete && w.Updated == w.Replicas && w.Replicas != f.size:
+		return cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d proxies", w.Replicas, f.size)
+	case w.Unobserved():
+		return cachev1alpha1.ReasonRollingOut, fmt.Sprintf("Updating %d proxies", f.size)
+	case !w.Complete && w.First:
+		return cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d proxies are started", w.Ready, f.size)
+	case !w.Complete || w.Updated != w.Replicas:
+		return cachev1alpha1.ReasonRollingOut, fmt.Sprintf("%d of %d proxies are updated", w.Updated, f.size)
+	default:
+		return "", ""
+	}
+}
+
+// readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
+func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	switch {
+	case degraded.Status == metav1.ConditionTrue:
+		condition.Reason, condition.Message = degraded.Reason, degraded.Message
+	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
+		condition.Reason, condition.Message = progressing.Reason, progressing.Message
+	case f.ready != f.size || f.existing != f.size:
+		condition.Reason = cachev1alpha1.ReasonProxiesUnavailable
+		condition.Message = fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size)
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady
+		condition.Message = fmt.Sprintf("All %d proxies are ready", f.size)
+	}
+	return condition
+}

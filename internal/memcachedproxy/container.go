@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"cmp"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+)
+
+// installer puts the launcher into the pod.
+func installer(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
+	return render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)
+}
+
+// installedSize is the limit of the volume with the launcher and what it writes: a few megabytes.
+func installedSize() resource.Quantity { return resource.MustParse("64Mi") }
+
+// container runs memcached as a proxy, as the child of the launcher.
+func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
+	return corev1.Container{
+		Name:            memcached.ContainerName,
+		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
+		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
+		Command:         []string{render.LauncherPath + "/launcher"},
+		Args: []string{
+			"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
+		},
+		Ports: []corev1.ContainerPort{
+			{Name: memcached.ContainerName, ContainerPort: memcached.Port, Protocol: corev1.ProtocolTCP},
+			{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP},
+		},
+		Resources: resources(proxy, defaults),
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
+		},
+		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
+		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
+		LivenessProbe:   probe(protocol.LivePath, 10, 6),
+		Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: preStopSeconds}}},
+		SecurityContext: render.Restricted(),
+	}
+}
+
+func probe(path string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  render.HTTPGet(path, launcherName),
+		PeriodSeconds: period, TimeoutSeconds: 3, SuccessThreshold: 1, FailureThreshold: failures,
+	}
+}
+
+func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
+	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
+}
+
+// threads are the worker threads: by default one for each CPU of the limit.
+func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
+	if given := proxy.Spec.Config.Threads; given > 0 {
+		return given
+	}
+	limit, limited := proxy.Spec.Resources.Limits[corev1.ResourceCPU]
+	if !limited {
+		return 4
+	}
+	limit = limit.DeepCopy()
+	limit.RoundUp(0)
+	return int32(min(max(limit.Value(), 1), 64))
+}
+
+func resources(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.ResourceRequirements {
+	limit, given := memoryLimit(proxy)
+	if !given {
+		limit = ptr.To(resource.MustParse(cmp.Or(defaults.MemoryLimit, "0")))
+	}
+	return render.Resources(proxy.Spec.Resources, *limit)
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+)
+
+// Names within the pods.
+const (
+	launcherName = memcached.LauncherContainerName
+	routesFolder = "/etc/memcached"
+)
+
+const (
+	// preStopSeconds is how long a proxy that leaves goes on serving, until clients and kube-proxy have learnt of it.
+	preStopSeconds = 5
+	// shutdownSeconds and the delay before the shutdown add up to the termination grace period.
+	shutdownSeconds = 30
+	// progressDeadlineSeconds is how long the next proxy of a rollout may take.
+	progressDeadlineSeconds = 600
+)
+
+// deploymentOf runs the proxies. They store nothing, so a new one starts before an old one leaves. The problem is why the pods that the
+// spec leads to must not be made.
+func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
+	proxy, size := v.Proxy, v.Size()
+	hash := templateHash(proxy, opts)
+	defaults, kept := defaultsOf(v, opts, hash)
+	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(checkLauncherImage(defaults))
+	if !kept {
+		problem = problem.And(checkMemoryLimit(proxy))
+	}
+	return &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil),
+			Annotations: memcached.RecordAnnotations(cachev1alpha1.MemcachedRecord{TemplateHash: hash, Defaults: defaults}),
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas:                &size,
+			Selector:                &metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
+			RevisionHistoryLimit:    ptr.To(int32(1)),
+			ProgressDeadlineSeconds: ptr.To(int32(progressDeadlineSeconds)),
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{
+					MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+				},
+			},
+			Template: render.WithAPIDefaults(podTemplate(proxy, opts, defaults)),
+		},
+	}, problem
+}
+
+// defaultsOf are what the operator decides about the pods where the spec does not. An upgrade of the operator alone replaces no pod: as
+// long as the spec gives no other cause for that, the defaults of the pods that run are kept.
+func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
+	if live := v.Workload(); live != nil && live.TemplateHash() == hash {
+		err := json.Unmarshal([]byte(live.GetAnnotations()[memcached.PodDefaultsAnnotation]), &defaults)
+		if err == nil && defaults.Images[launcherName] != "" {
+			return defaults, true
+		}
+	}
+	defaults = cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{
+		launcherName: cachev1alpha1.DefaultImage(opts.AgentImage),
+	}}
+	if v.Proxy.Spec.Image == "" {
+		defaults.Images[memcached.ContainerName] = cachev1alpha1.DefaultImage(opts.DefaultImage)
+	}
+	if _, given := memoryLimit(v.Proxy); !given {
+		defaults.MemoryLimit = model(v.Proxy).String()
+	}
+	return defaults, false
+}
+
+// templateHash is the hash of the pod template that the spec alone determines.
+func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) string {
+	text, err := json.Marshal(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
+	if err != nil {
+		panic(fmt.Sprintf("encode a pod template: %v", err)) // it has fields of Kubernetes only
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Problem {
+	if defaults.Images[launcherName] != "" {
+		return nil
+	}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the " +
+		"operator does not know: set its environment variable " + memcached.AgentImageVariable}
+}
+
+// podLabels are the labels of the pods.
+func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
+	return labelsOf(proxy, proxy.Spec.PodMetadata.Labels)
+}
+
+// podTemplate is the template of the pods. It does not depend on the pool: the routes are in a ConfigMap.
+func podTemplate(
+	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
+) corev1.PodTemplateSpec {
+	scheduling := proxy.Spec.Scheduling
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
+			ImagePullSecrets:              render.PullSecrets(proxy.Spec.ImagePullSecrets),
+			TerminationGracePeriodSeconds: ptr.To(int64(preStopSeconds + shutdownSeconds)),
+			// memcached waits for the answer, and serves nobody on that thread meanwhile.
+			DNSConfig: &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
+				{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
+			}},
+			NodeSelector: render.NodeSelector(scheduling.NodeSelector),
+			Tolerations:  render.Tolerations(scheduling.Tolerations),
+			Affinity:     render.Affinity(scheduling.Affinity),
+			TopologySpreadConstraints: render.TopologySpread(
+				scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey),
+			PriorityClassName: scheduling.PriorityClassName,
+			InitContainers:    []corev1.Container{installer(proxy, defaults)},
+			Containers:        []corev1.Container{container(proxy, defaults)},
+			Volumes:           volumes(proxy),
+		},
+	}
+}
+
+func volumes(proxy *cachev1alpha1.MemcachedProxy) []corev1.Volume {
+	limit := installedSize()
+	return []corev1.Volume{
+		{Name: launcherName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
+		{Name: "routes", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: proxy.Name + RoutesSuffix},
+			DefaultMode:          ptr.To(corev1.ConfigMapVolumeSourceDefaultMode),
+		}}},
+	}
+}

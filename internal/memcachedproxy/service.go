@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+)
+
+// Service is the one address of the cache. Each connection leads to one of the proxies that are ready.
+func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
+	families := ptr.Deref(proxy.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	return &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, proxy.Spec.Service.Labels),
+			Annotations: render.Annotations(proxy.Spec.Service.Metadata),
+		},
+		Spec: corev1.ServiceSpec{
+			Type:           corev1.ServiceTypeClusterIP,
+			IPFamilyPolicy: &families,
+			Selector:       SelectorLabels(proxy),
+			// The connections of a client go to several proxies.
+			SessionAffinity: corev1.ServiceAffinityNone,
+			Ports: []corev1.ServicePort{{
+				Name: memcached.ContainerName, Protocol: corev1.ProtocolTCP, Port: memcached.Port,
+				TargetPort: intstr.FromString(memcached.ContainerName),
+			}},
+		},
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
+)
+
+// facts are what the conditions are computed from.
+type facts struct {
+	View // after the write
+	Plan
+	memcached.Written
+
+	workload *memcached.Workload
+	size     int32
+	// existing are the proxies that are not terminating, ready is how many of them are ready.
+	existing, ready int32
+	// problem is what was refused or is wrong with the pods, nil if nothing is.
+	problem *memcached.Problem
+	// unwritten reports that the Deployment is not the one that the spec asks for.
+	unwritten bool
+}
+
+// StatusFor computes the status from facts: the view before the write, and what became of the plan.
+func StatusFor(before View, plan Plan, written memcached.Written) cachev1alpha1.MemcachedProxyStatus {
+	f := factsOf(before, plan, written)
+	result := cachev1alpha1.MemcachedProxyStatus{
+		ObservedGeneration: f.Proxy.Generation,
+		Replicas:           f.existing,
+		ReadyReplicas:      f.ready,
+		Selector:           labels.SelectorFromSet(SelectorLabels(f.Proxy)).String(),
+		Address:            Address(f.Proxy),
+		Routes:             reported(f),
+	}
+	if w := f.workload; w != nil {
+		result.Image = w.Image()
+		if !w.Unobserved() && !f.unwritten {
+			result.UpdatedReplicas = w.Updated
+		}
+	}
+	result.Conditions = conditions(f)
+	return result
+}
+
+func factsOf(before View, plan Plan, written memcached.Written) facts {
+	f := facts{View: before.after(written.Objects), Plan: plan, Written: written, size: before.Size(), problem: written.Problem}
+	f.workload = f.Workload()
+	for _, pod := range f.workload.Nodes(f.Pods) {
+		f.existing++
+		if memcached.PodReady(pod) {
+			f.ready++
+		}
+	}
+	if w := f.workload; w != nil {
+		f.unwritten = w.Size != f.size || written.TemplatePending || plan.HoldTemplate && w.TemplateHash() != plan.TemplateHash
+	}
+	if f.problem == nil {
+		f.problem = status.PodProblem(f.workload, f.Pods, f.Now)
+	}
+	return f
+}
+
+// reported are the routes that the ConfigMap has, nil if there is none.
+func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
+	live := f.liveRoutes()
+	if live == nil {
+		return nil
+	}
+	routes := &cachev1alpha1.MemcachedProxyRoutes{Nodes: int32(live.Pool.At(f.Now))} //nolint:gosec // at most 1000
+	if live.Pool.Wait(f.Now) > 0 {
+		routes.Next = ptr.To(int32(live.Pool.Next.Count)) //nolint:gosec // at most 1000
+		routes.From = ptr.To(metav1.NewTime(live.Pool.Next.From))
+	}
+	return routes
+}
+
+// announced says that an announced number of nodes does not hold yet, empty if none is announced.
+func announced(f facts) string {
+	live := f.liveRoutes()
+	if live == nil || live.Pool.Wait(f.Now) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("From %s on, all proxies lead to %d nodes instead of %d", live.Pool.Next.From.UTC().Format("15:04:05 MST"),
+		live.Pool.Next.Count, live.Pool.Count)
+}

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// LauncherPath is where an init container puts the launcher, which starts memcached.
+const LauncherPath = "/run/launcher"
+
+// LauncherInstaller is the init container that puts the launcher into the volume of the same name.
+func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResources) corev1.Container {
+	return corev1.Container{
+		Name:            name,
+		Image:           image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{"/launcher", "install", LauncherPath + "/launcher"},
+		Resources:       SmallResources(wanted, "24Mi"),
+		VolumeMounts:    []corev1.VolumeMount{{Name: name, MountPath: LauncherPath}},
+		SecurityContext: Restricted(),
+	}
+}
+
+// SmallResources are those of a container beside memcached, which has the wanted ones.
+func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
+	memory := resource.MustParse(limit)
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
+	}
+	if _, limited := wanted.Limits[corev1.ResourceCPU]; limited {
+		cpu := resource.MustParse("100m")
+		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
+	}
+	return resources
+}
+
+// HTTPGet asks a port of the container by its name.
+func HTTPGet(path, port string) corev1.ProbeHandler {
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,
+	}}
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// IngressRule lets peers, or all pods of the namespace if there are none, reach some ports.
+func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
+	from := each(wanted, networkPolicyPeer)
+	if len(from) == 0 {
+		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
+	}
+	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
+}
+
+// TCPPorts are ports of a NetworkPolicy.
+func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
+	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
+		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
+	})
+}
+
+func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{
+		PodSelector:       optional(wanted.PodSelector, LabelSelector),
+		NamespaceSelector: optional(wanted.NamespaceSelector, LabelSelector),
+		IPBlock: optional(wanted.IPBlock, func(b cachev1alpha1.IPBlock) networkingv1.IPBlock {
+			return networkingv1.IPBlock{CIDR: b.CIDR, Except: b.Except}
+		}),
+	}
+}
+
+// PodDisruptionBudget lets a drain take one pod at a time, whatever the size, unless the spec says otherwise. A pod that is not ready
+// may always be evicted: it serves nobody, and would block the drain for good.
+func PodDisruptionBudget(
+	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
+) policyv1.PodDisruptionBudgetSpec {
+	if wanted.MinAvailable == nil && wanted.MaxUnavailable == nil {
+		wanted.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	}
+	return policyv1.PodDisruptionBudgetSpec{
+		Selector:                   &metav1.LabelSelector{MatchLabels: pods},
+		MinAvailable:               wanted.MinAvailable,
+		MaxUnavailable:             wanted.MaxUnavailable,
+		UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+	}
+}

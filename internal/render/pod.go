@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// user is the uid and gid of the official memcached image.
+const user = int64(11211)
+
+// PodSecurityContext is that of all pods. Omit leaves the user to the cluster.
+func PodSecurityContext(omitRunAsUser bool) *corev1.PodSecurityContext {
+	security := &corev1.PodSecurityContext{
+		RunAsNonRoot:   ptr.To(true),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if !omitRunAsUser {
+		security.RunAsUser, security.RunAsGroup = ptr.To(user), ptr.To(user)
+	}
+	return security
+}
+
+// Restricted is what each container must not do. The security context of the pod says the rest.
+func Restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		ReadOnlyRootFilesystem:   ptr.To(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}
+
+// PullSecrets are the Secrets of a registry.
+func PullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectReference {
+	var secrets []corev1.LocalObjectReference
+	for _, secret := range wanted {
+		secrets = append(secrets, corev1.LocalObjectReference{Name: secret.Name})
+	}
+	return secrets
+}
+
+// NodeSelector keeps pods off Windows, where the image does not run. The value that the user gives counts, though: no field is
+// overruled in silence.
+func NodeSelector(wanted map[string]string) map[string]string {
+	selector := map[string]string{corev1.LabelOSStable: "linux"}
+	maps.Copy(selector, wanted)
+	return selector
+}
+
+// TopologySpread spreads pods over hosts and zones as far as possible, those of each rollout among themselves, which the label rollout
+// tells apart. A constraint of the user that does not say which pods it is about is about these; Kubernetes would take it for one about
+// none, and it would spread nothing.
+func TopologySpread(
+	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
+) []corev1.TopologySpreadConstraint {
+	constraints := SpreadConstraints(wanted)
+	for i := range constraints {
+		if constraints[i].LabelSelector == nil {
+			constraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: maps.Clone(pods)}
+		}
+	}
+	if len(constraints) > 0 {
+		return constraints
+	}
+	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
+		constraints = append(constraints, corev1.TopologySpreadConstraint{
+			MaxSkew:           1,
+			TopologyKey:       key,
+			WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: maps.Clone(pods)},
+			MatchLabelKeys:    []string{rollout},
+		})
+	}
+	return constraints
+}
+
+// WithAPIDefaults sets what the API server would: whatever else is in the spec of the pods is somebody else's. It is no part of the
+// template's hash, of which another value replaces every pod.
+func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	spec := &template.Spec
+	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].TerminationMessagePath = corev1.TerminationMessagePathDefault
+			containers[i].TerminationMessagePolicy = corev1.TerminationMessageReadFile
+		}
+	}
+	return template
+}

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"testing"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// A term about other namespaces that is stored nevertheless is about the own one.
+func TestAffinityIsAboutTheOwnNamespace(t *testing.T) {
+	rendered := podAffinityTerm(cachev1alpha1.PodAffinityTerm{
+		TopologyKey: "zone", Namespaces: []string{"others"}, NamespaceSelector: &cachev1alpha1.NamespaceSelector{},
+	})
+	if rendered.TopologyKey != "zone" || rendered.Namespaces != nil || rendered.NamespaceSelector != nil {
+		t.Errorf("rendered as %+v", rendered)
+	}
+}

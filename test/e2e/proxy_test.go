@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// A client that knows one address finds all keys. The story needs the addresses of Services, which only the local cluster has.
+var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
+	const keys = 1000
+
+	It("leads clients to the nodes, and a node that is away costs its own keys only", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
+		front := newProxy(ctx, mc)
+		cache := k8s.NewClientOf(proxyServer(ctx, front))
+		before := clustertest.Incarnations(proxiesOf(ctx, front))
+		Expect(before).To(HaveLen(2))
+
+		By("storing keys through its Service, which clients with the ring of libmemcached find too")
+		Eventually(ctx, cache.Write).WithArguments(keys, 100).Should(Succeed()) // kube-proxy learns of pods that are ready
+		clustertest.MustFind(ctx, cache, keys)
+		clustertest.MustFind(ctx, k8s.NewClient(ctx, mc), keys)
+
+		By("deleting a node while all keys are read")
+		victim := k8s.Pods(ctx, mc)[1]
+		kept := ownedByOthers(k8s.Servers(ctx, mc), victim.Name, keys)
+		reads := startReading(ctx, cache, keys)
+		Expect(k8s.Delete(ctx, &victim)).To(Succeed())
+		Eventually(ctx, func(g Gomega) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: victim.Name}}
+			g.Expect(k8s.Reread(ctx, pod)).To(Succeed())
+			g.Expect(pod.UID).NotTo(Equal(victim.UID))
+			g.Expect(clustertest.Ready(pod)).To(BeTrue())
+		}).Should(Succeed())
+
+		By("storing all keys again once the node is back, of which each thread of each proxy learns by itself")
+		Eventually(ctx, cache.Write).WithArguments(keys, 100).Should(Succeed())
+		Eventually(ctx, cache.Read).WithArguments(keys).WithTimeout(10 * time.Second).Should(HaveField("Hits", keys))
+		worst := reads.end()
+		AddReportEntry("the fewest hits of a round", worst)
+		Expect(worst.Errors).To(BeZero(), "keys without an answer, in the worst of %d rounds", reads.rounds)
+		Expect(worst.Wrong).To(BeZero())
+		Expect(worst.Hits).To(Equal(kept), "the keys of the other nodes")
+		clustertest.MustFind(ctx, k8s.NewClient(ctx, mc), keys)
+		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
+	})
+})
+
+// newProxy creates a MemcachedProxy of 2 for a Memcached, and waits until it is Ready.
+func newProxy(ctx context.Context, mc *cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
+	GinkgoHelper()
+	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}}
+	front.Spec.Size, front.Spec.Pools = ptr.To(int32(2)), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
+	Expect(k8s.Create(ctx, front)).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Reread(ctx, front)).To(Succeed())
+		g.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
+	}).Should(Succeed())
+	return front
+}
+
+// proxyServer is the one server that clients of a MemcachedProxy know.
+func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traffic.Server {
+	GinkgoHelper()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: front.Namespace, Name: front.Name}}
+	Expect(k8s.Reread(ctx, service)).To(Succeed())
+	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, "11211")}
+}
+
+func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev1.Pod {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Expect(k8s.List(ctx, &pods, client.InNamespace(front.Namespace), client.MatchingLabels(memcachedproxy.SelectorLabels(front)))).To(Succeed())
+	return pods.Items
+}
+
+// ownedByOthers counts those of the first keys that a node does not own.
+func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) {
+	GinkgoHelper()
+	ring := clustertest.Must(traffic.NewRing(servers...))
+	for number := range keys {
+		if clustertest.PodOf(ring.Owner(traffic.Key(number+1)).Name) != node {
+			owned++
+		}
+	}
+	return owned
+}
+
+// reading reads the same keys again and again, and keeps the worst of everything.
+type reading struct {
+	stop   func()
+	rounds int
+	worst  traffic.Hits
+}
+
+func startReading(ctx context.Context, cache *traffic.Client, keys int) *reading {
+	GinkgoHelper()
+	r := &reading{worst: traffic.Hits{Keys: keys, Hits: keys}}
+	r.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() {
+			if hits, err := cache.Read(ctx, keys); err == nil {
+				r.rounds++
+				r.worst.Hits, r.worst.Wrong = min(r.worst.Hits, hits.Hits), max(r.worst.Wrong, hits.Wrong)
+				r.worst.Errors = max(r.worst.Errors, hits.Errors)
+			}
+		})
+	})
+	return r
+}
+
+// end returns the worst, when the last round has ended.
+func (r *reading) end() traffic.Hits {
+	r.stop()
+	return r.worst
+}
