@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -89,7 +88,9 @@ func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traff
 func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
-	Expect(k8s.List(ctx, &pods, client.InNamespace(front.Namespace), client.MatchingLabels(memcachedproxy.SelectorLabels(front)))).To(Succeed())
+	Expect(k8s.List(ctx, &pods, client.InNamespace(front.Namespace), client.MatchingLabels{
+		"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": front.Name,
+	})).To(Succeed())
 	return pods.Items
 }
 

@@ -108,14 +108,14 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
 	restarts := found && restartsInPlace(v, recorded)
-	keeps := found && !replacedByHand(v) && !(restarts && outgrown(mc, recorded))
+	replaced := replacedByHand(v) || restarts && outgrown(mc, recorded)
 	var defaults podDefaults
 	for _, row := range recordedDefaults {
 		if !row.open(mc) {
 			continue
 		}
 		value := row.present(mc, opts)
-		if kept := row.get(recorded); keeps && row.valid(mc, kept) {
+		if kept := row.get(recorded); found && !replaced && row.valid(mc, kept) {
 			value = kept
 		}
 		row.set(&defaults, value)
