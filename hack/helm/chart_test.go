@@ -71,7 +71,8 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		"affinity: {podAffinity: {}}":            {pod + `affinity.podAffinity null -> {}`},
 		"image: {pullSecrets: [{name: key}]}":    {pod + `imagePullSecrets null -> [{"name":"key"}]`},
 		"crds: {enabled: false}": {
-			"- CustomResourceDefinition memcachedproxies.cache.example.com", "- CustomResourceDefinition memcacheds.cache.example.com"},
+			"- CustomResourceDefinition memcachedproxies.cache.example.com", "- CustomResourceDefinition memcacheds.cache.example.com",
+		},
 		"networkPolicy: {enabled: true}":      {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
 		"admissionWarnings: {enabled: false}": both("- ", "warnings"),
 		"admissionPolicy: {enabled: false}":   both("- ", policies...),
