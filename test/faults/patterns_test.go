@@ -67,8 +67,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "9 nondeterministic rendering", pkg: inDesired, test: "TestDesiredIsByteStable",
-		file: "internal/memcached/names.go", from: "		NameLabel:      nodeName,",
-		to: "		NameLabel:      fmt.Sprintf(\"%p\", new(int)),",
+		file: "internal/memcached/names.go", from: "{NameLabel: nodeName,",
+		to: "{NameLabel: fmt.Sprintf(\"%p\", new(int)),",
 	},
 	{
 		name: "10 unconditional status write", pkg: inControllers, test: "TestControllers",
@@ -88,8 +88,8 @@ var patterns = []pattern{
 	{
 		name: "13 two resources with one selector", pkg: inControllers, test: "TestControllers",
 		spec: "shares no pod with another one in its namespace",
-		file: "controllers/observe.go", from: "client.MatchingFields{instanceIndex: mc.Name}",
-		to: "client.MatchingFields{instanceIndex: \"cache\"}",
+		file: "controllers/observe.go", from: "client.MatchingFields{InstanceIndex: mc.Name}",
+		to: "client.MatchingFields{InstanceIndex: \"cache\"}",
 	},
 	{
 		name: "14 drift", pkg: inControllers, test: "TestControllers", spec: "heals each child that somebody changed with one write",
@@ -104,8 +104,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "16 immutable fields", pkg: inDesired, test: "TestGolden",
-		file: "internal/memcached/names.go", from: "		InstanceLabel:  mc.Name,\n",
-		to: "		InstanceLabel:  mc.Name,\n		\"app.kubernetes.io/version\": \"1\",\n",
+		file: "internal/memcached/names.go", from: "ManagedByLabel: ManagedBy}",
+		to: "ManagedByLabel: ManagedBy, \"app.kubernetes.io/version\": \"1\"}",
 	},
 	{
 		name: "17 conflict storm", pkg: inFaults, test: "TestConflictStorm",
@@ -161,8 +161,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "27 panic", pkg: inFaults, test: "TestPanic",
-		file: "controllers/memcached_controller.go", from: "		RateLimiter:           rateLimiter(),",
-		to: "		RateLimiter:           rateLimiter(),\n		RecoverPanic:          ptr.To(false),",
+		file: "controllers/memcached_controller.go", from: "		RateLimiter:           RateLimiter(),",
+		to: "		RateLimiter:           RateLimiter(),\n		RecoverPanic:          ptr.To(false),",
 	},
 	{
 		name: "28 permanently failing resource", pkg: inControllers, test: "TestWhatFailedComesAfterNewWork",
