@@ -155,8 +155,8 @@ func removeRest(ctx context.Context) {
 	}).Should(BeEmpty())
 }
 
-// definition is the name of the CustomResourceDefinition.
-const definition = "memcacheds.cache.example.com"
+// definitions are the names of the CustomResourceDefinitions.
+var definitions = []string{"memcacheds.cache.example.com", "memcachedproxies.cache.example.com"}
 
 // remains returns the objects of the operator that are in no namespace.
 func remains(ctx context.Context) []string {

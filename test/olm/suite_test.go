@@ -68,8 +68,8 @@ func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		// With the definition, every cache is deleted.
-		k8s.Kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
+		// With the definitions, every cache is deleted.
+		k8s.Kubectl(ctx, append([]string{"delete", "customresourcedefinition", "--ignore-not-found", "--timeout=1m"}, definitions...)...)
 		removeRest(ctx)
 	})
 }

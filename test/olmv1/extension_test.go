@@ -108,7 +108,7 @@ func beginStory(ctx context.Context) {
 	DeferCleanup(func(ctx SpecContext) {
 		k8s.Report(ctx, operatorNamespace)
 		k8s.Kubectl(ctx, "delete", "clusterextensions,clustercatalogs", "--all", "--timeout=1m")
-		k8s.Kubectl(ctx, "delete", definition, "--ignore-not-found", "--timeout=1m")
+		k8s.Kubectl(ctx, "delete", definition, "customresourcedefinition/memcachedproxies.cache.example.com", "--ignore-not-found", "--timeout=1m")
 		Eventually(ctx, k8s.Remains).Should(BeEmpty())
 	})
 	apply(ctx, documented("ClusterCatalog"))
