@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -65,16 +66,24 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	return view, nil
 }
 
-// read returns the object of this type and name, nil if there is none. One that is expected to exist and is not in the cache may
-// have lost the label that the cache selects by: then the API server is asked, since what is desired depends on what exists.
+// read returns the object of this type and name: see ReadChild.
 func (r *Reconciler) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
+	return ReadChild(ctx, r.client, r.live, r.mutations, object, expected)
+}
+
+// ReadChild returns the object of this type and name as the cache has it and this process has written it, nil if there is none. One that is
+// expected to exist and is not in the cache may have lost the label that the cache selects by: then the API server is asked, since what is
+// desired depends on what exists. Pending reports that the cache has not received its creation.
+func ReadChild(
+	ctx context.Context, cached, live client.Reader, mutations *apply.MutationCache, object client.Object, expected bool,
+) (_ client.Object, pending bool, _ error) {
 	name := client.ObjectKeyFromObject(object)
-	err := r.client.Get(ctx, name, object)
+	err := cached.Get(ctx, name, object)
 	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
 	object.SetName(name.Name)
-	latest, pending := r.mutations.Latest(object, err == nil)
+	latest, pending := mutations.Latest(object, err == nil)
 	if latest == nil && apierrors.IsNotFound(err) && expected {
-		latest, err = object, r.live.Get(ctx, name, object)
+		latest, err = object, live.Get(ctx, name, object)
 	}
 	switch {
 	case pending:

@@ -37,7 +37,8 @@ func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.Memcached
 	view := memcachedproxy.View{Proxy: proxy, Now: r.serverClock.Now()}
 	var errs []error
 	for _, child := range memcachedproxy.Children {
-		found, pending, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(proxy)), child.Expected(proxy))
+		named := child.Named(client.ObjectKeyFromObject(proxy))
+		found, pending, err := controllers.ReadChild(ctx, r.client, r.live, r.mutations, named, child.Expected(proxy))
 		if found != nil {
 			view.Children = append(view.Children, found)
 		}
@@ -67,25 +68,4 @@ func (r *Reconciler) memcached(ctx context.Context, name types.NamespacedName) (
 		return nil, client.IgnoreNotFound(err)
 	}
 	return mc, nil
-}
-
-// read returns the object of this type and name, nil if there is none. One that is expected to exist and is not in the cache may
-// have lost the label that the cache selects by: then the API server is asked.
-func (r *Reconciler) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
-	name := client.ObjectKeyFromObject(object)
-	err := r.client.Get(ctx, name, object)
-	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
-	object.SetName(name.Name)
-	latest, pending := r.mutations.Latest(object, err == nil)
-	if latest == nil && apierrors.IsNotFound(err) && expected {
-		latest, err = object, r.live.Get(ctx, name, object)
-	}
-	switch {
-	case pending:
-		return latest, true, client.IgnoreNotFound(err)
-	case err != nil:
-		return nil, false, client.IgnoreNotFound(err)
-	default:
-		return latest, false, nil
-	}
 }
