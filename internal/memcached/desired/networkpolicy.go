@@ -14,8 +14,9 @@ import (
 )
 
 // NetworkPolicy lets clients reach exactly the ports that the pods open: for each, those that the spec lists, or the pods of the
-// namespace. An agent that nobody asked for metrics shows them only to those whom the spec lists.
-func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
+// namespace. An agent that nobody asked for metrics shows them only to those whom the spec lists. Nodes of twins get the items of these.
+func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
+	mc := v.Memcached
 	var clients []int32
 	for _, port := range memcached.ClientPorts(mc) {
 		clients = append(clients, port.Number)
@@ -26,6 +27,9 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	}
 	if hasLauncher(mc) {
 		rules = append(rules, operatorRule())
+	}
+	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -40,6 +44,18 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 			Ingress:     rules,
 		},
 	}
+}
+
+// fillingTwins are the pods of the twins that fill themselves from these nodes.
+func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
+	var peers []networkingv1.NetworkPolicyPeer
+	for _, twin := range v.Copies() {
+		if memcached.FillsFrom(twin.Memcached) == v.Memcached.Name {
+			selector := &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(twin.Memcached)}
+			peers = append(peers, networkingv1.NetworkPolicyPeer{PodSelector: selector})
+		}
+	}
+	return peers
 }
 
 // operatorRule lets the operator ask launchers, in whichever namespace it is.

@@ -15,7 +15,8 @@ import (
 )
 
 // Service is the headless Service whose DNS name lists the ready nodes. Pods that are not ready are not published: with a
-// Deployment they would be the starting and the stopping ones, and a rollout would announce more nodes than there are.
+// Deployment they would be the starting and the stopping ones, and a rollout would announce more nodes than there are. Only nodes that fill
+// themselves are published earlier: proxies must store items in them first.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 	// Said although it is Kubernetes' default: a Service that had another policy keeps it when nobody says anything.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
@@ -33,6 +34,8 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			IPFamilyPolicy: &families,
 			Selector:       memcached.SelectorLabels(mc),
 			Ports:          servicePorts(mc),
+
+			PublishNotReadyAddresses: memcached.FillsFrom(mc) != "",
 		},
 	}
 }

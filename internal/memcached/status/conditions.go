@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -72,12 +73,13 @@ func degradedCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods.
+// primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods, and
+// last what would cost items if they were lost now.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
 	}
-	return f.podProblem
+	return cmp.Or(f.podProblem, f.twinProblem)
 }
 
 func progressingCondition(f facts) metav1.Condition {

@@ -209,7 +209,12 @@ func leadToRunbook(condition string) string {
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
-	plan := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
+	return statusWithTwins(memcachedtest.View(mc, observed), written, now)
+}
+
+// statusWithTwins is the status of a view, of which the plan also sees the twins and their answers.
+func statusWithTwins(view memcached.View, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
+	mc, observed, plan := view.Memcached, view.Observed, desired.For(view, memcachedtest.Options)
 	return For(memcached.NewView(mc, withService(mc, observed), now), plan, written)
 }
 

@@ -36,6 +36,9 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
+	// twins and answers are those that the plan sees.
+	twins   []memcached.View
+	answers memcached.Answers
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -62,7 +65,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -177,7 +180,9 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	}
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
-	return statusOf(c.mc, observed, written, now)
+	view := memcachedtest.View(c.mc, observed)
+	view.Twins, view.Answers = c.twins, c.answers
+	return statusWithTwins(view, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {
