@@ -30,6 +30,7 @@ type Reconciler struct {
 	serverClock clock.PassiveClock
 	options     memcached.Options
 	states      instanceStates
+	twinLocks   twinLocks
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.

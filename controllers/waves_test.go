@@ -30,6 +30,7 @@ type launchers struct {
 	// running are the lists of the pods by name. A pod that is not among them does not answer.
 	running map[string]protocol.List
 	refused map[string]*protocol.Refusal
+	fills   map[string]*protocol.Fill
 	asked   []string
 }
 
@@ -42,7 +43,7 @@ func (l *launchers) Status(_ context.Context, pod *corev1.Pod) (protocol.Status,
 	if !ok || pod.Status.PodIP == "" {
 		return protocol.Status{}, errors.New("connection refused")
 	}
-	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], SecondsInEffect: 3600}, nil
+	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], Fill: l.fills[pod.Name], SecondsInEffect: 3600}, nil
 }
 
 // look returns the names of those that were asked since the last look.
