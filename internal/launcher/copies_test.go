@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
 // dialogues are commands of clients, with K for the key, B for it in base64, and C for the CAS value that was last seen. After the
@@ -253,5 +255,167 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 		if want, got := oracle.say(command...), c.say(command...); got != want {
 			c.t.Errorf("%s: %.80q is answered with %q, not %q", name, command, got, want)
 		}
+	}
+}
+
+// Clients notice nothing when a node ends: neither a miss nor an error.
+func TestCopyEndsUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t)
+	writer := newTalk(t, p.proxy.Memcached)
+	for i := range 500 {
+		writer.say(fmt.Sprintf("set %s 0 0 1", keyOf(i)), "a")
+	}
+	ended, done := make(chan struct{}), make(chan string, 4)
+	for range cap(done) {
+		client := newTalk(t, p.proxy.Memcached)
+		go func() {
+			requests := 0
+			for {
+				for i := range 500 {
+					set, get := client.say("set "+keyOf(i)+" 0 0 1", "a"), client.say("get "+keyOf(i))
+					if requests++; set != "STORED\r\nMN\r\n" || get != "VALUE "+keyOf(i)+" 0 1\r\na\r\nEND\r\nMN\r\n" {
+						done <- fmt.Sprintf("%d requests, then %q and %q", requests, set, get)
+						return
+					}
+				}
+				select {
+				case <-ended:
+					done <- ""
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for _, number := range []int{0, 11} { // of different slots
+		p.kill(number)
+		p.await("it counts as away", func() error {
+			stats, err := p.client().Stats(t.Context(), "proxybe")
+			if err == nil && len(stats) == 0 {
+				err = fmt.Errorf("no node is away")
+			}
+			return err
+		})
+	}
+	close(ended)
+	for range cap(done) {
+		if failure := <-done; failure != "" {
+			t.Error(failure)
+		}
+	}
+}
+
+// Of several clients that add a key at the same time, one succeeds.
+func TestConcurrentAdds(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t)
+	const clients, count = 6, 300
+	answers := make(chan int, clients*count)
+	for range clients {
+		client := newTalk(t, p.proxy.Memcached)
+		go func() {
+			for i := range count {
+				if client.say("add "+keyOf(i)+" 0 0 1", "a") == "STORED\r\nMN\r\n" {
+					answers <- i
+				} else {
+					answers <- -1
+				}
+			}
+		}()
+	}
+	stored := map[int]int{}
+	for range clients * count {
+		stored[<-answers]++
+	}
+	if stored[-1] != (clients-1)*count || len(stored) != count+1 {
+		t.Errorf("%d of %d keys were stored, and %d times one was there", len(stored)-1, count, stored[-1])
+	}
+}
+
+// memcached counts what a copy has missed, under the numbers of the pools.
+func TestCountsOfCopies(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t)
+	client := newTalk(t, p.proxy.Memcached)
+	counts := func(want string) {
+		t.Helper()
+		stats, err := p.client().Stats(t.Context(), "proxy")
+		must(t, err)
+		got := fmt.Sprintf("missed %s %s, found %s", stats["user_missed_writes_1"], stats["user_missed_writes_2"], stats["user_found_in_copy_2"])
+		if got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+	fill := func() {
+		for i := range 100 {
+			client.say("set "+keyOf(i)+" 0 0 1", "a")
+		}
+	}
+	fill()
+	client.say("get no-such-key")
+	counts("missed 0 0, found 0")
+	p.empty(0)
+	p.empty(1)
+	time.Sleep(1100 * time.Millisecond) // as above
+	for i := range 100 {
+		client.say("get " + keyOf(i))
+	}
+	counts("missed 0 0, found 100")
+	p.kill(10)
+	p.kill(11)
+	fill()
+	counts("missed 0 100, found 100")
+	for _, command := range []string{"delete key-1", "add key-1 0 0 1\r\na", "incr no-such-key 1", "touch key-1 100", "mg key-1 T100"} {
+		client.say(command)
+	}
+	gets := client.say("gets key-2")
+	if !strings.Contains(gets, "CAS") || client.say("cas key-2 0 0 1 C", "b") != "STORED\r\nMN\r\n" {
+		t.Errorf("cas after %q", gets)
+	}
+	counts("missed 0 106, found 100")
+	p.kill(0)
+	p.kill(1)
+	if reply := client.say("set key-1 0 0 1", "a"); reply != "SERVER_ERROR backend failure\r\nMN\r\n" {
+		t.Errorf("set without any node: %q", reply)
+	}
+	if reply := client.say("get key-1") + client.say("mg key-1 v T5 N5") + client.say("gets key-1"); reply != "END\r\nMN\r\nEN\r\nMN\r\nEND\r\nMN\r\n" {
+		t.Errorf("get without any node: %q", reply)
+	}
+	counts("missed 0 106, found 100") // of nothing that is lost
+}
+
+// A second pool, and back to one: memcached reads other routes and keeps its clients.
+func TestPoolBecomesCopies(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t)
+	conn, copies := p.client(), p.proxy
+	one, two := p.pattern+" 2\n", p.pattern+" 2\n"+strings.Replace(p.pattern, "%d", "1%d", 1)+"\n"
+	p.leads(p.lead(2))
+	p.agrees(conn, 2)
+	p.route(two)
+	p.leads(two)
+	if reply := p.set(conn, "key", "x"); reply != "STORED" {
+		t.Error(reply)
+	}
+	found := 0
+	for _, number := range []int{0, 1, 10, 11} {
+		if p.read(p.direct(number), "key") == "x" {
+			found++
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d nodes have the key", found)
+	}
+	// Twins of one name are none.
+	p.route(one + p.pattern + "\n")
+	p.proxyStatus("it is refused", func(s protocol.ProxyStatus) bool { return s.Refused != nil && s.Routes == two })
+	// The other words of memcached.
+	talk := newTalk(t, copies.Memcached)
+	if reply := talk.say("version"); !strings.HasPrefix(reply, "VERSION 1.") {
+		t.Errorf("version: %q", reply)
+	}
+	if reply := talk.say("stats"); !strings.Contains(reply, "STAT cmd_ms ") && !strings.Contains(reply, "STAT pid ") {
+		t.Errorf("stats: %q", reply)
 	}
 }
