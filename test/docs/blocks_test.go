@@ -176,7 +176,7 @@ func start(t *testing.T) server {
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"bash", "cat", "date", "grep", "head", "sleep", "sort"} {
+	for _, name := range []string{"bash", "cat", "date", "grep", "head", "mktemp", "openssl", "sleep", "sort"} {
 		path, err := exec.LookPath(name)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, name))
