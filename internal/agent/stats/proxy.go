@@ -51,14 +51,16 @@ type Proxy struct {
 // ReadProxy asks a memcached that is a proxy.
 func ReadProxy(ctx context.Context, conn *memcache.Conn) (*Proxy, error) {
 	var p Proxy
-	for topic, reply := range map[string]*map[string]string{
-		"": &p.General, "settings": &p.Settings, "proxy": &p.Commands, "proxybe": &p.Backends,
+	for _, read := range []struct {
+		topic []string
+		into  *map[string]string
+	}{
+		{nil, &p.General}, {[]string{"settings"}, &p.Settings}, {[]string{"proxy"}, &p.Commands}, {[]string{"proxybe"}, &p.Backends},
 	} {
-		read, err := conn.Stats(ctx, strings.Fields(topic)...)
-		if err != nil {
+		var err error
+		if *read.into, err = conn.Stats(ctx, read.topic...); err != nil {
 			return nil, err
 		}
-		*reply = read
 	}
 	return &p, nil
 }
