@@ -51,9 +51,13 @@ type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
 
-func readNode(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.Read(ctx, conn) }
+func readNode(ctx context.Context, conn *memcache.Conn) (statistics, error) {
+	return stats.Read(ctx, conn)
+}
 
-func readProxy(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.ReadProxy(ctx, conn) }
+func readProxy(ctx context.Context, conn *memcache.Conn) (statistics, error) {
+	return stats.ReadProxy(ctx, conn)
+}
 
 func newClient(o Options) *client {
 	c := &client{
