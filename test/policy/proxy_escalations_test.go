@@ -187,6 +187,9 @@ func proxyPodEscalations() []podEscalation {
 		pod("an account", "the pods of a proxy have no account", func(p *corev1.PodSpec) { p.ServiceAccountName = "admin" }),
 		pod("a token", "the pods of a proxy have no account", func(p *corev1.PodSpec) { p.AutomountServiceAccountToken = nil }),
 		pod("the network of the host", "must not be set for a proxy", func(p *corev1.PodSpec) { p.HostNetwork = true }),
+		pod("processes that see each other", "shareProcessNamespace without the volume credentials", func(p *corev1.PodSpec) {
+			p.ShareProcessNamespace = ptr.To(true)
+		}),
 		pod("a Secret", "must be launcher with at most 64Mi, routes", func(p *corev1.PodSpec) {
 			p.Volumes = append(p.Volumes, corev1.Volume{Name: "more", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}})
 		}),

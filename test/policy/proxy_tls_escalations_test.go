@@ -53,9 +53,6 @@ func proxyTLSEscalations() []podEscalation {
 		}
 	}
 	return []podEscalation{
-		pod("processes that see each other", "shareProcessNamespace without the volume credentials", func(p *corev1.PodSpec) {
-			p.Volumes = p.Volumes[:2]
-		}),
 		pod("a token in the place of the certificate", volumes, func(p *corev1.PodSpec) {
 			volumeOf(p, "tls-secret").Projected.Sources = []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
