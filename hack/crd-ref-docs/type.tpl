@@ -13,12 +13,12 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- if $type.Members }}
 
 | Field | Meaning |
-| --- | --- |
+|---|---|
 {{- if $type.GVK }}
 | `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
-| `{{ .Name }}`<br />{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
+| `{{ .Name }}`<br>{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
 {{- end }}
 {{- end }}
 {{- end }}
