@@ -87,7 +87,7 @@ func TestPagesRun(t *testing.T) {
 	}
 	t.Run("config/samples", func(t *testing.T) {
 		runner := server.inNamespace(t, "shop")
-		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . large namespaced tls; do\n"+
+		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . copies large namespaced tls; do\n"+
 			"  kubectl apply --dry-run=server -k config/samples/$folder\ndone\n```\n"))
 		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
 	})
