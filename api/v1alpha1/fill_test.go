@@ -18,7 +18,7 @@ var _ = DescribeTable("A cache whose nodes cannot fill themselves is refused wit
 	entryOf,
 	Entry(nil, `workload: StatefulSet, config: {dump: true}, fillFrom: {}`, `spec.fillFrom.name: Required value`),
 	Entry(nil, `workload: StatefulSet, config: {dump: true}, fillFrom: {name: Twin}`, `spec.fillFrom.name must be the name of a Memcached of the namespace`),
-	Entry(nil, `workload: StatefulSet, config: {dump: true}, fillFrom: {name: memcached-sample}`, `spec.fillFrom.name must not be the name of the Memcached itself`),
+	Entry(nil, `workload: StatefulSet, config: {dump: true}, fillFrom: {name: memcached-sample}`, `spec.fillFrom.name must not be metadata.name`),
 	Entry(nil, `config: {dump: true}, fillFrom: {name: twin}`, `spec.fillFrom must not be set with spec.workload Deployment`),
 	Entry(nil, `workload: StatefulSet, fillFrom: {name: twin}`, `spec.fillFrom must not be set without spec.config.dump`),
 	Entry(nil, `workload: StatefulSet, config: {dump: true, memory: 128Mi}, storage: {type: MemoryFile}, fillFrom: {name: twin}`,
