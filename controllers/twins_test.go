@@ -59,6 +59,13 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		GinkgoHelper()
 		return *live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition
 	}
+	// seen lets the controller of the StatefulSet see another template.
+	seen := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
+		GinkgoHelper()
+		set := live(ctx, mc, &appsv1.StatefulSet{})
+		set.Status.ObservedGeneration, set.Status.UpdateRevision, set.Status.UpdatedReplicas = set.Generation, "next", 0
+		Expect(user.Status().Update(ctx, set)).To(Succeed())
+	}
 	message := func(ctx context.Context, mc *cachev1alpha1.Memcached, condition string) string {
 		GinkgoHelper()
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
@@ -116,6 +123,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		Expect(partition(ctx, a)).To(BeEquivalentTo(2))
 		Expect(o.nodes.look()).To(ContainElement("twin-2"))
 		o.clock.SetTime(o.clock.Now().Add(time.Minute)) // the status tells progress now and then
+		seen(ctx, b)
 		reconcile(ctx, b)
 		Expect(partition(ctx, b)).To(BeEquivalentTo(3))
 		Expect(message(ctx, b, "Progressing")).To(ContainSubstring("Waiting for the rollout of its twin cache to end"))
@@ -130,12 +138,10 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 	It("keeps what others replace by hand waiting for a node of the twin that is being filled", func(ctx SpecContext) {
 		a, _ := twins(ctx)
 		o.nodes.fills = map[string]*protocol.Fill{"twin-2": {State: protocol.FillWaiting}}
-		set := live(ctx, a, &appsv1.StatefulSet{})
-		change(ctx, set, func(set *appsv1.StatefulSet) {
+		change(ctx, live(ctx, a, &appsv1.StatefulSet{}), func(set *appsv1.StatefulSet) {
 			set.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "2026-11-25T00:00:00Z"
 		})
-		set.Status.ObservedGeneration, set.Status.UpdateRevision, set.Status.UpdatedReplicas = set.Generation, "next", 0
-		Expect(user.Status().Update(ctx, set)).To(Succeed())
+		seen(ctx, a)
 		reconcile(ctx, a)
 		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
 		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("Waiting until the node twin-2 of its twin has all items"))
