@@ -65,16 +65,25 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 })
 
 // newProxy creates a MemcachedProxy of 2 for a Memcached, and waits until it is Ready.
-func newProxy(ctx context.Context, mc *cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
+func newProxy(ctx context.Context, mc *cachev1alpha1.Memcached, edits ...func(*cachev1alpha1.MemcachedProxy)) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}}
 	front.Spec.Size, front.Spec.Pools = ptr.To(int32(2)), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
+	for _, edit := range edits {
+		edit(front)
+	}
 	Expect(k8s.Create(ctx, front)).To(Succeed())
+	untilProxyReady(ctx, front)
+	return front
+}
+
+func untilProxyReady(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
+	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		g.Expect(k8s.Reread(ctx, front)).To(Succeed())
+		g.Expect(front.Status.ObservedGeneration).To(Equal(front.Generation))
 		g.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
 	}).Should(Succeed())
-	return front
 }
 
 // proxyServer is the one server that clients of a MemcachedProxy know.
@@ -82,7 +91,9 @@ func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traff
 	GinkgoHelper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: front.Namespace, Name: front.Name}}
 	Expect(k8s.Reread(ctx, service)).To(Succeed())
-	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, "11211")}
+	_, port, err := net.SplitHostPort(front.Status.Address)
+	Expect(err).NotTo(HaveOccurred())
+	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, port)}
 }
 
 func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev1.Pod {
