@@ -352,17 +352,17 @@ func TestHosts(t *testing.T) {
 		if row.resolver != "" {
 			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
 		}
-		must(t, o.writeValues(row.pattern, o.domain(), 3))
+		must(t, o.writeValues([]string{row.pattern}, o.domain(), 3))
 		text, err := os.ReadFile(o.values())
 		must(t, err)
-		if want := fmt.Sprintf("name %s\nhost %s\ncount 3\nbuffers 32768\n", row.pattern, row.want); string(text) != want {
+		if want := fmt.Sprintf("count 3\nbuffers 32768\nname1 %s\nhost1 %s\n", row.pattern, row.want); string(text) != want {
 			t.Errorf("%q: %q, not %q", row.resolver, text, want)
 		}
 	}
 }
 
 func TestParseProxy(t *testing.T) {
-	const routes = "proxy_config=routelib,proxy_arg=/run/launcher/routes.lua"
+	const routes = "proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua"
 	const pair = ",ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key"
 	for flags, want := range map[string]string{
 		"":                      "-c 775 -t 2 -o " + routes,

@@ -36,10 +36,10 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 			authority: clustertest.Must(credentials.NewAuthority("shop")),
 		}
 		s.addPair(ctx)
-		front := newProxy(ctx, mc, func(front *cachev1alpha1.MemcachedProxy) {
-			front.Spec.Monitoring.Enabled = true
-			front.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
-		})
+		front := newProxySpec(mc)
+		front.Spec.Monitoring.Enabled = true
+		front.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
+		createProxy(ctx, front)
 		before := clustertest.Incarnations(proxiesOf(ctx, front))
 		server := proxyServer(ctx, front)
 		Expect(server.Address).To(HaveSuffix(":11212"))
@@ -96,9 +96,9 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 	It("keep connections that pile up after a rollout, unless they limit their age", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		const clients = 300
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
-		front := newProxy(ctx, mc, func(front *cachev1alpha1.MemcachedProxy) {
-			front.Spec.Size, front.Spec.Monitoring.Enabled = ptr.To(int32(3)), true
-		})
+		front := newProxySpec(mc)
+		front.Spec.Size, front.Spec.Monitoring.Enabled = ptr.To(int32(3)), true
+		createProxy(ctx, front)
 		held := holdConnections(ctx, proxyServer(ctx, front).Address, clients)
 		rows := [][]string{{"when", "connections of each proxy, the oldest first", "reconnects of a client, at most"}}
 		note := func(when string) {

@@ -64,17 +64,29 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// newProxy creates a MemcachedProxy of 2 for a Memcached, and waits until it is Ready.
-func newProxy(ctx context.Context, mc *cachev1alpha1.Memcached, edits ...func(*cachev1alpha1.MemcachedProxy)) *cachev1alpha1.MemcachedProxy {
+// newProxy creates a MemcachedProxy of 2 for a Memcached or its copies, and waits until it is Ready.
+func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
-	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}}
-	front.Spec.Size, front.Spec.Pools = ptr.To(int32(2)), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
-	for _, edit := range edits {
-		edit(front)
+	front := newProxySpec(pools...)
+	createProxy(ctx, front)
+	return front
+}
+
+// newProxySpec is that of a MemcachedProxy of 2 for a Memcached or its copies.
+func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
+	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
+	front.Spec.Size = ptr.To(int32(2))
+	for _, mc := range pools {
+		front.Spec.Pools = append(front.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: mc.Name})
 	}
+	return front
+}
+
+// createProxy creates a MemcachedProxy, and waits until it is Ready.
+func createProxy(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
+	GinkgoHelper()
 	Expect(k8s.Create(ctx, front)).To(Succeed())
 	untilProxyReady(ctx, front)
-	return front
 }
 
 func untilProxyReady(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
