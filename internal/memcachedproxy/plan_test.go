@@ -268,6 +268,10 @@ func TestPoolsOfCopies(t *testing.T) {
 		messages   []string
 	}{
 		{pool: sessions(3), twin: copyOf("twins", 3)},
+		{
+			sessions(3), copyOf("twins", 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }),
+			"PoolUnsupported", []string{"spec.storage.type of the Memcached twins is MemoryFile"},
+		},
 		{sessions(3), nil, "PoolNotFound", []string{"spec.pools names the Memcached twins, which does not exist"}},
 		{sessions(3), copyOf("twins", 3, deployment), "PoolUnsupported", []string{"spec.workload of the Memcached twins is Deployment"}},
 		{sessions(3, deployment), nil, "PoolUnsupported", []string{"the Memcached sessions is Deployment", "the Memcached twins, which does not exist"}},
@@ -331,6 +335,7 @@ func TestPools(t *testing.T) {
 		{name: "that list", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{
 			"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": "front",
 		})))},
+		{name: "a file in memory", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile })},
 		{name: "a list of addresses", pool: sessions(3, policy(cachev1alpha1.NetworkPolicyPeer{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}))},
 		{name: "a list that is off", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{"app": "shop"})),
 			func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })},
