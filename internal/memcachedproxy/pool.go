@@ -48,17 +48,17 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 		return nil
 	}
 	var message string
-	switch {
+	switch name := mc.Name; {
 	case memcached.WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
-		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", mc.Name)
+		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", name)
 	case mc.Spec.Auth != nil:
 		message = fmt.Sprintf("spec.auth of the Memcached %s makes clients log in, which proxies cannot: remove it, and limit who may connect "+
-			"with spec.networkPolicy", mc.Name)
+			"with spec.networkPolicy", name)
 	case !memcached.HasPlaintext(mc):
-		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", mc.Name)
+		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", name)
 	case len(v.Copies) > 0 && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
-		message = fmt.Sprintf("spec.storage.type of the Memcached %s is MemoryFile, with which a node comes back with items that its copies have "+
-			"replaced meanwhile: set it to Memory", mc.Name)
+		message = fmt.Sprintf("spec.storage.type of the Memcached %s is MemoryFile, with which a node comes back with items that its copies "+
+			"have replaced meanwhile: set it to Memory", name)
 	default:
 		return nil
 	}
