@@ -106,7 +106,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
 		return nil //nolint:nilerr // the status tells it
-	case grows(l.list, found.list):
+	case l.list.Grows(found.list):
 		l.grow(ctx, found.list)
 		return nil
 	default:

@@ -62,6 +62,8 @@ type Wave struct {
 	Arguments *corev1.ConfigMap
 	// Open reports that not all nodes are known to run with them.
 	Open bool
+	// Effect is what becomes of the nodes that do not run with them yet; empty if that is not known.
+	Effect Effect
 	// Done is how many are.
 	Done int32
 	// Running are those nodes, and all settled: a later answer of theirs would say the same.
@@ -71,6 +73,19 @@ type Wave struct {
 	// Blocked says which node the next step waits for, and why, if that may need somebody's help. Empty if it need not.
 	Blocked string
 }
+
+// Effect is what other arguments do to a node.
+type Effect string
+
+// Effects on a node.
+const (
+	// GrowsInPlace is that memcached gets more memory while it runs.
+	GrowsInPlace Effect = "grows"
+	// KeepsItems is that memcached restarts in its pod and finds its items again.
+	KeepsItems Effect = "keeps"
+	// LosesItems is that it restarts in its pod without them.
+	LosesItems Effect = "loses"
+)
 
 // Problem is something that prevents the desired state.
 type Problem struct {
