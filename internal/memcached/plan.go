@@ -62,7 +62,7 @@ type Wave struct {
 	Arguments *corev1.ConfigMap
 	// Open reports that not all nodes are known to run with them.
 	Open bool
-	// Effect is what becomes of the nodes that do not run with them yet; empty if that is not known.
+	// Effect is what becomes of the nodes that do not run with them yet.
 	Effect Effect
 	// Done is how many are.
 	Done int32
@@ -74,17 +74,19 @@ type Wave struct {
 	Blocked string
 }
 
-// Effect is what other arguments do to a node.
-type Effect string
+// Effect is what other arguments do to a node: the greater one costs more.
+type Effect int
 
 // Effects on a node.
 const (
+	// NoEffect is that there are no others.
+	NoEffect Effect = iota
 	// GrowsInPlace is that memcached gets more memory while it runs.
-	GrowsInPlace Effect = "grows"
+	GrowsInPlace
 	// KeepsItems is that memcached restarts in its pod and finds its items again.
-	KeepsItems Effect = "keeps"
+	KeepsItems
 	// LosesItems is that it restarts in its pod without them.
-	LosesItems Effect = "loses"
+	LosesItems
 )
 
 // Problem is something that prevents the desired state.

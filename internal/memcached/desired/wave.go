@@ -56,6 +56,9 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 	}
 	for _, node := range w.nodes {
 		w.keep(node, live)
+		if former, known := live.Lists[w.entries[node.ordinal]]; known {
+			w.Effect = max(w.Effect, effectOf(former, want.list)) // some have moved, and are to move back or on
+		}
 	}
 	return w
 }
@@ -64,7 +67,7 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 func effectOf(former, next protocol.List) memcached.Effect {
 	switch {
 	case former.Hash() == next.Hash():
-		return ""
+		return memcached.NoEffect
 	case former.Grows(next):
 		return memcached.GrowsInPlace
 	case former.Keeps(next):

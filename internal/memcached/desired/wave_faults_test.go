@@ -154,6 +154,11 @@ func TestPausedWave(t *testing.T) {
 	if asked, writes := f.look(); asked+writes != "" || f.nodes[0].list.Value("-t") != "4" {
 		t.Errorf("asks %s, writes %s", asked, writes)
 	}
+	threadsOf(4)(f.mc) // one node has moved, and is to move back
+	if f.reconcile(); f.plan.Wave.Effect != memcached.LosesItems {
+		t.Errorf("the effect is %d", f.plan.Wave.Effect)
+	}
+	threadsOf(2)(f.mc)
 	memcachedtest.Size(5)(f.mc)
 	teamLabel(f.mc)
 	f.reconcile()

@@ -15,11 +15,11 @@ import (
 
 // heldBack names what a pause holds back: changes of the spec, and what else differs of the pods and of other objects by their kind.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
-	if len(written.Pending) == 0 && plan.Wave.Effect == "" {
+	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
 		return nil
 	}
 	changes := slices.Clone(plan.Changes)
-	if plan.Wave.Effect != "" && len(changes) == 0 {
+	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
 		changes = append(changes, "other arguments of memcached")
 	}
 	if written.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
