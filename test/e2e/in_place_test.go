@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,7 +103,7 @@ func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 
 func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	c := &keptCache{keys: keys, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after", "writes"}}}
+	c := &keptCache{keys: keys, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after", "writes", "launcher"}}}
 	DeferCleanup(func() { clustertest.AddTable("Changes that keep the nodes", c.rows) })
 	edits = slices.Concat([]clustertest.Edit{clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet)}, edits)
 	c.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), size, edits...)
@@ -129,6 +130,21 @@ func (c *keptCache) writes(since time.Time) string {
 		}
 	}
 	return fmt.Sprintf("%d, %d of status", children, status)
+}
+
+// launcherMemory is the most that one of the launchers has ever taken.
+func (c *keptCache) launcherMemory() string {
+	GinkgoHelper()
+	if clusterDir == "" {
+		return "" // its processes are elsewhere
+	}
+	most := 0
+	for i := range c.pods {
+		p := theOne(processesOf("launcher", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
+		_, peak, _ := strings.Cut(string(clustertest.Must(os.ReadFile(p.file("status")))), "VmHWM:")
+		most = max(most, clustertest.Must(strconv.Atoi(strings.Fields(peak)[0])))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(most)/1024)
 }
 
 // storedItem expires after a minute.
@@ -170,7 +186,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	k8s.Change(ctx, c.mc, func() { edit(c.mc) })
 	k8s.UntilReady(ctx, c.mc)
 	took := time.Since(began)
-	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began)}
+	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began), c.launcherMemory()}
 	for _, watch := range watches {
 		away := watch.end()
 		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
