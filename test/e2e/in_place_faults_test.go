@@ -169,22 +169,18 @@ func (c *keptCache) arguments(ctx context.Context) *corev1.ConfigMap {
 // assign gives a node another list of arguments, and returns its hash.
 func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) string {
 	GinkgoHelper()
-	config, hash := c.arguments(ctx), ""
+	config := c.arguments(ctx)
+	list := change(config.Data["arguments."+c.mc.Status.LastApplied.ArgumentsHash])
+	sum := sha256.Sum256([]byte(list))
+	hash := hex.EncodeToString(sum[:8])
+	Expect(config.Data).NotTo(HaveKey("arguments." + hash))
 	k8s.Change(ctx, config, func() {
-		for key, text := range config.Data {
-			if former, found := strings.CutPrefix(key, "arguments."); found {
-				list := change(text)
-				sum := sha256.Sum256([]byte(list))
-				hash = hex.EncodeToString(sum[:8])
-				Expect(hash).NotTo(Equal(former))
-				config.Data["arguments."+hash] = list
-			}
-		}
 		for key, text := range config.Data {
 			if strings.HasPrefix(key, "nodes.") {
 				config.Data[key] = text + fmt.Sprintf("%d %s\n", ordinal, hash) // the last line counts
 			}
 		}
+		config.Data["arguments."+hash] = list
 	})
 	return hash
 }
@@ -194,9 +190,9 @@ func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())
 	for _, pod := range k8s.Pods(ctx, c.mc) {
-		status := clustertest.Must(launcherOf(ctx, &pod))
-		Expect(status.Hash).To(Equal(c.mc.Status.LastApplied.ArgumentsHash), pod.Name)
-		Expect(status.Refused).To(BeNil(), pod.Name)
+		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod says so after two seconds
+			HaveField("Hash", c.mc.Status.LastApplied.ArgumentsHash), HaveField("Refused", BeNil()),
+		), pod.Name)
 	}
 	for key, text := range c.arguments(ctx).Data {
 		if strings.HasPrefix(key, "nodes.") {
