@@ -48,7 +48,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	l.source.changed()
 	found, err := l.source.entry(false)
 	if err != nil || found.hash == "" || found.problem != nil || l.state.refuses(found.hash) {
-		return last, true, nil
+		return last, true, nil //nolint:nilerr // what the ConfigMap says can wait
 	}
 	return found.list, last.Hash() == found.hash, nil
 }

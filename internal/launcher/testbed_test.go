@@ -82,7 +82,7 @@ func (p *pod) claims(version string) {
 	must(p.t, err)
 	_, rest, _ := strings.Cut(string(script), "\n")
 	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = -V ] && echo %s && exit\n%s", version, rest)
-	must(p.t, os.WriteFile(p.options.Program, []byte(text), 0o700)) //nolint:gosec // it is a program
+	must(p.t, os.WriteFile(p.options.Program, []byte(text), 0o700))
 }
 
 // write changes the ConfigMap as the kubelet does: a new file takes the place of the old one.

@@ -50,7 +50,7 @@ func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 func versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	output, err := exec.CommandContext(ctx, program, "-V").Output() //nolint:gosec // of a flag
+	output, err := exec.CommandContext(ctx, program, "-V").Output()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 	return line[:min(len(line), maxReason)], err
 }

@@ -155,7 +155,8 @@ func TestPausedWave(t *testing.T) {
 		t.Errorf("asks %s, writes %s", asked, writes)
 	}
 	threadsOf(4)(f.mc) // one node has moved, and is to move back
-	if f.reconcile(); f.plan.Wave.Effect != memcached.LosesItems {
+	f.reconcile()
+	if f.plan.Wave.Effect != memcached.LosesItems {
 		t.Errorf("the effect is %d", f.plan.Wave.Effect)
 	}
 	threadsOf(2)(f.mc)

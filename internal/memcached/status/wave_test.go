@@ -39,11 +39,13 @@ func TestRestartsInPlace(t *testing.T) {
 			memcached.Wave{Open: true, Done: 1, Blocked: blocked}, time.Minute, time.Minute, false, "True RollingOut: " + blocked, 1,
 		},
 		"it loses items": {
-			memcached.Wave{Open: true, Done: 1, Effect: memcached.LosesItems}, time.Minute, 0, false,
+			memcached.Wave{Open: true, Done: 1, Effect: memcached.LosesItems},
+			time.Minute, 0, false,
 			"True RollingOut: Restarting in place, without their items: 1 of 3 nodes run the new configuration", 1,
 		},
 		"it grows": {
-			memcached.Wave{Open: true, Done: 1, Effect: memcached.GrowsInPlace}, time.Minute, 0, false,
+			memcached.Wave{Open: true, Done: 1, Effect: memcached.GrowsInPlace},
+			time.Minute, 0, false,
 			"True RollingOut: Giving more memory to nodes in place: 1 of 3 nodes run the new configuration", 1,
 		},
 		"nothing happens": {memcached.Wave{Open: true, Done: 1}, time.Hour, 11 * time.Minute, false, "False Stuck: " + stuck, 1},
