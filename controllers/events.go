@@ -50,8 +50,17 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 			records = append(records, *record)
 		}
 	}
+	const attention = cachev1alpha1.ConditionNeedsAttention
+	if meta.FindStatusCondition(before.Conditions, attention) != nil && meta.FindStatusCondition(after.Conditions, attention) == nil {
+		records = append(records, eventRecord{
+			kind: corev1.EventTypeNormal, reason: recovered, action: "Observe", note: "The agents of the nodes report no problem any more",
+		})
+	}
 	return records
 }
+
+// recovered is the reason of events that a problem is over.
+const recovered = "Recovered"
 
 // progress is the reason of Progressing.
 func progress(conditions []metav1.Condition) string {
@@ -77,6 +86,8 @@ func transition(before, after metav1.Condition) *eventRecord {
 		if before.Status == metav1.ConditionTrue {
 			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
 		}
+	case cachev1alpha1.ConditionNeedsAttention:
+		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
 	case cachev1alpha1.ConditionProgressing:
 		return progressEvent(before, after)
 	case cachev1alpha1.ConditionDegraded:
@@ -84,7 +95,7 @@ func transition(before, after metav1.Condition) *eventRecord {
 			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 		}
 		if before.Status == metav1.ConditionTrue {
-			return &eventRecord{kind: corev1.EventTypeNormal, reason: "Recovered", action: "Reconcile"}
+			return &eventRecord{kind: corev1.EventTypeNormal, reason: recovered, action: "Reconcile"}
 		}
 	}
 	return nil

@@ -62,12 +62,14 @@ func transformPod(object any) (any, error) {
 	}
 	if template, ok := pod.Annotations[memcached.TemplateAnnotation]; ok {
 		reduced.Annotations = map[string]string{memcached.TemplateAnnotation: template}
-		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
 	} else {
 		reduceStatus(reduced, pod)
+	}
+	if _, launched := reduced.Annotations[memcached.TemplateAnnotation]; launched || memcached.HasAgent(pod) {
+		reduced.Status.PodIP = pod.Status.PodIP // it may be asked
 	}
 	if pod.DeletionTimestamp != nil {
 		keepEviction(reduced, pod)

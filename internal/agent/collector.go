@@ -13,7 +13,7 @@ import (
 )
 
 // interfaceVersion is the latest version in docs/design/agent-interface.md.
-const interfaceVersion = "2"
+const interfaceVersion = "3"
 
 // newRegistry returns everything that /metrics shows.
 func newRegistry(memcached *collector, version string) *prometheus.Registry {

@@ -19,7 +19,7 @@ const metricsPortName = "metrics"
 
 // wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
 func wantsAgent(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.Monitoring.Enabled || hasCredentials(mc)
+	return mc.Spec.Monitoring.Enabled || memcached.HasCredentials(mc)
 }
 
 // agents are the containers that run beside memcached for as long as it does: one that observes it, if the spec wants that. They
@@ -75,7 +75,7 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcach
 // by what the spec says stay so.
 func agentResources(mc *cachev1alpha1.Memcached) corev1.ResourceRequirements {
 	memory := "24Mi"
-	if hasCredentials(mc) {
+	if memcached.HasCredentials(mc) {
 		memory = "32Mi"
 	}
 	return render.SmallResources(mc.Spec.Resources, memory)

@@ -30,11 +30,6 @@ const (
 	currentPath     = checkedPath + "/current"
 )
 
-// hasCredentials reports whether the agent hands certificates or users to memcached.
-func hasCredentials(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.TLS != nil || mc.Spec.Auth != nil
-}
-
 // requiresClientCertificates reports whether clients need a certificate.
 func requiresClientCertificates(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.TLS != nil && mc.Spec.TLS.ClientAuth == cachev1alpha1.ClientAuthRequire
@@ -43,7 +38,7 @@ func requiresClientCertificates(mc *cachev1alpha1.Memcached) bool {
 // credentialVolumes are those of certificates and users. A Secret that is missing does not keep the agent from starting, which says what
 // is wrong.
 func credentialVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
-	if !hasCredentials(mc) {
+	if !memcached.HasCredentials(mc) {
 		return nil
 	}
 	var all []corev1.Volume
@@ -79,7 +74,7 @@ func secretVolume(name, secret string, keys ...string) corev1.Volume {
 
 // agentMounts are the volumes of the agent, nil for none.
 func agentMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
-	if !hasCredentials(mc) {
+	if !memcached.HasCredentials(mc) {
 		return nil
 	}
 	var mounts []corev1.VolumeMount
@@ -94,7 +89,7 @@ func agentMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 
 // memcachedMounts are the volumes of memcached, nil for none.
 func memcachedMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
-	if !hasCredentials(mc) {
+	if !memcached.HasCredentials(mc) {
 		return nil
 	}
 	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
@@ -112,7 +107,7 @@ func agentArgs(mc *cachev1alpha1.Memcached) []string {
 	if mc.Spec.Auth != nil {
 		args = append(args, "--users-secret="+usersSourcePath)
 	}
-	if hasCredentials(mc) {
+	if memcached.HasCredentials(mc) {
 		args = append(args, "--credentials="+checkedPath)
 	}
 	return args
@@ -121,7 +116,7 @@ func agentArgs(mc *cachev1alpha1.Memcached) []string {
 // agentStartupProbe keeps memcached from starting until the agent has valid credentials, however long that takes: an agent that is
 // killed for waiting would be started again after minutes.
 func agentStartupProbe(mc *cachev1alpha1.Memcached) *corev1.Probe {
-	if !hasCredentials(mc) {
+	if !memcached.HasCredentials(mc) {
 		return nil
 	}
 	const always = 1<<31 - 1
@@ -130,7 +125,7 @@ func agentStartupProbe(mc *cachev1alpha1.Memcached) *corev1.Probe {
 
 // shareProcesses lets the agent tell memcached to read its credentials again: it sends a signal.
 func shareProcesses(mc *cachev1alpha1.Memcached) *bool {
-	if !hasCredentials(mc) {
+	if !memcached.HasCredentials(mc) {
 		return nil
 	}
 	return ptr.To(true)
