@@ -60,16 +60,17 @@ func transformPod(object any) (any, error) {
 			reduced.Labels[label] = value
 		}
 	}
-	if template, ok := pod.Annotations[memcached.TemplateAnnotation]; ok {
+	template, launched := pod.Annotations[memcached.TemplateAnnotation]
+	if launched {
 		reduced.Annotations = map[string]string{memcached.TemplateAnnotation: template}
+	}
+	if launched || memcached.PodReady(pod) { // its launcher or its agent may be asked
+		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
 	} else {
 		reduceStatus(reduced, pod)
-	}
-	if _, launched := reduced.Annotations[memcached.TemplateAnnotation]; launched || memcached.HasAgent(pod) {
-		reduced.Status.PodIP = pod.Status.PodIP // it may be asked
 	}
 	if pod.DeletionTimestamp != nil {
 		keepEviction(reduced, pod)
