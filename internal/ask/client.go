@@ -33,13 +33,14 @@ type Client struct{ http *http.Client }
 
 // New returns a client.
 func New() *Client {
-	return NewWith(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
+	c := NewWith(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
+	c.http.Timeout = Timeout
+	return c
 }
 
-// NewWith returns a client that sends its requests in another way.
+// NewWith returns a client that sends its requests in another way. The context limits their time.
 func NewWith(transport http.RoundTripper) *Client {
 	return &Client{http: &http.Client{
-		Timeout:       Timeout,
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
