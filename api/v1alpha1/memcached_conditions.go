@@ -25,9 +25,12 @@ const (
 	ConditionStalled = "Stalled"
 )
 
-// ConditionNeedsAttention is True while nodes that serve report something that somebody should see to; otherwise it is absent. It changes
-// no other condition. Only nodes with spec.tls or spec.auth are asked.
-const ConditionNeedsAttention = "NeedsAttention"
+// Condition types that are present only while there is something to say.
+const (
+	// ConditionNeedsAttention is True while nodes that serve report something that somebody should see to. It changes no other
+	// condition. Only nodes with spec.tls or spec.auth are asked.
+	ConditionNeedsAttention = "NeedsAttention"
+)
 
 // Reasons of NeedsAttention, beside InvalidCertificate and InvalidCredentials: what a Secret holds is not used.
 const (
