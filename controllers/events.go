@@ -50,13 +50,18 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 			records = append(records, *record)
 		}
 	}
+	return append(records, attentionEnded(before, after)...)
+}
+
+// attentionEnded is the event for a condition that is gone, if it was there.
+func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	const attention = cachev1alpha1.ConditionNeedsAttention
-	if meta.FindStatusCondition(before.Conditions, attention) != nil && meta.FindStatusCondition(after.Conditions, attention) == nil {
-		records = append(records, eventRecord{
-			kind: corev1.EventTypeNormal, reason: recovered, action: "Observe", note: "The agents of the nodes report no problem any more",
-		})
+	if meta.FindStatusCondition(before.Conditions, attention) == nil || meta.FindStatusCondition(after.Conditions, attention) != nil {
+		return nil
 	}
-	return records
+	return []eventRecord{{
+		kind: corev1.EventTypeNormal, reason: recovered, action: "Observe", note: "The agents of the nodes report no problem any more",
+	}}
 }
 
 // recovered is the reason of events that a problem is over.

@@ -83,7 +83,7 @@ func (n ProxiedNodes) get(ctx context.Context, pod *corev1.Pod, port int, path s
 	if err != nil {
 		return err
 	}
-	defer answer.Close() //nolint:errcheck // it was only read
+	defer answer.Close()
 	if err := ask.Decode(answer, status); err != nil {
 		return fmt.Errorf("the answer of %s: %w", pod.Name, err)
 	}

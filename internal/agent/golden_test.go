@@ -59,10 +59,10 @@ func golden(t *testing.T) string {
 func TestSelectedCollectors(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	for query, want := range map[string]map[string]bool{
-		"":                                     {"memcached_up ": true, "memcached_slab_current_chunks{": true, "memcached_agent_build_info{": true, "go_goroutines ": true},
-		"?collect[]=memcached":                 {"memcached_up ": true, "memcached_slab_": false, "memcached_agent_": false, "go_": false},
-		"?collect[]=slabs":                     {"memcached_up ": false, "memcached_slab_current_chunks{": true, "memcached_agent_": false, "go_": false},
-		"?collect[]=memcached&collect[]=agent": {"memcached_up ": true, "memcached_slab_": false, "memcached_agent_build_info{": true, "go_goroutines ": true},
+		"":                                     {"memcached_up": true, "memcached_slab_current_chunks{": true, "memcached_agent_build_info{": true, "go_goroutines": true},
+		"?collect[]=memcached":                 {"memcached_up": true, "memcached_slab_": false, "memcached_agent_": false, "go_": false},
+		"?collect[]=slabs":                     {"memcached_up": false, "memcached_slab_current_chunks{": true, "memcached_agent_": false, "go_": false},
+		"?collect[]=memcached&collect[]=agent": {"memcached_up": true, "memcached_slab_": false, "memcached_agent_build_info{": true, "go_goroutines": true},
 	} {
 		status, body := a.get(t, "/metrics"+query)
 		for series, shown := range want {

@@ -62,7 +62,7 @@ type cacheReport struct {
 	Message string `json:"message,omitempty"`
 	// Attention is the condition NeedsAttention, empty if there is none.
 	Attention string `json:"attention,omitempty"`
-	Size    int32  `json:"size"`
+	Size      int32  `json:"size"`
 	// ReadyNodes is the number of ready nodes.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`

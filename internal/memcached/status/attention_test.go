@@ -31,7 +31,8 @@ func attentionRows() []statusCase {
 	}{
 		{"agents that report nothing", []memcached.AgentReport{report("cache-0"), report("cache-1")}, ""},
 		{
-			"a certificate that is not used", []memcached.AgentReport{report("cache-0", "InvalidCertificate")},
+			"a certificate that is not used",
+			[]memcached.AgentReport{report("cache-0", "InvalidCertificate")},
 			`True InvalidCertificate: Pod cache-0 says of the Secret cache-tls: "because"`,
 		},
 		{
@@ -42,22 +43,30 @@ func attentionRows() []statusCase {
 			`True InvalidCredentials: Pod cache-0 and 2 more say of the Secret cache-users: "because"`,
 		},
 		{
-			"several, the worst first", []memcached.AgentReport{report("cache-0", "RestartRequired", "CertificateExpiring"), report("cache-1", "CertificateNames")},
+			"several, the worst first",
+			[]memcached.AgentReport{report("cache-0", "RestartRequired", "CertificateExpiring"), report("cache-1", "CertificateNames")},
 			`True CertificateExpiring: Pod cache-0 says of the Secret cache-tls: "because"; ` +
 				`Pod cache-1 says of the Secret cache-tls: "because"; Pod cache-0 says: "because"`,
 		},
 		{
-			"a restart", []memcached.AgentReport{report("cache-1", "RestartRequired")}, `True RestartRequired: Pod cache-1 says: "because"`,
+			"a restart",
+			[]memcached.AgentReport{report("cache-1", "RestartRequired")},
+			`True RestartRequired: Pod cache-1 says: "because"`,
 		},
 		{
-			"names", []memcached.AgentReport{report("cache-1", "CertificateNames")},
+			"names",
+			[]memcached.AgentReport{report("cache-1", "CertificateNames")},
 			`True CertificateNames: Pod cache-1 says of the Secret cache-tls: "because"`,
 		},
 		{
-			"a reload", []memcached.AgentReport{report("cache-1", "ReloadFailed")}, `True ReloadFailed: Pod cache-1 says: "because"`,
+			"a reload",
+			[]memcached.AgentReport{report("cache-1", "ReloadFailed")},
+			`True ReloadFailed: Pod cache-1 says: "because"`,
 		},
 		{
-			"no connection left", []memcached.AgentReport{report("cache-1", "ConnectionLimit")}, `True ConnectionLimit: Pod cache-1 says: "because"`,
+			"no connection left",
+			[]memcached.AgentReport{report("cache-1", "ConnectionLimit")},
+			`True ConnectionLimit: Pod cache-1 says: "because"`,
 		},
 		{"reasons that nobody knows", []memcached.AgentReport{report("cache-0", "AllNodesReady", "")}, ""},
 		{
