@@ -3,7 +3,8 @@
 
 package v1alpha1
 
-// A MemcachedProxy has the condition types of a Memcached, and those of its reasons that are about any pods. These are its own.
+// A MemcachedProxy has the condition types of a Memcached. Of the reasons, it shares those about pods in general, such as
+// ImagePullFailed. These are the reasons that only a MemcachedProxy has.
 const (
 	// ReasonAllProxiesReady says that every proxy is ready, up to date, and leads to all nodes of the pool.
 	ReasonAllProxiesReady = "AllProxiesReady"
@@ -13,6 +14,8 @@ const (
 	ReasonProxiesUnavailable = "ProxiesUnavailable"
 	// ReasonRoutesAnnounced says that all proxies are about to lead to another number of nodes, at the time in the message.
 	ReasonRoutesAnnounced = "RoutesAnnounced"
+	// ReasonPoolSizesDiffer says that the Memcacheds of spec.pools have different numbers of nodes.
+	ReasonPoolSizesDiffer = "PoolSizesDiffer"
 	// ReasonPoolNotFound says that a Memcached of spec.pools does not exist, or has no servers yet.
 	ReasonPoolNotFound = "PoolNotFound"
 	// ReasonPoolUnsupported says that proxies cannot lead to a Memcached of spec.pools; the message names the field that helps.

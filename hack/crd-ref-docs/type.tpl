@@ -1,14 +1,12 @@
 {{- define "type" -}}
 {{- $type := . -}}
-{{- if markdownShouldRenderType $type }}
+{{- /* The types of Kubernetes with bounds, and what the operator keeps for itself, are for kubectl explain. */ -}}
+{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage)$" -}}
+{{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
 
 {{ $type.Doc }}
-{{- if $type.References }}
-
-Appears in: {{ range $i, $ref := $type.SortedReferences }}{{ if $i }}, {{ end }}{{ markdownRenderTypeLink $ref }}{{ end }}.
-{{- end }}
 {{- if $type.IsAlias }}
 
 A {{ markdownRenderTypeLink $type.UnderlyingType }}.
@@ -16,14 +14,13 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- end }}
 {{- if $type.Members }}
 
-| Field | Type | Meaning | Default | Limits |
-| --- | --- | --- | --- | --- |
+| Field | Meaning |
+|---|---|
 {{- if $type.GVK }}
-| `apiVersion` | string | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}` | | |
-| `kind` | string | `{{ $type.GVK.Kind }}` | | |
+| `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
-| `{{ .Name }}` | {{ template "field_type" .Type }} | {{ template "type_members" . }} | {{ template "default" . }} | {{ template "limits" . }} |
+| `{{ .Name }}`<br>{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
 {{- end }}
 {{- end }}
 {{- end }}
@@ -44,20 +41,22 @@ The metadata of the object.
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-meta\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-resource-api\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
+{{- $link = regexReplaceAll "\\[(Affinity|Toleration|TopologySpreadConstraint)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
+{{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
+{{- $link = regexReplaceAll "\\[(NamespaceSelector|MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
 
-{{- /* An empty object as a default only says that the defaults inside of it count. */ -}}
-{{- define "default" -}}
-{{- if and .Default (ne (.Default | nospace) "{}") }}`{{ .Default }}`{{ end -}}
+{{- define "required" -}}
+{{- range .Validation }}{{ if hasPrefix "Required" . }}, required{{ end }}{{ end -}}
 {{- end -}}
 
-{{- define "limits" -}}
-{{- $limits := list -}}
-{{- range .Validation }}
-{{- if hasPrefix "Required" . }}{{ $limits = append $limits "Required" }}
-{{- else if not (or (hasPrefix "Optional" .) (hasPrefix "XIntOrString" .) (hasPrefix "Type: string" .) (contains "XValidation:" .)) }}{{ $limits = append $limits (markdownRenderFieldDoc .) }}
-{{- end }}
-{{- end }}
-{{- $limits | join "<br />" -}}
+{{- /* The comments name the other limits, and nearly every default. An empty object as a default only says that the defaults inside of it
+count, and that of a status is for kubectl get. */ -}}
+{{- define "default" -}}
+{{- if and .Default (ne (.Default | nospace) "{}") (not (contains "default" .Doc)) (ne .Name "status") }} The default is `{{ .Default }}`.{{ end -}}
+{{- end -}}
+
+{{- define "enum" -}}
+{{- range .Validation }}{{ if hasPrefix "Enum" . }} One of {{ . | trimPrefix "Enum: [" | trimSuffix "]" | replace " " ", " }}.{{ end }}{{ end -}}
 {{- end -}}

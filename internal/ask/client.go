@@ -53,6 +53,13 @@ func (c *Client) Launcher(ctx context.Context, address string, port int) (protoc
 	return status, err
 }
 
+// Proxy asks the launcher of a proxy at a host and port.
+func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatus, error) {
+	var status protocol.ProxyStatus
+	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
+	return status, err
+}
+
 // Agent asks the agent at an IP address, with the names at which clients find the node. The error names the address.
 func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
 	var status agentprotocol.Status
