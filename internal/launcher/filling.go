@@ -44,7 +44,7 @@ func (l *launcher) emptied() {
 	twin, found, _ := l.source.twin()
 	l.view.update(func(v *view) {
 		v.status.Fill = nil
-		if found && !kept(l.list) {
+		if found && !l.list.InFile() {
 			v.status.Fill = &protocol.Fill{From: l.options.twin(twin), State: protocol.FillWaiting}
 		}
 	})

@@ -47,6 +47,8 @@ type View struct {
 	Twins []View
 	// Filled are the nodes that have answered before that they have the items of their twin.
 	Filled map[types.UID]bool
+	// Agents are what the agents of the nodes have said.
+	Agents AgentReports
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -111,6 +113,7 @@ func (v View) After(answers []client.Object) View {
 	}
 	after := NewView(v.Memcached, observed, v.Now)
 	after.Answers, after.Twins, after.Filled = v.Answers, v.Twins, v.Filled
+	after.Agents = v.Agents
 	return after
 }
 

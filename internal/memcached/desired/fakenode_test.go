@@ -109,6 +109,13 @@ func (n *fakeNode) tick(now int64, refused string) {
 	case !refuses(list, refused):
 		n.list, n.ran, n.since = list, true, now
 		n.empty(0)
+	default:
+		former, err := protocol.ParseList(n.files[protocol.ListKey(section.Default)])
+		if err == nil && former.Hash() == section.Default && !refuses(former, refused) {
+			n.list, n.ran, n.since = former, true, now
+			n.empty(0)
+			n.refused = &protocol.Refusal{Hash: list.Hash(), Reason: "memcached ended with exit code 1."}
+		}
 	}
 	if !n.ran {
 		n.files = nil // the container starts again, with the files of then

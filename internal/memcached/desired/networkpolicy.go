@@ -25,8 +25,8 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
-	if hasLauncher(mc) {
-		rules = append(rules, operatorRule())
+	if ports := portsForOperator(mc); len(ports) > 0 {
+		rules = append(rules, operatorRule(ports))
 	}
 	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
 		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
@@ -58,8 +58,20 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	return peers
 }
 
-// operatorRule lets the operator ask launchers, in whichever namespace it is.
-func operatorRule() networkingv1.NetworkPolicyIngressRule {
+// portsForOperator are those of launchers, and of agents that know what is wrong with a Secret.
+func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
+	var ports []int32
+	if hasLauncher(mc) {
+		ports = append(ports, memcached.LauncherPort)
+	}
+	if memcached.HasCredentials(mc) {
+		ports = append(ports, memcached.MetricsPort)
+	}
+	return ports
+}
+
+// operatorRule lets the operator ask nodes, in whichever namespace it is.
+func operatorRule(ports []int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{
 			NamespaceSelector: &metav1.LabelSelector{},
@@ -67,7 +79,7 @@ func operatorRule() networkingv1.NetworkPolicyIngressRule {
 				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
 			}},
 		}},
-		Ports: render.TCPPorts(memcached.LauncherPort),
+		Ports: render.TCPPorts(ports...),
 	}
 }
 

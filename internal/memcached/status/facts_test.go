@@ -209,13 +209,17 @@ func leadToRunbook(condition string) string {
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
-	return statusWithTwins(memcachedtest.View(mc, observed), written, now)
+	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusWithTwins is the status of a view, of which the plan also sees the twins and their answers.
-func statusWithTwins(view memcached.View, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
-	mc, observed, plan := view.Memcached, view.Observed, desired.For(view, memcachedtest.Options)
-	return For(memcached.NewView(mc, withService(mc, observed), now), plan, written)
+// statusOfView is the status of a view, of which the plan also sees the twins and their answers.
+func statusOfView(
+	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
+) cachev1alpha1.MemcachedStatus {
+	mc, plan := before.Memcached, desired.For(before, memcachedtest.Options)
+	view := memcached.NewView(mc, withService(mc, before.Observed), now)
+	view.Agents = agents
+	return For(view, plan, written)
 }
 
 func withService(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.Observed {

@@ -39,6 +39,9 @@ type statusCase struct {
 	// twins and answers are those that the plan sees.
 	twins   []memcached.View
 	answers memcached.Answers
+	// agents is what they say, and attention the condition for that, empty for none.
+	agents    memcached.AgentReports
+	attention string
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -65,7 +68,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), twinRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -89,6 +92,9 @@ func TestStatusTruthTable(t *testing.T) {
 				cachev1alpha1.ConditionAvailable:   c.available,
 				cachev1alpha1.ConditionProgressing: c.progressing,
 				cachev1alpha1.ConditionDegraded:    c.degraded,
+			}
+			if c.attention != "" {
+				want[cachev1alpha1.ConditionNeedsAttention] = c.attention
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -182,7 +188,7 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	written.Objects = []client.Object{c.deployment}
 	view := memcachedtest.View(c.mc, observed)
 	view.Twins, view.Answers = c.twins, c.answers
-	return statusWithTwins(view, written, now)
+	return statusOfView(view, c.agents, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {
