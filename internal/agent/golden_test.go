@@ -46,8 +46,10 @@ func TestRoutesSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
 	for name, test := range map[string]struct{ launcher, want string }{
-		"refused": {newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),
-			"memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n"},
+		"refused": {
+			newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),
+			"memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n",
+		},
 		"gone": {gone.Listener.Addr().String(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
