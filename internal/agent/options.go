@@ -25,7 +25,7 @@ const maxTimeout = time.Minute
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
+	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration

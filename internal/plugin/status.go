@@ -158,7 +158,7 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	}
 	if len(args) > 0 {
 		reports[0].Overview = overviewOf(ctx, c, &caches[0], all)
-		reports[0].Problems = o.problems(ctx, c, &caches[0], all, &reports[0])
+		reports[0].Problems = o.problems(ctx, c, &caches[0], all)
 	}
 	return reports, nil
 }

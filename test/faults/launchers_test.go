@@ -8,6 +8,7 @@ package faults
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -34,8 +36,8 @@ type launchers struct {
 
 var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}}
 
-// Status implements controllers.Launchers.
-func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Launcher implements controllers.Nodes.
+func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	list, err := l.listOf(ctx, pod)
@@ -46,6 +48,11 @@ func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Statu
 		l.ran[pod.UID] = append(ran, list)
 	}
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
+func (l *launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
 // listOf is the list that the ConfigMap has for a pod, or the one that it runs with.
@@ -93,7 +100,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 			if !ok || pod.Annotations[memcached.TemplateAnnotation] == "" {
 				continue
 			}
-			if status, err := allLaunchers.Status(r.ctx, pod); err != nil {
+			if status, err := allLaunchers.Launcher(r.ctx, pod); err != nil {
 				return err.Error()
 			} else if list, err := protocol.ParseList(status.List); err != nil || list.Value("-t") != threads {
 				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/launcher/client"
+	nodes "github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
@@ -143,7 +143,7 @@ func (p *launchedPod) runs(hash string) protocol.Status {
 	must(p.t, err)
 	var status protocol.Status
 	p.await("the arguments "+hash, func(Status) bool {
-		status, err = client.New().Status(context.Background(), host, number)
+		status, err = nodes.New().Launcher(context.Background(), host, number)
 		return err == nil && status.Hash == hash && status.Restarting == ""
 	})
 	p.await("the verification", func(s Status) bool {
