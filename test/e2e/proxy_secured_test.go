@@ -32,7 +32,10 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 	It("use TLS, keep their connections while the certificate changes, and are measured", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		s := &secured{
-			mc:        &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}},
+			mc: &cachev1alpha1.Memcached{ // what its clients see of the proxy
+				ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"},
+				Spec:       cachev1alpha1.MemcachedSpec{TLS: &cachev1alpha1.MemcachedTLS{}},
+			},
 			authority: clustertest.Must(credentials.NewAuthority("shop")),
 		}
 		s.addPair(ctx)
