@@ -28,7 +28,8 @@ const askedAtOnce = 64
 // to another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
-	view.Answers = r.states.get(name).running
+	state := r.states.get(name)
+	view.Answers, view.Unchangeable = state.running, state.unchangeable
 	const rounds = 3
 	for range rounds {
 		plan := desired.For(*view, r.options)
@@ -44,9 +45,10 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running are the answers of nodes that run with the present arguments, for as long as others do not: they need not be asked again.
+// running are the answers of nodes that run with the present arguments, for as long as others do not: they need not be asked again, unless
+// they restart for something else.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
-	if !plan.Wave.Open {
+	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil
 	}
 	kept := memcached.Answers{}

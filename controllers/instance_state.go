@@ -23,6 +23,8 @@ type instanceState struct {
 	verifiedArguments types.UID
 	// running are the nodes that are known to run with the arguments of the present wave.
 	running memcached.Answers
+	// unchangeable is the hash of the template that the API server cannot change pods to.
+	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// transientSince is since when the API server has failed to decide about the children.

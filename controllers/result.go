@@ -67,12 +67,12 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep is when to take the next step of a wave, 0 for never.
+// nextStep is when to take the next step of a wave, or of pods that change in place, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	switch {
-	case !plan.Wave.Open || view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
+	case !plan.Wave.Open && !plan.InPlace.Open || view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0
-	case plan.Problem != nil || plan.Wave.Blocked != "":
+	case plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil:
 		return blockedInterval
 	default:
 		return stepInterval

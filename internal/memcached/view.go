@@ -42,6 +42,8 @@ type View struct {
 	Last Last
 	// Answers are what launchers have answered, as far as a plan has asked for it.
 	Answers Answers
+	// Unchangeable is the hash of the template that pods cannot be changed to, as the API server has said. Empty if there is none.
+	Unchangeable string
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -105,7 +107,7 @@ func (v View) After(answers []client.Object) View {
 		}
 	}
 	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers = v.Answers
+	after.Answers, after.Unchangeable = v.Answers, v.Unchangeable
 	return after
 }
 

@@ -38,6 +38,8 @@ type Workload struct {
 	// Complete reports that its last rollout is complete, First that it has begun no second one. Nobody tells the latter about
 	// a StatefulSet.
 	Complete, First bool
+	// Partition is from which number on the controller of a StatefulSet replaces pods, 0 for all of them.
+	Partition int32
 	// UpdateRevision is what a StatefulSet's pods made from the template bear as a label, empty for other workloads.
 	UpdateRevision string
 	// Overdue is its own message that a rollout has exceeded its deadline, Refused the error with which the API server refuses

@@ -47,6 +47,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		Former:         former,
 		Problem:        nodes.problem,
 		Wave:           nodes.wave,
+		InPlace:        nodes.inPlace,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
 		Record:         record,

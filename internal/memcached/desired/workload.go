@@ -18,6 +18,8 @@ type nodes struct {
 	workload client.Object
 	// wave is about the arguments of a StatefulSet's nodes.
 	wave memcached.Wave
+	// inPlace is about those that change in their pods.
+	inPlace memcached.InPlace
 	// record says what the nodes are made from.
 	record cachev1alpha1.MemcachedRecord
 	// problem is nil, or that the memory limit is too small for these pods, the PriorityClass is not for caches, the image of the agent
@@ -51,10 +53,14 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	}
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
 	template, want.section = launched(template)
-	n.workload = statefulSet(mc, metadata, size, render.WithAPIDefaults(template))
+	want.inPlace = newInPlace(v, &template)
+	n.workload = statefulSet(mc, metadata, size, partition(size, want.inPlace.Open), render.WithAPIDefaults(template))
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want)
-	n.problem = n.problem.And(refused)
+	if n.problem = n.problem.And(refused); n.problem == nil {
+		want.inPlace.decide(&n.wave)
+	}
+	n.inPlace = want.inPlace.InPlace
 	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
 	return n
 }
