@@ -29,11 +29,16 @@ type fakeNode struct {
 	// next is the list of a restart that is under way.
 	next    *protocol.List
 	refused *protocol.Refusal
+	// changed is how the pod differs from its template, and pulling is why the kubelet cannot pull an image.
+	changed changedPod
+	pulling string
 	// silent says that nobody answers the operator, and unready that the pod does not serve.
 	silent, unready bool
 }
 
-func (n *fakeNode) ready() bool { return n.ran && !n.unready }
+func (n *fakeNode) ready() bool {
+	return n.ran && !n.unready && n.pulling == "" && !n.changed.restarts()
+}
 
 // serves is not what the conditions of the pod say: a restart is too short for them.
 func (n *fakeNode) serves() bool { return n.ready() && n.next == nil }
@@ -44,6 +49,7 @@ func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	if n.ready() {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
+	n.change(&pod)
 	return pod
 }
 

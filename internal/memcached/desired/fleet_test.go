@@ -36,6 +36,8 @@ type fleet struct {
 	// unwritable refuses writes of the ConfigMap, refused is what memcached does not run with.
 	unwritable bool
 	refused    string
+	// unpullable are images that do not exist.
+	unpullable string
 	// tampered reports that somebody else has given nodes other entries since all was at rest.
 	tampered bool
 
@@ -105,6 +107,7 @@ func (f *fleet) reconcile() {
 	if !f.mc.Spec.Paused {
 		err := f.writeConfig(view, plan)
 		f.writeSet(plan, err != nil || plan.Problem != nil)
+		f.patchPod(plan.InPlace)
 	}
 	after := view.After(memcachedtest.Children(f.config, f.set))
 	f.mc.Status.LastApplied = after.CarriedOut(plan.Record)
@@ -180,14 +183,16 @@ func (f *fleet) act() {
 		}
 		f.made++
 		template := f.updated
-		if f.made%3 == 0 {
+		if f.made%3 == 0 || ordinal < int(f.partition()) {
 			template = f.current // as while it rolls out
 		}
 		f.nodes[ordinal] = &fakeNode{ordinal: ordinal, uid: types.UID(fmt.Sprintf("%d-%d", ordinal, f.made)), template: template}
 	}
 	for ordinal := size - 1; ordinal >= 0; ordinal-- {
 		switch node := f.nodes[ordinal]; {
-		case sectionOf(node.template) != sectionOf(f.updated):
+		case node.revision() != revisionOf(f.updated) && ordinal < int(f.partition()):
+			return
+		case node.revision() != revisionOf(f.updated):
 			f.remove(ordinal)
 			return
 		case !node.ready():
@@ -216,7 +221,7 @@ func (f *fleet) report() {
 			status.ReadyReplicas++
 			status.AvailableReplicas++
 		}
-		if sectionOf(node.template) == sectionOf(f.updated) {
+		if node.revision() == revisionOf(f.updated) {
 			status.UpdatedReplicas++
 		}
 	}
@@ -241,6 +246,7 @@ func (f *fleet) tick() {
 			f.deliver(ordinal)
 		}
 		node.tick(f.seconds, f.refused)
+		node.kubelet(f.seconds, f.unpullable)
 	}
 }
 
@@ -264,7 +270,7 @@ func (f *fleet) settle() {
 		before := len(f.writes)
 		f.turn()
 		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size)
-		if len(f.writes) == before && !f.plan.Wave.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
+		if len(f.writes) == before && !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
 			f.checkRest()
 			f.tampered = false
 			return
@@ -292,8 +298,8 @@ func (f *fleet) fail(format string, args ...any) {
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%d", mc.Name, ordinal), Namespace: mc.Namespace, UID: uid,
-		Annotations:     template.Annotations,
+		Annotations:     maps.Clone(template.Annotations),
 		Labels:          map[string]string{appsv1.ControllerRevisionHashLabelKey: revisionOf(template)},
 		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", mc.Name, "statefulset-uid")},
-	}}
+	}, Spec: *template.Spec.DeepCopy()}
 }

@@ -41,6 +41,8 @@ type facts struct {
 	staleDefaults string
 	// held are the changes that a pause holds back, in words.
 	held []string
+	// heldPods says what becomes of the pods when it ends.
+	heldPods string
 }
 
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
@@ -70,7 +72,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held = heldBack(w, written, plan)
+		f.held, f.heldPods = heldBack(w, written, plan), heldPods(mc, written, plan)
 	}
 	return f
 }

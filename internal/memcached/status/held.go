@@ -30,12 +30,24 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// pausedMessage says what a pause holds back, and how to end it.
-func pausedMessage(mc *cachev1alpha1.Memcached, held []string) string {
+// pausedMessage says what a pause holds back, what becomes of the pods, and how to end it.
+func pausedMessage(mc *cachev1alpha1.Memcached, held []string, pods string) string {
 	if len(held) == 0 {
 		return "spec.paused holds changes back; there are none now"
 	}
-	return fmt.Sprintf("spec.paused holds back: %s. To resume: %s", strings.Join(held, ", "), patchCommand(mc, `"paused":false`))
+	return fmt.Sprintf("spec.paused holds back: %s. %sTo resume: %s", strings.Join(held, ", "), pods, patchCommand(mc, `"paused":false`))
+}
+
+// heldPods says what becomes of the pods if a pause that holds another template back ends.
+func heldPods(mc *cachev1alpha1.Memcached, written memcached.Written, plan memcached.Plan) string {
+	switch {
+	case !written.TemplatePending || mc.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible:
+		return ""
+	case plan.InPlace.Open:
+		return "The pods stay, and change in place. "
+	default:
+		return "The pods are replaced. "
+	}
 }
 
 // patchCommand is the command with which a user sets a field of the spec.

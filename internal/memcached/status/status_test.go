@@ -18,6 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -36,6 +37,8 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
+	// inPlace replaces what the plan says of pods that change in place, unless it is nil.
+	inPlace *memcached.InPlace
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -62,7 +65,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), inPlaceRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -177,7 +180,11 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	}
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
-	return statusOf(c.mc, observed, written, now)
+	plan := desired.For(memcachedtest.View(c.mc, observed), memcachedtest.Options)
+	if c.inPlace != nil {
+		plan.InPlace = *c.inPlace
+	}
+	return For(memcached.NewView(c.mc, withService(c.mc, observed), now), plan, written)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {
