@@ -65,9 +65,9 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 		written.RetryAfter = sooner(written.RetryAfter, time.Millisecond) // they are replaced
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
-			"The operator may not change pod %s in place (spec.updateStrategy.podUpdatePolicy). An administrator can allow it in this "+
-				"namespace: kubectl create rolebinding memcached-operator-in-place -n %s --clusterrole=memcached-operator-in-place "+
-				"--serviceaccount=%s. With podUpdatePolicy ReCreate, pods are replaced", pod.Name, pod.Namespace, accountOf(err))}
+			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to ReCreate to replace pods, or let "+
+				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
+				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	default:
 		join(written, classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
@@ -91,6 +91,9 @@ func missesResource(err error) bool {
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`)
 }
+
+// inPlaceRole is the name of the role, as in config/components/in-place.
+const inPlaceRole = "memcached-operator-in-place"
 
 // accountOf is the service account of the operator as kubectl takes it, as an answer names it.
 func accountOf(err error) string {

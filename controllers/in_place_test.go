@@ -155,8 +155,9 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceForbidden"))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("kubectl create rolebinding memcached-operator-in-place -n %s "+
-			"--clusterrole=memcached-operator-in-place --serviceaccount=operators:manager", mc.Namespace)))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("kubectl create role memcached-operator-in-place -n %s "+
+			"--verb=patch --resource=pods,pods/resize && kubectl create rolebinding memcached-operator-in-place -n %[1]s "+
+			"--role=memcached-operator-in-place --serviceaccount=operators:manager", mc.Namespace)))
 		Expect(o.events()).To(ContainElement(ContainSubstring("InPlaceForbidden")))
 		o.refuse = nil
 		o.wait(time.Minute)

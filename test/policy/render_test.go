@@ -24,9 +24,9 @@ import (
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
 // account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
-	limits := []string{"children", "configmaps", "containers", "deletions", "pods", "proxies", "proxypods", "services", "writes"}
+	limits := []string{"children", "configmaps", "containers", "deletions", "podchanges", "pods", "proxies", "proxypods", "services", "writes"}
 	own := append([]string{"warnings"}, limits...)
-	all := append([]string{"images", "metadata"}, own...)
+	all := append([]string{"images", "metadata", "podimages"}, own...)
 	for name, c := range map[string]struct {
 		overlay  overlay
 		policies []string
@@ -44,7 +44,7 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
 		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), limits)
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "admission-warnings")), []string{"warnings"})
-		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images", "podimages"})
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
