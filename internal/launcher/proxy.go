@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -89,12 +90,13 @@ func (p *proxy) begin() error {
 	count := routes.Pool.At(time.Now())
 	err = errors.Join(
 		replaceFile(p.options.program(), string(program)),
-		p.options.writeValues(routes.Pool.Pattern, p.options.domain(), count),
+		replaceFile(p.options.copies(), string(copiesRoute)),
+		p.options.writeValues(routes.Patterns(), p.options.domain(), count),
 	)
 	if err != nil {
 		return err
 	}
-	if p.process, err = start(p.options.Program, p.options.arguments(count)); err != nil {
+	if p.process, err = start(p.options.Program, p.options.arguments(count*len(routes.Patterns()))); err != nil {
 		return err
 	}
 	p.reload = &reload{first: true, sent: time.Now()}
@@ -141,11 +143,11 @@ func (p *proxy) follow(now time.Time) {
 // change makes routes those that are in effect.
 func (p *proxy) change(routes protocol.Routes, now time.Time) {
 	count := routes.Pool.At(now)
-	if count == p.count && routes.Pool.Pattern == p.routes.Pool.Pattern {
+	if count == p.count && slices.Equal(routes.Patterns(), p.routes.Patterns()) {
 		p.accept(routes, count)
 		return
 	}
-	if err := p.options.writeValues(routes.Pool.Pattern, p.options.domain(), count); err != nil {
+	if err := p.options.writeValues(routes.Patterns(), p.options.domain(), count); err != nil {
 		p.log.Printf("the routes stay as they are: %v", err)
 		return // it is tried again
 	}

@@ -21,6 +21,11 @@ import (
 //go:embed routes.lua
 var program []byte
 
+// copiesRoute is the route of that program to pools that are copies of each other.
+//
+//go:embed copies.lua
+var copiesRoute []byte
+
 // readRoutes returns the routes that the ConfigMap has, and their text, which may be that of an error.
 func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	text, err := os.ReadFile(filepath.Join(o.Routes, protocol.RoutesKey))
@@ -41,12 +46,15 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 }
 
 // writeValues writes the file that the program reads.
-func (o ProxyOptions) writeValues(pattern, domain string, count int) error {
-	host := pattern
-	if domain != "" && strings.HasSuffix(pattern, ".svc") {
-		host += "." + domain + "."
+func (o ProxyOptions) writeValues(patterns []string, domain string, count int) error {
+	values := fmt.Sprintf("count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
+	for i, pattern := range patterns {
+		host := pattern
+		if domain != "" && strings.HasSuffix(pattern, ".svc") {
+			host += "." + domain + "."
+		}
+		values += fmt.Sprintf("name%d %s\nhost%d %s\n", i+1, pattern, i+1, host)
 	}
-	values := fmt.Sprintf("name %s\nhost %s\ncount %d\nbuffers %d\n", pattern, host, count, o.Threads*buffersPerThread)
 	return replaceFile(o.values(), values)
 }
 

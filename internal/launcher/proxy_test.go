@@ -352,10 +352,10 @@ func TestHosts(t *testing.T) {
 		if row.resolver != "" {
 			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
 		}
-		must(t, o.writeValues(row.pattern, o.domain(), 3))
+		must(t, o.writeValues([]string{row.pattern}, o.domain(), 3))
 		text, err := os.ReadFile(o.values())
 		must(t, err)
-		if want := fmt.Sprintf("name %s\nhost %s\ncount 3\nbuffers 32768\n", row.pattern, row.want); string(text) != want {
+		if want := fmt.Sprintf("count 3\nbuffers 32768\nname1 %s\nhost1 %s\n", row.pattern, row.want); string(text) != want {
 			t.Errorf("%q: %q, not %q", row.resolver, text, want)
 		}
 	}
@@ -364,7 +364,7 @@ func TestHosts(t *testing.T) {
 func TestParseProxy(t *testing.T) {
 	o, err := ParseProxy([]string{"--threads", "2", "--max-connections", "500"}, io.Discard)
 	must(t, err)
-	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib,proxy_arg=/run/launcher/routes.lua" {
+	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua" {
 		t.Errorf("the arguments are %s", got)
 	}
 	for _, args := range []string{"--threads=0", "--threads=65", "--max-connections=0", "--max-connections=65537", "more", "--nonsense"} {
