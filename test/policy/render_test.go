@@ -83,7 +83,7 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 			continue
 		}
 		ref := binding.Spec.ParamRef
-		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[kind]}[policies[binding.Spec.PolicyName]]
+		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[strings.TrimPrefix(kind, "pod")]}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
 		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
 	}
@@ -116,7 +116,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		g.Expect(checker.Check(policy)).NotTo(BeEmpty(), policy.Name)
 		checked++
 	}
-	g.Expect(checked).To(Equal(11))
+	g.Expect(checked).To(Equal(13))
 }
 
 func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv1.ValidatingAdmissionPolicy {
