@@ -25,6 +25,7 @@ var ruledBounds = map[string][]string{
 	"spec.podDisruptionBudget.maxUnavailable": {"0", "1000", "0%", "100%"},
 	"spec.podDisruptionBudget.minAvailable":   {"0", "1000", "0%", "100%"},
 	"spec.updateStrategy.maxUnavailable":      {"0", "1000", "0%", "100%"},
+	"spec.updateStrategy.podUpdatePolicy":     "ReCreate",
 	"spec.updateStrategy.maxSurge":            {"0", "1000", "0%", "100%"},
 }
 

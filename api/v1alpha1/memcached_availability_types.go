@@ -67,8 +67,8 @@ type MemcachedUpdateStrategy struct {
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// podUpdatePolicy says what happens to the pods of a StatefulSet when the image of memcached, that of the agent or spec.resources
-	// change: ReCreate, the default, replaces them. InPlaceIfPossible changes them in their pods, which keep their names and addresses,
-	// and with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
+	// change. The default is ReCreate, which replaces them. InPlaceIfPossible changes them in their pods, which keep their names and
+	// addresses, and with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
 	// docs/concepts/changes.md. All other changes of the pods replace them.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -70,9 +70,9 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 		case <-p.settling():
 			p.settle(ctx)
 		case <-p.switching(time.Now()):
-			p.change(p.routes, time.Now())
+			p.change(ctx, p.routes, time.Now())
 		case <-ticker.C:
-			p.follow(time.Now())
+			p.follow(ctx, time.Now())
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (p *proxy) switching(now time.Time) <-chan time.Time {
 }
 
 // follow reads the ConfigMap.
-func (p *proxy) follow(now time.Time) {
+func (p *proxy) follow(ctx context.Context, now time.Time) {
 	routes, text, err := p.options.readRoutes()
 	switch {
 	case p.busy():
@@ -135,17 +135,20 @@ func (p *proxy) follow(now time.Time) {
 	default:
 		p.forgive()
 		if routes.String() != p.routes.String() {
-			p.change(routes, now)
+			p.change(ctx, routes, now)
 		}
 	}
 }
 
 // change makes routes those that are in effect.
-func (p *proxy) change(routes protocol.Routes, now time.Time) {
+func (p *proxy) change(ctx context.Context, routes protocol.Routes, now time.Time) {
 	count := routes.Pool.At(now)
 	if count == p.count && slices.Equal(routes.Patterns(), p.routes.Patterns()) {
 		p.accept(routes, count)
 		return
+	}
+	if loaded, failed, err := p.reloads(ctx); err == nil {
+		p.loaded, p.failed = loaded, failed // an agent has signaled memcached since, because of a certificate
 	}
 	if err := p.options.writeValues(routes.Patterns(), p.options.domain(), count); err != nil {
 		p.log.Printf("the routes stay as they are: %v", err)

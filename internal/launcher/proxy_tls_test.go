@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/credentials"
+)
+
+// withTLS makes the proxy serve TLS with a certificate of a new CA.
+func (p *proxyPod) withTLS() *credentials.Authority {
+	p.t.Helper()
+	authority, err := credentials.NewAuthority("test")
+	must(p.t, err)
+	p.proxy.TLS, p.proxy.credentials = "1.2", filepath.Join(p.proxy.State, "current")
+	p.proxy.tlsListen = strings.Replace(p.proxy.Memcached, ":11211", ":11212", 1)
+	must(p.t, os.Mkdir(p.proxy.credentials, 0o700))
+	must(p.t, os.WriteFile(filepath.Join(p.proxy.credentials, "ca.crt"), authority.PEM(), 0o600))
+	p.certify(authority)
+	return authority
+}
+
+// certify gives the proxy another certificate, as an agent does before it signals memcached, and returns its serial number.
+func (p *proxyPod) certify(authority *credentials.Authority) string {
+	p.t.Helper()
+	id, err := authority.Server("proxy", "proxy")
+	must(p.t, err)
+	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.crt"), string(id.Certificate)))
+	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.key"), string(id.Key)))
+	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
+	must(p.t, err)
+	return pair.Leaf.SerialNumber.Text(16)
+}
+
+// hangUp signals memcached, as an agent does.
+func (p *proxyPod) hangUp() error {
+	stats, err := p.client().Stats(p.t.Context())
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(int(number(stats, "pid")), syscall.SIGHUP)
+}
+
+// dialTLS connects as a client that trusts the CA, and returns the serial number of the certificate that it was shown.
+func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certificate) (*memcache.Conn, string, error) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM())
+	dialer := tls.Dialer{Config: &tls.Config{
+		RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12, Certificates: pair,
+	}}
+	conn, err := dialer.DialContext(p.t.Context(), "tcp", p.proxy.tlsListen)
+	if err != nil {
+		return nil, "", err
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
+}
+
+// Clients with TLS find the keys of the others. A new certificate comes with the signal of an agent, which is also one to read the routes:
+// no client loses its connection, and other routes are read as without it.
+func TestProxyWithTLS(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	authority := p.withTLS()
+	p.beginWith(2)
+	conn, before, err := p.dialTLS(authority)
+	must(t, err)
+	p.agrees(conn, 2)
+
+	want := p.certify(authority)
+	must(t, p.hangUp())
+	p.await("memcached serves the new certificate", func() error {
+		_, serial, err := p.dialTLS(authority)
+		if err == nil && serial != want {
+			err = fmt.Errorf("the serial number is %s, not %s; it was %s", serial, want, before)
+		}
+		return err
+	})
+	p.agrees(conn, 2)
+
+	must(t, p.hangUp())
+	p.leads(p.lead(1))
+	p.agrees(conn, 1)
+	if refused := p.leads(p.pattern + " 1\n").Refused; refused != nil {
+		t.Errorf("refused: %+v", refused)
+	}
+}
+
+// With a CA for clients, those without a certificate are refused. The launcher needs none.
+func TestProxyWithClientCertificates(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	authority := p.withTLS()
+	p.proxy.ClientCA = true
+	p.beginWith(1)
+	id, err := authority.User("shop")
+	must(t, err)
+	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
+	must(t, err)
+	conn, _, err := p.dialTLS(authority, pair)
+	must(t, err)
+	p.agrees(conn, 1)
+	conn, _, err = p.dialTLS(authority)
+	if err == nil { // with TLS 1.3, the refusal follows the handshake
+		_, err = conn.Command(t.Context(), "mn")
+	}
+	var refusal *net.OpError
+	if !errors.As(err, &refusal) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a certificate: %v", err)
+	}
+}
