@@ -83,7 +83,7 @@ var keptAnnotations = []string{
 
 // keepLaunched keeps of a pod with a launcher what can change in place.
 func keepLaunched(reduced, pod *corev1.Pod) {
-	reduced.Annotations, reduced.Status.PodIP = map[string]string{}, pod.Status.PodIP
+	reduced.Annotations, reduced.Generation, reduced.Status.PodIP = map[string]string{}, pod.Generation, pod.Status.PodIP
 	for _, key := range keptAnnotations {
 		if value, ok := pod.Annotations[key]; ok {
 			reduced.Annotations[key] = value
@@ -164,7 +164,7 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 	case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
 		reduced.Reason, reduced.Message = condition.Reason, condition.Message
 	case condition.Type == corev1.PodResizePending, condition.Type == corev1.PodResizeInProgress:
-		reduced.Reason, reduced.Message = condition.Reason, condition.Message
+		reduced.Reason, reduced.Message, reduced.ObservedGeneration = condition.Reason, condition.Message, condition.ObservedGeneration
 	default:
 		return reduced, false
 	}

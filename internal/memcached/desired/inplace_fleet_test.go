@@ -64,7 +64,7 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 		}
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 	}
-	if n.changed.infeasible != "" {
+	if n.changed.infeasible != "" && n.changed.actual != nil {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: n.changed.infeasible,
 		})
@@ -122,10 +122,11 @@ func (f *fleet) patchPod(plan memcached.InPlace) {
 	}
 	for name := range patch.Resources {
 		text += " resources"
-		c.actual = add(c.actual, map[string]corev1.ResourceRequirements{name: memcached.ContainerOf(&was.Spec, name).Resources})
-		if status := memcached.StatusOf(&was, name); status.Resources != nil {
-			c.infeasible = ""
+		if c.actual != nil { // it goes back
+			c.infeasible, c.actual = "", nil
+			continue
 		}
+		c.actual = map[string]corev1.ResourceRequirements{name: memcached.ContainerOf(&was.Spec, name).Resources}
 	}
 	if patch.Revision != "" {
 		text, c.label = text+" label", patch.Revision

@@ -55,8 +55,8 @@ func (s *podStep) refused() bool {
 		s.Patch.Images = s.state.Former
 		return true
 	}
-	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
-	if !s.begun || pending == nil || pending.Reason != corev1.PodReasonInfeasible {
+	pending := s.pending()
+	if !s.begun || pending == nil || pending.Reason != corev1.PodReasonInfeasible || len(s.unsized()) > 0 || !s.unresized() {
 		return false
 	}
 	s.refuse(cachev1alpha1.ReasonInPlaceRefused, "its cluster node cannot give it other resources: "+pending.Message)
@@ -90,8 +90,17 @@ func (s *podStep) goBack() {
 		s.pod.Name, s.state.Refused, s.pod.Name, s.pod.Namespace, memcached.InPlaceAnnotation)}
 }
 
-// resize gives the pod the resources of the template. It reports that it has, or waits for that.
-func (s *podStep) resize() bool {
+// pending is why the pod does not have the resources of its spec yet, nil if the kubelet has not said so of its present spec.
+func (s *podStep) pending() *corev1.PodCondition {
+	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
+	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < s.pod.Generation {
+		return nil
+	}
+	return pending
+}
+
+// unsized are the resources of the template that the spec of the pod does not have.
+func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	wanted := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
 		is, has := memcached.ContainerOf(&s.template.Spec, name), memcached.ContainerOf(&s.pod.Spec, name)
@@ -99,6 +108,23 @@ func (s *podStep) resize() bool {
 			wanted[name] = is.Resources
 		}
 	}
+	return wanted
+}
+
+// unresized reports whether the kubelet has not given the pod the resources of its spec.
+func (s *podStep) unresized() bool {
+	for _, name := range updated {
+		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
+		if container != nil && status != nil && status.Resources != nil && !holds(*status.Resources, container.Resources) {
+			return true
+		}
+	}
+	return false
+}
+
+// resize gives the pod the resources of the template. It reports that it has, or waits for that.
+func (s *podStep) resize() bool {
+	wanted := s.unsized()
 	switch {
 	case len(wanted) == 0:
 		return false
@@ -113,20 +139,14 @@ func (s *podStep) resize() bool {
 
 // resizing reports that the kubelet has not given the pod its resources yet.
 func (s *podStep) resizing() bool {
-	if pending := memcached.PodCondition(s.pod, corev1.PodResizePending); pending != nil {
+	if pending := s.pending(); pending != nil {
 		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, pending.Reason, pending.Message)
 		return true
 	}
 	if progress := memcached.PodCondition(s.pod, corev1.PodResizeInProgress); progress != nil && progress.Message != "" {
 		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, progress.Reason, progress.Message)
 	}
-	for _, name := range updated {
-		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
-		if container != nil && status != nil && status.Resources != nil && !holds(*status.Resources, container.Resources) {
-			return true
-		}
-	}
-	return false
+	return s.unresized()
 }
 
 // setImages gives the pod the images of the template. It reports that it has, or waits for that.

@@ -188,7 +188,7 @@ func TestMoreMemoryOrder(t *testing.T) {
 		_, writes := f.look()
 		return writes
 	}
-	if got, want := order("64Mi", "256Mi"), "ConfigMap StatefulSet pod 0 pod 0 resources pod 0 label StatefulSet ConfigMap ConfigMap"; got != want {
+	if got, want := order("64Mi", "256Mi"), "ConfigMap StatefulSet pod 0 pod 0 resources pod 0 label ConfigMap StatefulSet ConfigMap"; got != want {
 		t.Errorf("more: %s\nnot %s", got, want)
 	}
 	if got, want := order("256Mi", "64Mi"), "ConfigMap StatefulSet ConfigMap ConfigMap pod 0 pod 0 resources pod 0 label StatefulSet"; got != want {
