@@ -69,6 +69,11 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
+		// The kubelet need not be asked: k8s.io/kubernetes/plugin/pkg/admission. It is tried again, for there may be room later.
+		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
+			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
+		written.Err = err
 	default:
 		join(written, classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
 	}

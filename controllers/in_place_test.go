@@ -230,23 +230,29 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 	})
 
-	It("are refused more memory by a quota: the others wait", func(ctx SpecContext) {
+	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string) {
 		begun(ctx, memory("256Mi"))
 		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		quota := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New("exceeded quota: small, requested: limits.memory=1"))
-		resizing := true
-		o.refuse = func(status bool) error {
-			if status && resizing {
-				resizing = false
-				return quota
+		refusal, refused := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words)), false
+		o.refuse = func(subresource bool) error {
+			if subresource && !refused {
+				refused = true
+				return refusal
 			}
 			return nil
 		}
 		o.wait(time.Minute)
 		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/QuotaExceeded"))
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("change pod cache-2 in place"))
-	})
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/" + reason))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
+		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("cache-2"), ContainSubstring(words)))
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeResize, writeStatus)).To(Succeed())
+	},
+		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded"),
+		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied"),
+		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused"),
+	)
 })
 
 func statusIf(written bool) []string {

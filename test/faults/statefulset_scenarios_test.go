@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -130,6 +131,9 @@ func (r *scenarioRun) podUIDs() map[string]types.UID {
 	r.must(user.List(r.ctx, &pods, client.InNamespace(r.namespace), client.MatchingLabels{memcached.InstanceLabel: cacheName}))
 	uids := map[string]types.UID{}
 	for i := range pods.Items {
+		if owner := metav1.GetControllerOfNoCopy(&pods.Items[i]); owner == nil || owner.Name != cacheName {
+			continue // it is somebody else's
+		}
 		uids[pods.Items[i].Name] = pods.Items[i].UID
 	}
 	return uids
