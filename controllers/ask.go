@@ -11,15 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
-
-// Launchers asks the launcher of a pod for its status.
-type Launchers interface {
-	Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
-}
 
 // askedAtOnce is how many launchers are asked at the same time.
 const askedAtOnce = 64
@@ -68,7 +62,7 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 			defer func() { <-slots }()
 			answer := memcached.Answer{}
 			var err error
-			if answer.Status, err = r.launchers.Status(ctx, pod); err != nil {
+			if answer.Status, err = r.nodes.Launcher(ctx, pod); err != nil {
 				answer.Failure = err.Error()
 			}
 			mutex.Lock()

@@ -169,12 +169,12 @@ var _ = Describe("Pods that change in place", func() {
 		pause(ctx, mc, true)
 		change(ctx, mc, image("memcached:1.7"))
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("The pods stay, and change in place."))
+		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the pods will stay, and change in place"))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 		})
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("The pods are replaced."))
+		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the nodes will be replaced, without their items"))
 	})
 
 	It("get more memory before memcached does, without a restart", func(ctx SpecContext) {

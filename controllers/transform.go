@@ -61,8 +61,12 @@ func transformPod(object any) (any, error) {
 			reduced.Labels[label] = value
 		}
 	}
-	if pod.Annotations[memcached.TemplateAnnotation] != "" {
+	launched := pod.Annotations[memcached.TemplateAnnotation] != ""
+	if launched {
 		keepLaunched(reduced, pod)
+	}
+	if launched || memcached.PodReady(pod) { // its launcher or its agent may be asked
+		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {
 		reduceFailed(reduced, pod)
@@ -83,7 +87,7 @@ var keptAnnotations = []string{
 
 // keepLaunched keeps of a pod with a launcher what can change in place.
 func keepLaunched(reduced, pod *corev1.Pod) {
-	reduced.Annotations, reduced.Generation, reduced.Status.PodIP = map[string]string{}, pod.Generation, pod.Status.PodIP
+	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
 	for _, key := range keptAnnotations {
 		if value, ok := pod.Annotations[key]; ok {
 			reduced.Annotations[key] = value

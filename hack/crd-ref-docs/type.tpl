@@ -30,7 +30,10 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- if eq .Name "metadata" -}}
 The metadata of the object.
 {{- else -}}
-{{ .Doc | replace "\n" " " | markdownRenderFieldDoc }}
+{{- /* Without the name of the field, with which each comment begins. */ -}}
+{{- $doc := .Doc | replace "\n" " " -}}
+{{- $doc = regexReplaceAll "^\\w+ (?:is|are) " $doc "" -}}
+{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|where|whether|which|who)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
 {{- end -}}
 {{- end -}}
 
@@ -58,5 +61,9 @@ count, and that of a status is for kubectl get. */ -}}
 {{- end -}}
 
 {{- define "enum" -}}
-{{- range .Validation }}{{ if hasPrefix "Enum" . }} One of {{ . | trimPrefix "Enum: [" | trimSuffix "]" | replace " " ", " }}.{{ end }}{{ end -}}
+{{- $doc := .Doc -}}
+{{- range .Validation }}{{ if hasPrefix "Enum" . }}
+{{- $values := . | trimPrefix "Enum: [" | trimSuffix "]" | splitList " " -}}
+{{- if not (contains (last $values) $doc) }} One of {{ $values | join ", " }}.{{ end }}
+{{- end }}{{ end -}}
 {{- end -}}

@@ -47,15 +47,16 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 
 // writeValues writes the file that the program reads.
 func (o ProxyOptions) writeValues(patterns []string, domain string, count int) error {
-	values := fmt.Sprintf("count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
+	var values strings.Builder
+	fmt.Fprintf(&values, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
 	for i, pattern := range patterns {
 		host := pattern
 		if domain != "" && strings.HasSuffix(pattern, ".svc") {
 			host += "." + domain + "."
 		}
-		values += fmt.Sprintf("name%d %s\nhost%d %s\n", i+1, pattern, i+1, host)
+		fmt.Fprintf(&values, "name%d %s\nhost%d %s\n", i+1, pattern, i+1, host)
 	}
-	return replaceFile(o.values(), values)
+	return replaceFile(o.values(), values.String())
 }
 
 // buffersPerThread is how much of what clients have not read yet a thread of memcached holds, in KiB. In memory, it takes twice as much.

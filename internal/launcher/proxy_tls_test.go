@@ -27,10 +27,10 @@ func (p *proxyPod) withTLS() *credentials.Authority {
 	p.t.Helper()
 	authority, err := credentials.NewAuthority("test")
 	must(p.t, err)
-	p.proxy.TLS, p.proxy.credentials = "1.2", filepath.Join(p.proxy.State, "current")
+	p.proxy.TLS, p.proxy.pair = "1.2", filepath.Join(p.proxy.State, "current")
 	p.proxy.tlsListen = strings.Replace(p.proxy.Memcached, ":11211", ":11212", 1)
-	must(p.t, os.Mkdir(p.proxy.credentials, 0o700))
-	must(p.t, os.WriteFile(filepath.Join(p.proxy.credentials, "ca.crt"), authority.PEM(), 0o600))
+	must(p.t, os.Mkdir(p.proxy.pair, 0o700))
+	must(p.t, os.WriteFile(filepath.Join(p.proxy.pair, "ca.crt"), authority.PEM(), 0o600))
 	p.certify(authority)
 	return authority
 }
@@ -40,20 +40,22 @@ func (p *proxyPod) certify(authority *credentials.Authority) string {
 	p.t.Helper()
 	id, err := authority.Server("proxy", "proxy")
 	must(p.t, err)
-	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.crt"), string(id.Certificate)))
-	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.key"), string(id.Key)))
+	must(p.t, replaceFile(filepath.Join(p.proxy.pair, "tls.crt"), string(id.Certificate)))
+	must(p.t, replaceFile(filepath.Join(p.proxy.pair, "tls.key"), string(id.Key)))
 	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
 	must(p.t, err)
 	return pair.Leaf.SerialNumber.Text(16)
 }
 
 // hangUp signals memcached, as an agent does.
-func (p *proxyPod) hangUp() error {
+func (p *proxyPod) hangUp() error { return syscall.Kill(p.memcachedPID(), syscall.SIGHUP) }
+
+// memcachedPID asks memcached, whose arguments do not tell whose it is.
+func (p *proxyPod) memcachedPID() int {
+	p.t.Helper()
 	stats, err := p.client().Stats(p.t.Context())
-	if err != nil {
-		return err
-	}
-	return syscall.Kill(int(number(stats, "pid")), syscall.SIGHUP)
+	must(p.t, err)
+	return int(number(stats, "pid"))
 }
 
 // dialTLS connects as a client that trusts the CA, and returns the serial number of the certificate that it was shown.
@@ -123,4 +125,54 @@ func TestProxyWithClientCertificates(t *testing.T) {
 	if !errors.As(err, &refusal) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without a certificate: %v", err)
 	}
+}
+
+// What TLS takes is in the memory model of the operator: 5 MiB, and 42 KiB for each connection more. Half of the clients have sent a part of
+// a request, and the others do not read what they have asked for.
+func TestMemoryForTLS(t *testing.T) {
+	t.Parallel()
+	const clients = 600
+	p := newProxyPod(t)
+	p.proxy.MaxConnections = clients + 50
+	authority := p.withTLS()
+	p.beginWith(1)
+	if reply := p.set(p.client(), "key", strings.Repeat("x", 100_000)); reply != "STORED" {
+		t.Fatal(reply)
+	}
+	pid := p.memcachedPID()
+	at := []int{p.residentMiB(pid)}
+	for _, request := range []string{"set other 0 0 9\r\npart", "get" + strings.Repeat(" key", 50) + "\r\n"} {
+		for range clients / 2 {
+			p.sendTLS(authority, request)
+		}
+		p.await("memcached has the connections", func() error {
+			stats, err := p.client().Stats(t.Context())
+			if want := int64(len(at) * clients / 2); err == nil && number(stats, "curr_connections") < want {
+				err = fmt.Errorf("%s of %d connections", stats["curr_connections"], want)
+			}
+			return err
+		})
+		at = append(at, p.residentMiB(pid))
+	}
+	t.Logf("memcached had %v MiB", at)
+	if most := clients / 2 * (42 + 8) / 1024; at[1]-at[0] > 5+most {
+		t.Errorf("%d connections with a part of a request took %d MiB", clients/2, at[1]-at[0])
+	}
+	if limit := 24 + 40*p.proxy.Threads + 5 + p.proxy.MaxConnections*(42+8)/1024; at[2] > limit {
+		t.Errorf("memcached had %d MiB, and the limit would be %d", at[2], limit)
+	}
+}
+
+// sendTLS sends a request with TLS, and never reads.
+func (p *proxyPod) sendTLS(authority *credentials.Authority, request string) {
+	p.t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM())
+	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.proxy.tlsListen)
+	must(p.t, err)
+	p.t.Cleanup(func() { _ = conn.Close() })
+	must(p.t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	client := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12})
+	_, err = client.Write([]byte(request))
+	must(p.t, err)
 }

@@ -44,6 +44,8 @@ type View struct {
 	Answers Answers
 	// Unchangeable is the hash of the template that pods cannot be changed to, as the API server has said. Empty if there is none.
 	Unchangeable string
+	// Agents are what the agents of the nodes have said.
+	Agents AgentReports
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -107,7 +109,7 @@ func (v View) After(answers []client.Object) View {
 		}
 	}
 	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers, after.Unchangeable = v.Answers, v.Unchangeable
+	after.Answers, after.Unchangeable, after.Agents = v.Answers, v.Unchangeable, v.Agents
 	return after
 }
 

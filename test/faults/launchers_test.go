@@ -6,15 +6,22 @@
 package faults
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -29,8 +36,8 @@ type launchers struct {
 
 var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}}
 
-// Status implements controllers.Launchers.
-func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Launcher implements controllers.Nodes.
+func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	list, err := l.listOf(ctx, pod)
@@ -41,6 +48,11 @@ func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Statu
 		l.ran[pod.UID] = append(ran, list)
 	}
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
+func (l *launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
 // listOf is the list that the ConfigMap has for a pod, or the one that it runs with.
@@ -88,7 +100,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 			if !ok || pod.Annotations[memcached.TemplateAnnotation] == "" {
 				continue
 			}
-			if status, err := allLaunchers.Status(r.ctx, pod); err != nil {
+			if status, err := allLaunchers.Launcher(r.ctx, pod); err != nil {
 				return err.Error()
 			} else if list, err := protocol.ParseList(status.List); err != nil || list.Value("-t") != threads {
 				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)
@@ -96,4 +108,38 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 		}
 		return allLaunchers.wentBack()
 	}
+}
+
+// sameArguments reports what is missing until every pod runs what a new one would run, and the ConfigMap has nothing else.
+func sameArguments(now objects) string {
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
+	set := get[*appsv1.StatefulSet](now, "statefulsets")
+	switch {
+	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet && config == nil:
+		return ""
+	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet, config == nil, set == nil, mc.Status.LastApplied == nil:
+		return fmt.Sprintf("the arguments are %v", config)
+	}
+	hash, template := mc.Status.LastApplied.ArgumentsHash, set.Spec.Template.Annotations[memcached.TemplateAnnotation]
+	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
+	if err != nil || list.Hash() != hash || list.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) {
+		return fmt.Sprintf("the list %s is %v: %v", hash, list, err)
+	}
+	if restarted := mc.Spec.RestartedAt; restarted != nil && list.RestartedAt != restarted.UTC().Format(time.RFC3339) {
+		return fmt.Sprintf("the list is of %s, the restart at %s", list.RestartedAt, restarted)
+	}
+	want := protocol.Section{Default: hash, Nodes: map[int]string{}}
+	for ordinal := range int(mc.Spec.Size) {
+		want.Nodes[ordinal] = hash
+	}
+	if text := config.Data[protocol.SectionKey(template)]; text != want.String() || len(config.Data) != 2 {
+		return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, want, template)
+	}
+	for _, pod := range now.pods() {
+		if pod.Annotations[memcached.TemplateAnnotation] != template {
+			return pod.Name + " is of another template"
+		}
+	}
+	return ""
 }

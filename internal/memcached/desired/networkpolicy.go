@@ -24,8 +24,8 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
-	if hasLauncher(mc) {
-		rules = append(rules, operatorRule())
+	if ports := portsForOperator(mc); len(ports) > 0 {
+		rules = append(rules, operatorRule(ports))
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -42,8 +42,20 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	}
 }
 
-// operatorRule lets the operator ask launchers, in whichever namespace it is.
-func operatorRule() networkingv1.NetworkPolicyIngressRule {
+// portsForOperator are those of launchers, and of agents that know what is wrong with a Secret.
+func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
+	var ports []int32
+	if hasLauncher(mc) {
+		ports = append(ports, memcached.LauncherPort)
+	}
+	if memcached.HasCredentials(mc) {
+		ports = append(ports, memcached.MetricsPort)
+	}
+	return ports
+}
+
+// operatorRule lets the operator ask nodes, in whichever namespace it is.
+func operatorRule(ports []int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{
 			NamespaceSelector: &metav1.LabelSelector{},
@@ -51,7 +63,7 @@ func operatorRule() networkingv1.NetworkPolicyIngressRule {
 				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
 			}},
 		}},
-		Ports: render.TCPPorts(memcached.LauncherPort),
+		Ports: render.TCPPorts(ports...),
 	}
 }
 

@@ -33,7 +33,7 @@ func inPlaceRows(t *testing.T) []statusCase {
 		c.written = memcached.Written{Pending: []string{"StatefulSet"}, TemplatePending: true}
 		c.ready = "Unknown Paused: spec.paused holds back: image unset to memcached:2"
 	}
-	const held = "False Paused: spec.paused holds back: image unset to memcached:2. "
+	const held = "False Paused: spec.paused holds back: image unset to memcached:2; "
 	return []statusCase{
 		row("in place: one of three", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced: 1 of 3 nodes are updated"
@@ -53,10 +53,10 @@ func inPlaceRows(t *testing.T) []statusCase {
 			c.progressing = seeDegraded
 		}),
 		row("in place: paused before", memcached.InPlace{Open: true}, paused, func(c *statusCase) {
-			c.progressing = held + "The pods stay, and change in place." + resume[1:]
+			c.progressing = held + "the pods will stay, and change in place" + resume
 		}),
 		row("not in place: paused before", memcached.InPlace{}, paused, func(c *statusCase) {
-			c.progressing = held + "The pods are replaced." + resume[1:]
+			c.progressing = held + "the nodes will be replaced, without their items" + resume
 		}),
 	}
 }

@@ -39,6 +39,9 @@ type statusCase struct {
 	written memcached.Written
 	// inPlace replaces what the plan says of pods that change in place, unless it is nil.
 	inPlace *memcached.InPlace
+	// agents is what they say, and attention the condition for that, empty for none.
+	agents    memcached.AgentReports
+	attention string
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -65,7 +68,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), inPlaceRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), inPlaceRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -89,6 +92,9 @@ func TestStatusTruthTable(t *testing.T) {
 				cachev1alpha1.ConditionAvailable:   c.available,
 				cachev1alpha1.ConditionProgressing: c.progressing,
 				cachev1alpha1.ConditionDegraded:    c.degraded,
+			}
+			if c.attention != "" {
+				want[cachev1alpha1.ConditionNeedsAttention] = c.attention
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -183,8 +189,9 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	plan := desired.For(memcachedtest.View(c.mc, observed), memcachedtest.Options)
 	if c.inPlace != nil {
 		plan.InPlace = *c.inPlace
+		return For(memcached.NewView(c.mc, withService(c.mc, observed), now), plan, written)
 	}
-	return For(memcached.NewView(c.mc, withService(c.mc, observed), now), plan, written)
+	return statusWith(c.mc, observed, c.agents, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {
