@@ -24,7 +24,7 @@ const askedAtOnce = 64
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
-	view.Answers, view.Filled = state.running, state.filled
+	view.Answers, view.Filled, view.Unchangeable = state.running, state.filled, state.unchangeable
 	const rounds = 3
 	for range rounds {
 		plan := desired.For(*view, r.options)
@@ -41,9 +41,10 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running holds the answers of nodes that run the current arguments while others do not yet: they need not be asked again.
+// running holds the answers of nodes that run the current arguments while others do not yet: they need not be asked again, unless they
+// restart for something else.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
-	if !plan.Wave.Open {
+	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil
 	}
 	kept := memcached.Answers{}

@@ -25,6 +25,8 @@ type instanceState struct {
 	running memcached.Answers
 	// filled are the nodes that are known to have the items of their twin.
 	filled map[types.UID]bool
+	// unchangeable is the hash of the template that the API server cannot change pods to.
+	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// transientSince is since when the API server has failed to decide about the children.

@@ -67,18 +67,18 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep is when to take the next step of a wave, 0 for never.
+// nextStep is when to take the next step of a wave, or of pods that change in place, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0
 	case plan.Twins.Waits != "" && plan.Problem == nil:
 		return stepInterval
-	case !plan.Wave.Open && plan.Twins.Asking:
+	case !plan.Wave.Open && !plan.InPlace.Open && plan.Twins.Asking:
 		return blockedInterval
-	case !plan.Wave.Open:
+	case !plan.Wave.Open && !plan.InPlace.Open:
 		return 0
-	case plan.Problem != nil || plan.Wave.Blocked != "":
+	case plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil:
 		return blockedInterval
 	default:
 		return stepInterval

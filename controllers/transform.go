@@ -6,6 +6,7 @@ package controllers
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -60,9 +61,9 @@ func transformPod(object any) (any, error) {
 			reduced.Labels[label] = value
 		}
 	}
-	template, launched := pod.Annotations[memcached.TemplateAnnotation]
+	launched := pod.Annotations[memcached.TemplateAnnotation] != ""
 	if launched {
-		reduced.Annotations = map[string]string{memcached.TemplateAnnotation: template}
+		keepLaunched(reduced, pod)
 	}
 	if launched || memcached.PodReady(pod) { // its launcher or its agent may be asked
 		reduced.Status.PodIP = pod.Status.PodIP
@@ -78,6 +79,30 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
+// keptAnnotations say what a pod was made from, how it is being changed, and that somebody wants it to be replaced.
+var keptAnnotations = []string{
+	memcached.TemplateAnnotation, memcached.BaseAnnotation, memcached.InPlaceAnnotation, memcached.WakeAnnotation,
+	"kubectl.kubernetes.io/restartedAt",
+}
+
+// keepLaunched keeps of a pod with a launcher what can change in place.
+func keepLaunched(reduced, pod *corev1.Pod) {
+	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
+	for _, key := range keptAnnotations {
+		if value, ok := pod.Annotations[key]; ok {
+			reduced.Annotations[key] = value
+		}
+	}
+	if server := memcached.ContainerOf(&pod.Spec, memcached.ContainerName); server != nil {
+		reduced.Spec.Containers = []corev1.Container{{
+			Name: server.Name, Image: server.Image, Args: server.Args, Resources: server.Resources,
+		}}
+	}
+	if agent := memcached.ContainerOf(&pod.Spec, memcached.AgentContainerName); agent != nil {
+		reduced.Spec.InitContainers = []corev1.Container{{Name: agent.Name, Image: agent.Image, Resources: agent.Resources}}
+	}
+}
+
 // reduceStatus keeps, of a pod that has not failed, what each container waits for and how it last ended.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
@@ -90,10 +115,21 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 	}
 	silent := memcached.HasAgent(pod) && !memcached.PodReady(pod)
 	for _, container := range memcached.ContainerStatuses(pod) {
-		if kept, counts := reduceContainer(container); counts || silent {
+		kept, counts := reduceContainer(container)
+		if reduced.Annotations != nil && keepChange(&kept, container, pod) || counts || silent {
 			reduced.Status.ContainerStatuses = append(reduced.Status.ContainerStatuses, kept)
 		}
 	}
+}
+
+// keepChange keeps how often a container has restarted, and the resources that it has if these are not those of its spec.
+func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, pod *corev1.Pod) bool {
+	kept.RestartCount = container.RestartCount
+	spec := memcached.ContainerOf(&pod.Spec, container.Name)
+	if container.Resources != nil && spec != nil && !equality.Semantic.DeepEqual(*container.Resources, spec.Resources) {
+		kept.Resources = container.Resources
+	}
+	return kept.RestartCount > 0 || kept.Resources != nil
 }
 
 // keepEviction keeps, of a terminating pod, why and from which host it was evicted and its grace period. They tell whether it is
@@ -123,7 +159,7 @@ func reduceFailed(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceCondition keeps whether a pod is ready, since when, and why it is not scheduled.
+// reduceCondition keeps whether a pod is ready, since when, why it is not scheduled, and what its resources wait for.
 func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) {
 	reduced := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 	switch {
@@ -131,6 +167,8 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 		reduced.LastTransitionTime = condition.LastTransitionTime
 	case condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue:
 		reduced.Reason, reduced.Message = condition.Reason, condition.Message
+	case condition.Type == corev1.PodResizePending, condition.Type == corev1.PodResizeInProgress:
+		reduced.Reason, reduced.Message, reduced.ObservedGeneration = condition.Reason, condition.Message, condition.ObservedGeneration
 	default:
 		return reduced, false
 	}

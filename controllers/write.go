@@ -39,6 +39,7 @@ func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Wr
 func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
 	written := r.apply(ctx, view, plan)
 	r.deleteLostPods(ctx, view, plan, &written)
+	r.patchPods(ctx, view, plan, &written)
 	return written
 }
 

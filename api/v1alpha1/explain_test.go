@@ -40,6 +40,7 @@ var computedDefaults = map[string]string{
 	"spec.podDisruptionBudget.maxUnavailable":                         "1, unless minAvailable is given",
 	"spec.podDisruptionBudget.minAvailable":                           "to use maxUnavailable",
 	"spec.updateStrategy.maxUnavailable":                              "1, or 0 if size is 1 or maxSurge is above 0",
+	"spec.updateStrategy.podUpdatePolicy":                             "ReCreate",
 	"spec.updateStrategy.maxSurge":                                    "0, or 1 if size is 1 or maxUnavailable is 0",
 	"spec.networkPolicy.enabled":                                      "true if from or metricsFrom is given, and false otherwise",
 	"spec.networkPolicy.metricsFrom":                                  "all pods of the namespace",

@@ -65,7 +65,28 @@ type MemcachedUpdateStrategy struct {
 	// +kubebuilder:validation:Maximum=3600
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
+
+	// podUpdatePolicy says what happens to the pods of a StatefulSet when the image of memcached, that of the agent or spec.resources
+	// change. The default is ReCreate, which replaces them. InPlaceIfPossible changes them in their pods, which keep their names and
+	// addresses, and with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
+	// docs/concepts/changes.md. All other changes of the pods replace them.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 }
+
+// PodUpdatePolicy is how the image and the resources of pods change.
+//
+// +kubebuilder:validation:Enum=ReCreate;InPlaceIfPossible
+type PodUpdatePolicy string
+
+// The policies, in the words of OpenKruise. InPlaceOnly is reserved.
+const (
+	// PodUpdateReCreate replaces the pods.
+	PodUpdateReCreate PodUpdatePolicy = "ReCreate"
+	// PodUpdateInPlaceIfPossible changes them in their pods, as far as the cluster can.
+	PodUpdateInPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
+)
 
 // MemcachedGracefulShutdown says how a node leaves.
 type MemcachedGracefulShutdown struct {

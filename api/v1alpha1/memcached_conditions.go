@@ -71,6 +71,8 @@ const (
 	ReasonCreating = "Creating"
 	// ReasonRollingOut says that nodes are being replaced by updated ones, or that memcached restarts in its pods.
 	ReasonRollingOut = "RollingOut"
+	// ReasonUpdatingInPlace says that the images or the resources of nodes change in their pods, which stay.
+	ReasonUpdatingInPlace = "UpdatingInPlace"
 	// ReasonScaling says that nodes are being added or removed.
 	ReasonScaling = "Scaling"
 	// ReasonWaitingForDeletion says that an object of the same name, or the Memcached itself, must be gone first.
@@ -114,6 +116,10 @@ const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	// ReasonInvalidCredentials says that a node does not start because the Secret of spec.auth is missing or cannot be used.
 	ReasonInvalidCredentials = "InvalidCredentials"
+	// ReasonInPlaceForbidden says that spec.updateStrategy.podUpdatePolicy wants pods to be changed in place, which the operator may not do.
+	ReasonInPlaceForbidden = "InPlaceForbidden"
+	// ReasonInPlaceRefused says that the cluster node cannot give a pod other resources in place. The pod has its former ones.
+	ReasonInPlaceRefused = "InPlaceRefused"
 	// ReasonConfigurationRefused says that memcached does not run with the configuration, so that a node keeps its former one.
 	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonTwinUnusable says that the Memcached of spec.fillFrom cannot fill nodes.

@@ -56,7 +56,9 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 
 		var peer cachev1alpha1.NetworkPolicyPeer
 		Expect(yaml.UnmarshalStrict([]byte(lines), &peer)).To(Succeed())
-		change(ctx, pool, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.From = append(mc.Spec.NetworkPolicy.From, peer) })
+		change(ctx, pool, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.NetworkPolicy.From = append(mc.Spec.NetworkPolicy.From, peer)
+		})
 		o.step(ctx, front, writeStatus)
 		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Conditions).To(ContainElement(And(
 			HaveField("Type", cachev1alpha1.ConditionDegraded), HaveField("Reason", cachev1alpha1.ReasonAsExpected))))

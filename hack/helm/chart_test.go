@@ -48,7 +48,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		pod        = template + "spec."
 		account    = "ServiceAccount memcached-operator-controller-manager: metadata.annotations "
 	)
-	policies := []string{"children", "configmaps", "containers", "deletions", "pods", "proxies", "proxypods", "services", "writes"}
+	policies := []string{"children", "configmaps", "containers", "deletions", "podchanges", "pods", "proxies", "proxypods", "services", "writes"}
 	before := install(t, "")
 	for values, want := range map[string][]string{
 		"replicas: 3":                                          {"+ PodDisruptionBudget memcached-operator-controller-manager", deployment + "replicas 1 -> 3"},
@@ -74,6 +74,9 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 			"- CustomResourceDefinition memcachedproxies.cache.example.com", "- CustomResourceDefinition memcacheds.cache.example.com",
 		},
 		"networkPolicy: {enabled: true}":      {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
+		"inPlace: {enabled: true}": {
+			"+ ClusterRole memcached-operator-in-place", "+ ClusterRoleBinding memcached-operator-in-place",
+		},
 		"admissionWarnings: {enabled: false}": both("- ", "warnings"),
 		"admissionPolicy: {enabled: false}":   both("- ", policies...),
 		"global: {any: thing}":                nil,

@@ -29,7 +29,8 @@ type variant struct {
 // complete is the kustomization with everything in it: config/default with what it has as comments.
 const complete = "config/default"
 
-var uncomment = []string{"#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n"}
+var uncomment = []string{"#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n",
+	"#- ../components/in-place\n", "- ../components/in-place\n"}
 
 // variants are all that a chart can leave out of the complete installation. The operator of a single namespace is another
 // kustomization, which leaves out whatever is cluster-scoped.
@@ -43,6 +44,7 @@ var variants = []variant{
 		"path: manager_metrics_patch.yaml", "path: ../namespaced/manager_metrics_patch.yaml"),
 	without("monitoring", "- ../prometheus\n", ""),
 	without("networkPolicy", "- ../network-policy\n", ""),
+	without("inPlace", "- ../components/in-place\n", ""),
 	without("admissionPolicy", "- ../components/admission-policy\n", ""),
 	without("admissionWarnings", "- ../components/admission-warnings\n", ""),
 }

@@ -30,6 +30,8 @@ type Plan struct {
 	Wave Wave
 	// Twins is how the Memcached stands with its twins.
 	Twins Twins
+	// InPlace is how far they are with new images and resources, if these change in their pods.
+	InPlace InPlace
 	// LostPods are to be deleted without waiting for their cluster nodes.
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until there is another one, 0 for never.
@@ -70,6 +72,10 @@ type Wave struct {
 	Running []types.UID
 	// Ask are the nodes whose answers the next step depends on.
 	Ask []*corev1.Pod
+	// Moving is how many nodes have an entry for them, and are not known to run with them.
+	Moving int
+	// Wake are changes of pods that make the kubelet bring the ConfigMap at once.
+	Wake []PodPatch
 	// Blocked names the node that the next step waits for, and the cause, if somebody may have to help.
 	Blocked string
 }

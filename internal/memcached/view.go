@@ -47,6 +47,8 @@ type View struct {
 	Twins []View
 	// Filled are the nodes that have answered before that they have the items of their twin.
 	Filled map[types.UID]bool
+	// Unchangeable is the hash of the template that pods cannot be changed to, as the API server has said. Empty if there is none.
+	Unchangeable string
 	// Agents are what the agents of the nodes have said.
 	Agents AgentReports
 	// Now is the time of the API server, as in objects.
@@ -113,7 +115,7 @@ func (v View) After(answers []client.Object) View {
 	}
 	after := NewView(v.Memcached, observed, v.Now)
 	after.Answers, after.Twins, after.Filled = v.Answers, v.Twins, v.Filled
-	after.Agents = v.Agents
+	after.Unchangeable, after.Agents = v.Unchangeable, v.Agents
 	return after
 }
 

@@ -62,7 +62,7 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
 		return protocol.List{}, err
 	}
-	section, err := protocol.ParseSection(config.Data[protocol.SectionKey(pod.Annotations[memcached.TemplateAnnotation])])
+	section, err := protocol.ParseSection(config.Data[protocol.SectionKey(memcached.SectionOf(pod))])
 	if err != nil {
 		return protocol.List{}, err
 	}

@@ -32,7 +32,7 @@ func startable(mc *cachev1alpha1.Memcached) int {
 	return math.MaxInt
 }
 
-// statefulSet is one pass of the StatefulSet controller, with the Parallel pod management and without a partition.
+// statefulSet is one pass of the StatefulSet controller, with the Parallel pod management.
 type statefulSet struct {
 	*cluster
 	*appsv1.StatefulSet
@@ -100,7 +100,8 @@ func (s *statefulSet) shrink(ctx context.Context) error {
 // replace replaces the pods of earlier templates until it meets one that is not ready.
 func (s *statefulSet) replace(ctx context.Context) error {
 	for i := s.size() - 1; i >= 0; i-- {
-		if pod := s.pods[i]; pod.Labels[appsv1.StatefulSetRevisionLabel] != s.revision && pod.DeletionTimestamp == nil {
+		held := i < int(ptr.Deref(s.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
+		if pod := s.pods[i]; !held && pod.Labels[appsv1.StatefulSetRevisionLabel] != s.revision && pod.DeletionTimestamp == nil {
 			if err := s.replaceOne(ctx, i); err != nil {
 				return err
 			}
@@ -131,6 +132,10 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	owner := metav1.OwnerReference{Kind: "StatefulSet", Name: s.Name}
 	pod := newPod(s.StatefulSet, owner, fmt.Sprintf("%s-%d", s.Name, i), labels)
 	pod.Annotations = maps.Clone(s.Spec.Template.Annotations)
+	container := s.Spec.Template.Spec.Containers[0]
+	pod.Spec.Containers = []corev1.Container{{
+		Name: container.Name, Image: container.Image, Args: container.Args, Resources: container.Resources,
+	}}
 	pod.Spec.NodeName = "node" // so that the API server lets it terminate instead of deleting it at once
 	if existing, ok := s.pods[i]; ok {
 		pod = &existing
@@ -139,7 +144,9 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 	case i < s.startable:
-		err = s.start(ctx, pod)
+		if err = s.start(ctx, pod); err == nil {
+			err = s.sync(ctx, pod)
+		}
 	case pod.UID == "":
 		err = s.client.Create(ctx, pod)
 	}

@@ -29,6 +29,9 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -76,6 +79,11 @@ func runSuite(m *testing.M) (code int, err error) {
 	user, err = client.NewWithWatch(config, client.Options{Scheme: testenv.Scheme()})
 	if err != nil {
 		return 1, fmt.Errorf("create the client of the user: %w", err)
+	}
+	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti")}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}}
+	if err = user.Create(context.Background(), node); err != nil { // resources of its pods can change only if it has room
+		return 1, fmt.Errorf("create the cluster node: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -130,6 +130,10 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	all := harmless()
 	maps.Copy(all, harmlessForProxies())
 	maps.Copy(all, launches())
+	maps.Copy(all, podChanges())
+	if i.minor >= resizeSince {
+		all["resize a living pod"] = resized(0, "200Mi")
+	}
 	for name, attempt := range all {
 		t.Run("harmless/"+name, func(t *testing.T) {
 			if err := attempt(t, i.operator); err != nil {

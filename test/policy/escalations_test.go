@@ -5,6 +5,7 @@ package policy_test
 
 import (
 	"strings"
+	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -44,6 +45,10 @@ func escalations(minor testenv.Minor) []escalation {
 	all = append(all, launcherEscalations()...)
 	all = append(all, foreignEscalations()...)
 	all = append(all, deletionEscalations()...)
+	all = append(all, podChangeEscalations()...)
+	if minor >= resizeSince {
+		all = append(all, resizeEscalations()...)
+	}
 	return append(all, otherEscalations()...)
 }
 
@@ -237,7 +242,15 @@ func foreignEscalations() []escalation {
 	secret.Name = "mine"
 	return []escalation{
 		{"create a pod", "writes", must + "CREATE pods", create(pod)},
-		{"change a pod", "writes", must + "UPDATE pods", update(newPod(), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "mine"} })},
+		{"change the status of a pod", "writes", must + "UPDATE pods/status", func(t *testing.T, c client.Client) error {
+			t.Helper()
+			pod := newPod()
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
+				return err
+			}
+			pod.Status.Phase = corev1.PodFailed
+			return c.Status().Update(t.Context(), pod, client.DryRunAll)
+		}},
 		{"create a DaemonSet", "writes", must + "CREATE apps/daemonsets", create(daemons)},
 		{"create a Job", "writes", must + "CREATE batch/jobs", create(job)},
 		{"create a Secret", "writes", must + "CREATE secrets", create(secret)},

@@ -115,6 +115,10 @@ func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 func (i *installation) createPods(t *testing.T) {
 	t.Helper()
 	i.createPod(t, lostPod(), true)
+	i.createPod(t, livingPod(), false)
+	for _, pod := range unlike() {
+		i.createPod(t, pod, false)
+	}
 	for _, d := range deletions() {
 		if d.pod.Name != newPod().Name {
 			i.createPod(t, d.pod, d.terminating)

@@ -24,9 +24,9 @@ import (
 // The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
 // account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
-	limits := []string{"children", "configmaps", "containers", "deletions", "pods", "proxies", "proxypods", "services", "writes"}
+	limits := []string{"children", "configmaps", "containers", "deletions", "podchanges", "pods", "proxies", "proxypods", "services", "writes"}
 	own := append([]string{"warnings"}, limits...)
-	all := append([]string{"images", "metadata"}, own...)
+	all := append([]string{"images", "metadata", "podimages"}, own...)
 	for name, c := range map[string]struct {
 		overlay  overlay
 		policies []string
@@ -44,7 +44,7 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 		namespaced := render(t, overlay{base: "namespaced"})
 		checkBindings(t, slices.Concat(namespaced, kustomize.Render(t, repository.Path("config", "admission-policy"))), limits)
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "admission-warnings")), []string{"warnings"})
-		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images"})
+		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-images")), []string{"images", "podimages"})
 		checkBindings(t, kustomize.Render(t, repository.Path("config", "allowed-metadata")), []string{"metadata"})
 	})
 }
@@ -83,7 +83,7 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 			continue
 		}
 		ref := binding.Spec.ParamRef
-		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[kind]}[policies[binding.Spec.PolicyName]]
+		want := map[string][]string{"ServiceAccount": operator, "ConfigMap": lists[strings.TrimPrefix(kind, "pod")]}[policies[binding.Spec.PolicyName]]
 		g.Expect([]string{ref.Namespace, ref.Name, string(*ref.ParameterNotFoundAction)}).To(Equal(want), binding.Name)
 		g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Deny, admissionregistrationv1.Audit), binding.Name)
 	}
@@ -116,7 +116,7 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 		g.Expect(checker.Check(policy)).NotTo(BeEmpty(), policy.Name)
 		checked++
 	}
-	g.Expect(checked).To(Equal(11))
+	g.Expect(checked).To(Equal(13))
 }
 
 func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv1.ValidatingAdmissionPolicy {

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,8 @@ type wanted struct {
 	// list is that of the spec, and section the hash of the pod template whose pods run it.
 	list    protocol.List
 	section string
+	// inPlace is about the pods that become like that template.
+	inPlace *inPlace
 	// problem is why the spec cannot be carried out.
 	problem *memcached.Problem
 }
@@ -69,9 +72,27 @@ func arguments(v memcached.View, want wanted, turn *turn) (memcached.Wave, *memc
 	next := memcached.Arguments{Lists: live.Lists, Sections: w.keptSections(live), Twin: twinOf(v)}
 	next.Lists[want.list.Hash()] = want.list
 	next.Sections[want.section] = protocol.Section{Default: w.def, Nodes: w.entries}
+	w.addEarlier(next.Sections, want.section)
 	dropUnused(next)
 	w.Arguments = argumentsConfigMap(v.Memcached, next.Data())
 	return w.Wave, nil
+}
+
+// addEarlier adds the entries of nodes that were changed in place to the sections that their launchers read.
+func (w *wave) addEarlier(sections map[string]protocol.Section, present string) {
+	earlier := map[string]protocol.Section{}
+	for _, node := range w.nodes {
+		if node.section == present {
+			continue
+		}
+		if _, ok := earlier[node.section]; !ok {
+			earlier[node.section] = protocol.Section{Default: w.def, Nodes: map[int]string{}}
+		}
+		if hash, ok := w.entries[node.ordinal]; ok {
+			earlier[node.section].Nodes[node.ordinal] = hash
+		}
+	}
+	maps.Copy(sections, earlier)
 }
 
 // keptSections are those of other templates that pods may still start from: of the StatefulSet in the cluster, of its pods, and all of
@@ -82,7 +103,7 @@ func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Sectio
 		used[w.v.Workload.Template.Annotations[memcached.TemplateAnnotation]] = true
 	}
 	for i := range w.v.Pods {
-		used[w.v.Pods[i].Annotations[memcached.TemplateAnnotation]] = true
+		used[memcached.SectionOf(&w.v.Pods[i])] = true
 	}
 	kept := map[string]protocol.Section{}
 	for template, section := range live.Sections {

@@ -18,7 +18,8 @@ import (
 var values = []string{
 	`true`, `1`, `64`, `"64Mi"`, `"1Mi"`, `"10m"`, `"2026-01-01T00:00:00Z"`, `"memcached"`, `{"team": "a"}`, `{"memory": "1Gi"}`, `{}`,
 	`"10.0.0.0/8"`, `"10.1.0.0/16"`, `"Exists"`, `"In"`, `"Always"`, `"SingleStack"`, `"Honor"`, `"NoExecute"`, `"DoNotSchedule"`,
-	`"StatefulSet"`, `"Require"`, `"1.3"`, `"Enabled"`, `"Restart"`, `"Manual"`, `"MemoryFile"`, `"Memory"`,
+	`"StatefulSet"`, `"Require"`, `"1.3"`, `"Enabled"`, `"Restart"`, `"Manual"`, `"MemoryFile"`, `"Memory"`, `"ReCreate"`,
+	`"InPlaceIfPossible"`,
 }
 
 // TestDesiredOfEveryField gives each field of the spec a value, with each workload: random specs rarely reach those that are deep.

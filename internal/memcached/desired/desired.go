@@ -48,6 +48,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		Problem:        nodes.problem,
 		Wave:           nodes.wave,
 		Twins:          nodes.twins,
+		InPlace:        nodes.inPlace,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
 		Record:         record,

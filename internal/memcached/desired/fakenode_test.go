@@ -29,6 +29,9 @@ type fakeNode struct {
 	// next is the list of a restart that is under way.
 	next    *protocol.List
 	refused *protocol.Refusal
+	// changed is how the pod differs from its template, and pulling is why the kubelet cannot pull an image.
+	changed changedPod
+	pulling string
 	// silent says that nobody answers the operator, and unready that the pod does not serve.
 	silent, unready bool
 	// fills says that an empty node is filled by a twin, which takes some ticks. The pod of one that restarts shows that later.
@@ -36,7 +39,9 @@ type fakeNode struct {
 	filling, late int
 }
 
-func (n *fakeNode) ready() bool { return n.ran && !n.unready && (n.filling == 0 || n.late > 0) }
+func (n *fakeNode) ready() bool {
+	return n.ran && !n.unready && n.pulling == "" && !n.changed.restarts() && (n.filling == 0 || n.late > 0)
+}
 
 // whole reports whether a node serves with all items.
 func (n *fakeNode) whole() bool { return n != nil && n.serves() && n.filling == 0 }
@@ -57,6 +62,7 @@ func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	if n.ready() {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
+	n.change(&pod)
 	return pod
 }
 

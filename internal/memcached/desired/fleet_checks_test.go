@@ -32,12 +32,14 @@ func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)
 	for ordinal, node := range f.nodes {
-		if node.list.String() != want.String() || sectionOf(node.template) != section {
-			f.fail("%d runs %q of %s, not %q of %s", ordinal, node.list, sectionOf(node.template), want, section)
+		pod := node.pod(f.mc)
+		if node.list.String() != want.String() || pod.Annotations[memcached.TemplateAnnotation] != section {
+			f.fail("%d runs %q of %s, not %q of %s", ordinal, node.list, pod.Annotations, want, section)
 		}
-		if node.files[protocol.SectionKey(section)] == "" {
-			f.fail("%d has no section %s", ordinal, section)
+		if node.files[protocol.SectionKey(sectionOf(node.template))] == "" {
+			f.fail("%d has no section %s", ordinal, sectionOf(node.template))
 		}
+		f.checkPod(&pod)
 	}
 	data := memcached.Arguments{
 		Lists:    map[string]protocol.List{want.Hash(): want},
@@ -45,6 +47,14 @@ func (f *fleet) checkRest() {
 	}
 	for ordinal := range int(f.mc.Spec.Size) {
 		data.Sections[section].Nodes[ordinal] = want.Hash()
+	}
+	for ordinal, node := range f.nodes {
+		if earlier := sectionOf(node.template); earlier != section {
+			if data.Sections[earlier].Nodes == nil {
+				data.Sections[earlier] = protocol.Section{Default: want.Hash(), Nodes: map[int]string{}}
+			}
+			data.Sections[earlier].Nodes[ordinal] = want.Hash()
+		}
 	}
 	if !maps.Equal(f.config.Data, data.Data()) || f.mc.Status.LastApplied.ArgumentsHash != want.Hash() {
 		f.fail("the ConfigMap has %v, want %v; the status %+v", f.config.Data, data.Data(), f.mc.Status.LastApplied)
@@ -60,17 +70,17 @@ func (f *fleet) checkRest() {
 func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	f.t.Helper()
 	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()
-	before := f.entries(section)
-	parsed, err := protocol.ParseSection(plan.Wave.Arguments.Data[protocol.SectionKey(section)])
-	if err != nil {
-		f.fail("%v", err)
-	}
 	moved, away := 0, int(f.mc.Spec.Size)
 	for ordinal, node := range f.nodes {
-		if ordinal >= int(f.mc.Spec.Size) || sectionOf(node.template) != section {
+		stays := plan.InPlace.Open || node.pod(f.mc).Annotations[memcached.TemplateAnnotation] == section
+		if ordinal >= int(f.mc.Spec.Size) || !stays {
 			continue
 		}
-		entry := parsed.Nodes[ordinal]
+		parsed, err := protocol.ParseSection(plan.Wave.Arguments.Data[protocol.SectionKey(sectionOf(node.template))])
+		if err != nil {
+			f.fail("%v", err)
+		}
+		before, entry := f.entries(sectionOf(node.template)), parsed.Nodes[ordinal]
 		if node.serves() && (entry == "" || node.list.Hash() == entry) {
 			away--
 		}
@@ -95,7 +105,7 @@ func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	if moved > 0 && away > max(most, 1) && !f.tampered {
 		f.fail("%d nodes are away after %d have moved, at most %d", away, moved, max(most, 1))
 	}
-	if moved > 0 && (sectionOf(f.current) != sectionOf(f.updated) || f.set.Generation > f.set.Status.ObservedGeneration) {
+	if moved > 0 && !plan.InPlace.Open && (sectionOf(f.current) != sectionOf(f.updated) || f.set.Generation > f.set.Status.ObservedGeneration) {
 		f.fail("a step during a rollout")
 	}
 }

@@ -36,6 +36,8 @@ type fleet struct {
 	// unwritable refuses writes of the ConfigMap, refused is what memcached does not run with.
 	unwritable bool
 	refused    string
+	// unpullable are images that do not exist.
+	unpullable string
 	// tampered reports that somebody else has given nodes other entries since all was at rest.
 	tampered bool
 
@@ -117,6 +119,7 @@ func (f *fleet) reconcile() {
 	if !f.mc.Spec.Paused {
 		err := f.writeConfig(view, plan)
 		f.writeSet(plan, err != nil || plan.Problem != nil)
+		f.patchPod(plan.InPlace)
 	}
 	after := view.After(memcachedtest.Children(f.config, f.set))
 	f.mc.Status.LastApplied = after.CarriedOut(plan.Record)
@@ -192,18 +195,16 @@ func (f *fleet) act() {
 		}
 		f.made++
 		template := f.updated
-		if f.twin == nil && f.made%3 == 0 || ordinal < int(*f.set.Spec.UpdateStrategy.RollingUpdate.Partition) {
+		if f.twin == nil && f.made%3 == 0 || ordinal < int(f.partition()) {
 			template = f.current // as while it rolls out
 		}
 		f.nodes[ordinal] = &fakeNode{
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
 		}
 	}
-	for ordinal := size - 1; ordinal >= 0; ordinal-- {
+	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
 		switch node := f.nodes[ordinal]; {
-		case ordinal < int(*f.set.Spec.UpdateStrategy.RollingUpdate.Partition):
-			return
-		case sectionOf(node.template) != sectionOf(f.updated):
+		case node.revision() != revisionOf(f.updated):
 			f.remove(ordinal)
 			return
 		case !node.ready():
@@ -211,7 +212,7 @@ func (f *fleet) act() {
 		}
 	}
 	for _, node := range f.nodes {
-		if sectionOf(node.template) != sectionOf(f.updated) {
+		if node.revision() != revisionOf(f.updated) || !node.ready() {
 			return
 		}
 	}
@@ -237,7 +238,7 @@ func (f *fleet) report() {
 			status.ReadyReplicas++
 			status.AvailableReplicas++
 		}
-		if sectionOf(node.template) == sectionOf(f.updated) {
+		if node.revision() == revisionOf(f.updated) {
 			status.UpdatedReplicas++
 		}
 	}
@@ -262,6 +263,7 @@ func (f *fleet) tick() {
 			f.deliver(ordinal)
 		}
 		node.tick(f.seconds, f.refused)
+		node.kubelet(f.seconds, f.unpullable)
 	}
 }
 
@@ -285,7 +287,7 @@ func (f *fleet) settle() {
 		before := len(f.writes)
 		f.turn()
 		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size)
-		if len(f.writes) == before && !f.plan.Wave.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
+		if len(f.writes) == before && !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
 			f.checkRest()
 			f.tampered = false
 			return
@@ -313,10 +315,10 @@ func (f *fleet) fail(format string, args ...any) {
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%d", mc.Name, ordinal), Namespace: mc.Namespace, UID: uid,
-		Annotations: template.Annotations,
+		Annotations: maps.Clone(template.Annotations),
 		Labels: map[string]string{
 			appsv1.ControllerRevisionHashLabelKey: revisionOf(template), memcached.InstanceLabel: mc.Name,
 		},
 		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", mc.Name, "statefulset-uid")},
-	}}
+	}, Spec: *template.Spec.DeepCopy()}
 }

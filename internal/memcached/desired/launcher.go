@@ -121,16 +121,28 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 
 // launched completes the template of pods with a launcher: it names the section with their arguments, which is the hash of the rest.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
-	section = hashOf(template)
+	section, base := hashOf(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)
 	if template.Annotations == nil {
 		template.Annotations = map[string]string{}
 	}
 	template.Annotations[memcached.TemplateAnnotation] = section
+	template.Annotations[memcached.BaseAnnotation] = base
 	for i := range template.Spec.Containers {
 		template.Spec.Containers[i].Args = []string{"--template=" + section}
 	}
 	return template, section
+}
+
+// baseHash is the hash of what cannot change in a pod: all but images and resources.
+func baseHash(template corev1.PodTemplateSpec) string {
+	rest := template.DeepCopy()
+	for _, containers := range [][]corev1.Container{rest.Spec.InitContainers, rest.Spec.Containers} {
+		for i := range containers {
+			containers[i].Image, containers[i].Resources = "", corev1.ResourceRequirements{}
+		}
+	}
+	return hashOf(rest)
 }
 
 func hashOf(value any) string {

@@ -32,11 +32,13 @@ func partition(nodes []nodeState) (first, next int) {
 	return first, -1
 }
 
-// partitionOf is the partition of the StatefulSet. Without twins, it replaces nodes by itself. With twins, it has a brake: at rest, it may
-// replace none, so that what others change in its template waits for its turn as well.
-func partitionOf(v memcached.View, section string, turn *turn) int32 {
+// partitionOf returns the partition of the StatefulSet. While nodes change in place, it replaces none. Without twins, it replaces nodes by
+// itself. With twins, it replaces none at rest, so that what others change in its template waits for its turn as well.
+func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {
+	case inPlace:
+		return size
 	case len(v.Copies()) == 0:
 		return 0
 	case w == nil:

@@ -21,9 +21,10 @@ import (
 type wave struct {
 	memcached.Wave
 
-	v    memcached.View
-	turn *turn
-	want string
+	v       memcached.View
+	turn    *turn
+	inPlace *inPlace
+	want    string
 	// entries are which list each node runs, and def is which one a node without an entry starts with.
 	entries map[int]string
 	def     string
@@ -34,6 +35,8 @@ type wave struct {
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
+	// section is the one that its launcher reads: that of an earlier template if the pod was changed in place.
+	section string
 	// entry is the hash of its list, empty if it has none.
 	entry    string
 	answer   memcached.Answer
@@ -42,12 +45,15 @@ type waveNode struct {
 
 func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn) *wave {
 	hash := want.list.Hash()
-	w := &wave{v: v, turn: turn, want: hash, entries: map[int]string{}, def: hash}
+	w := &wave{v: v, turn: turn, inPlace: want.inPlace, want: hash, entries: map[int]string{}, def: hash}
 	for ordinal := range int(v.Memcached.Spec.Size) {
 		w.entries[ordinal] = hash // a node that does not exist yet starts with it
 	}
-	section := live.Sections[want.section]
-	w.find(want.section, section)
+	section, found := live.Sections[want.section]
+	if !found && want.inPlace.Open { // a pod that comes meanwhile is made from the former template
+		section = live.Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]]
+	}
+	w.find(want.section, live)
 	if !w.Open {
 		return w
 	}
@@ -80,15 +86,17 @@ func effectOf(former, next protocol.List) memcached.Effect {
 
 // find finds the nodes of a template, and out whether all of them are known to run with the list. At rest, another entry is lost: it was
 // somebody else who has changed it.
-func (w *wave) find(template string, section protocol.Section) {
+func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
 	for _, pod := range w.v.Workload.Nodes(w.v.Pods) {
 		ordinal, ok := memcached.Ordinal(pod)
-		if !ok || pod.Annotations[memcached.TemplateAnnotation] != template || w.entries[ordinal] == "" {
+		stays := w.inPlace.Open || pod.Annotations[memcached.TemplateAnnotation] == template
+		if !ok || !stays || w.entries[ordinal] == "" {
 			continue // it is about to be replaced, or to leave
 		}
-		node := waveNode{pod: pod, ordinal: ordinal, entry: section.Nodes[ordinal]}
+		section := memcached.SectionOf(pod)
+		node := waveNode{pod: pod, ordinal: ordinal, section: section, entry: live.Sections[section].Nodes[ordinal]}
 		node.answer, node.answered = w.v.Answers[pod.UID]
 		if atRest && node.entry != w.want {
 			node.entry = ""
@@ -127,6 +135,22 @@ func (w *wave) decide() {
 	if int(w.Done) == len(w.nodes) {
 		w.Open, w.def = false, w.want
 	}
+	w.wake()
+}
+
+// wake lets the kubelet bring the entries that have moved at once: it looks at ConfigMaps when a pod changes. Whoever lets pods change in
+// place has given the permission for it.
+func (w *wave) wake() {
+	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
+		return
+	}
+	for _, node := range w.nodes {
+		if w.entries[node.ordinal] == w.want && !w.runs(node) && node.pod.Annotations[memcached.WakeAnnotation] != w.want {
+			w.Wake = append(w.Wake, memcached.PodPatch{
+				Pod: node.pod, Annotations: map[string]string{memcached.WakeAnnotation: w.want},
+			})
+		}
+	}
 }
 
 // look returns how many nodes may begin, and which ones are to, in order. The others run with the list, or are away, and then get it at
@@ -141,11 +165,15 @@ func (w *wave) look() (free int, next []waveNode) {
 				w.Running = append(w.Running, node.pod.UID)
 			} else {
 				free--
+				w.Moving++
 			}
 		case w.busy(node):
 			free--
-			if !memcached.PodReady(node.pod) || w.changing(node) {
+			if (!memcached.PodReady(node.pod) || w.changing(node)) && !w.waits(node) {
 				w.entries[node.ordinal] = w.want
+			}
+			if w.entries[node.ordinal] == w.want {
+				w.Moving++
 			}
 			w.ask(node)
 		default:
@@ -208,8 +236,17 @@ func (w *wave) block(node waveNode) {
 		node.pod.Name, memcached.LauncherPort, node.answer.Failure, mc.Name, mc.Namespace)
 }
 
-// replacing reports whether nodes are being replaced: they take the list with them.
+// waits reports whether a node must have more memory before it can run with the list.
+func (w *wave) waits(node waveNode) bool {
+	return w.inPlace.Open && w.inPlace.grows && w.inPlace.outdated(node.pod)
+}
+
+// replacing reports whether nodes are being replaced: they take the list with them. If they change in place, those that get less memory
+// need less first.
 func (w *wave) replacing() bool {
+	if w.inPlace.Open {
+		return !w.inPlace.shrinks || !w.inPlace.brakes()
+	}
 	return w.v.Former != nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 

@@ -20,6 +20,8 @@ type nodes struct {
 	wave memcached.Wave
 	// twins is how they stand with those of twins.
 	twins memcached.Twins
+	// inPlace is about those that change in their pods.
+	inPlace memcached.InPlace
 	// record says what the nodes are made from.
 	record cachev1alpha1.MemcachedRecord
 	// problem is nil, or that the memory limit is too small for these pods, the PriorityClass is not for caches, the image of the agent
@@ -53,12 +55,15 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	}
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
 	template, want.section = launched(template)
+	want.inPlace = newInPlace(v, &template)
 	turn := &turn{v: v}
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want, turn)
-	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, turn), render.WithAPIDefaults(template))
-	n.twins = twinsOf(v, turn)
-	n.problem = n.problem.And(refused)
+	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, want.inPlace.Open, turn), render.WithAPIDefaults(template))
+	if n.problem = n.problem.And(refused); n.problem == nil {
+		want.inPlace.decide(&n.wave)
+	}
+	n.twins, n.inPlace = twinsOf(v, turn), want.inPlace.InPlace
 	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
 	return n
 }

@@ -121,7 +121,7 @@ func progressingCondition(f facts) metav1.Condition {
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
-	case f.Problem != nil && f.unwritten():
+	case f.Problem != nil && (f.unwritten() || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace):
 		return f.Problem.Message
 	case moving && f.podProblem != nil:
 		return f.podProblem.Message

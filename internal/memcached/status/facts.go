@@ -61,14 +61,15 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = v.Discoverable()
 	f.twinProblem = plan.Twins.Problem
-	f.rollout = rolloutOf(before.Workload, v, plan.Wave)
+	f.rollout = rolloutOf(before.Workload, v, plan)
 	f.applied = f.carriedOut(plan)
 	f.rollout.message += f.cause()
-	f.podProblem = cmp.Or(f.problemOf(owned), f.problemOfOrphans(orphans))
+	f.podProblem = cmp.Or(plan.InPlace.Problem, f.problemOf(owned), f.problemOfOrphans(orphans))
 	if w != nil && f.rollout.reason != "" && unwatched(v) {
 		f.rollout.deadlineMessage = overdue(v)
-		if f.rollout.deadlineMessage != "" && f.rollout.message == plan.Wave.Blocked {
-			f.rollout.deadlineMessage = plan.Wave.Blocked
+		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
+		if f.rollout.deadlineMessage != "" && blocked != "" && f.rollout.message == blocked {
+			f.rollout.deadlineMessage = blocked
 		}
 	}
 	if waits := plan.Twins.Waits; waits != "" && f.rollout.reason == cachev1alpha1.ReasonRollingOut {
@@ -79,7 +80,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held, f.cost = heldBack(w, written, plan), f.heldCost(plan.Wave.Effect)
+		f.held, f.cost = heldBack(w, written, plan), f.heldCost(plan)
 	}
 	return f
 }
@@ -94,15 +95,20 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	if f.HeldBack(f.View) || f.Err != nil || f.Former != nil {
 		record.Spec = f.Last.Spec()
 	}
-	if f.rollout.reason != cachev1alpha1.ReasonRollingOut && !f.rollout.templateUnobserved && !f.TemplatePending {
+	if !f.replacing() && !f.rollout.templateUnobserved && !f.TemplatePending {
 		record.Changes = nil
 	}
 	return record
 }
 
+// replacing reports whether nodes change or are replaced.
+func (f facts) replacing() bool {
+	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
+}
+
 // cause adds the changes that caused a rollout to its message, as far as they are known.
 func (f facts) cause() string {
-	if f.rollout.reason != cachev1alpha1.ReasonRollingOut || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
+	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
 	}
 	return "; changed: " + strings.Join(f.applied.Changes, ", ")

@@ -35,8 +35,11 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 }
 
 // heldCost says what the changes that a pause holds back will do to the nodes, empty for nothing.
-func (f facts) heldCost(effect memcached.Effect) string {
+func (f facts) heldCost(plan memcached.Plan) string {
+	effect := plan.Wave.Effect
 	switch {
+	case f.TemplatePending && plan.InPlace.Open:
+		return "; the pods will stay, and change in place"
 	case f.Former != nil, f.TemplatePending:
 		return "; the nodes will be replaced, without their items"
 	case effect == memcached.GrowsInPlace:

@@ -5,7 +5,6 @@ package status
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -37,31 +36,14 @@ func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcac
 
 func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
-		if container.State.Waiting == nil {
-			continue
-		}
-		switch container.State.Waiting.Reason {
-		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-			"RegistryUnavailable", "SignatureValidationFailed":
+		if words := memcached.PullFailure(&container); words != "" {
 			return &memcached.Problem{
-				Reason: cachev1alpha1.ReasonImagePullFailed,
-				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, pullError(container.State.Waiting)) +
-					pullRemedy(container.Name),
+				Reason:  cachev1alpha1.ReasonImagePullFailed,
+				Message: fmt.Sprintf("The image of pod %s cannot be pulled: %s", pod.Name, words) + pullRemedy(container.Name),
 			}
 		}
 	}
 	return nil
-}
-
-// backOff is the kubelet's prefix of the cause while it waits for the next attempt (pkg/kubelet/images/image_manager.go).
-var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)
-
-// pullError is the same text while the kubelet pulls and while it backs off.
-func pullError(waiting *corev1.ContainerStateWaiting) string {
-	if waiting.Message == "" {
-		return waiting.Reason
-	}
-	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
 // crashing finds containers that cannot be started, or that have exited and are not ready again.

@@ -49,11 +49,17 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf is what the controllers of the workloads are doing. Before is the workload as it was before the write.
-func rolloutOf(before *memcached.Workload, v memcached.View, wave memcached.Wave) rolloutState {
+// rolloutOf is what the controllers of the workloads are doing, and what the plan does. Before is the workload as it was before the write.
+func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
 	mc, w, former := v.Memcached, v.Workload, v.Former
 	nodes := w.Nodes(v.Pods)
 	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
+	wave := plan.Wave
+	if plan.InPlace.Open && !mc.Spec.Paused && state.reason != cachev1alpha1.ReasonCreating {
+		state.reason = cachev1alpha1.ReasonUpdatingInPlace
+		state.message = cmp.Or(plan.InPlace.Blocked,
+			fmt.Sprintf("Updating in place, no pod is replaced: %d of %d nodes are updated", plan.InPlace.Done, mc.Spec.Size))
+	}
 	if state.reason == "" && wave.Open && !mc.Spec.Paused {
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = cmp.Or(wave.Blocked,

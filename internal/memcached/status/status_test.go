@@ -18,6 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -39,6 +40,8 @@ type statusCase struct {
 	// twins and answers are those that the plan sees.
 	twins   []memcached.View
 	answers memcached.Answers
+	// inPlace replaces what the plan says of pods that change in place, unless it is nil.
+	inPlace *memcached.InPlace
 	// agents is what they say, and attention the condition for that, empty for none.
 	agents    memcached.AgentReports
 	attention string
@@ -68,7 +71,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t), inPlaceRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -188,6 +191,11 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	written.Objects = []client.Object{c.deployment}
 	view := memcachedtest.View(c.mc, observed)
 	view.Twins, view.Answers = c.twins, c.answers
+	if c.inPlace != nil {
+		plan := desired.For(view, memcachedtest.Options)
+		plan.InPlace = *c.inPlace
+		return For(memcached.NewView(c.mc, withService(c.mc, observed), now), plan, written)
+	}
 	return statusOfView(view, c.agents, written, now)
 }
 

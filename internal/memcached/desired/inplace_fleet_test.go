@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// changedPod is what differs in a pod from the template that it was made from, by container. The kubelet has done what runs says.
+type changedPod struct {
+	label       string
+	annotations map[string]string
+	images      map[string]string
+	resources   map[string]corev1.ResourceRequirements
+	// starting are the containers that restart, actual the resources that are in effect, and infeasible is why they cannot be.
+	starting   map[string]bool
+	actual     map[string]corev1.ResourceRequirements
+	infeasible string
+	count      map[string]int32
+}
+
+func (c changedPod) restarts() bool { return len(c.starting) > 0 }
+
+// revision is the label with which the StatefulSet counts the pod.
+func (n *fakeNode) revision() string {
+	if n.changed.label != "" {
+		return n.changed.label
+	}
+	return revisionOf(n.template)
+}
+
+// change gives a pod what was patched.
+func (n *fakeNode) change(pod *corev1.Pod) {
+	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = n.revision()
+	for key, value := range n.changed.annotations {
+		if value == "" {
+			delete(pod.Annotations, key)
+		} else {
+			pod.Annotations[key] = value
+		}
+	}
+	for name, image := range n.changed.images {
+		memcached.ContainerOf(&pod.Spec, name).Image = image
+	}
+	for name, resources := range n.changed.resources {
+		memcached.ContainerOf(&pod.Spec, name).Resources = resources
+	}
+	for _, container := range []string{memcached.ContainerName, memcached.AgentContainerName} {
+		status := corev1.ContainerStatus{Name: container, RestartCount: n.changed.count[container]}
+		if actual, ok := n.changed.actual[container]; ok {
+			status.Resources = &actual
+		}
+		if n.pulling == container {
+			status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}
+		}
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
+	}
+	if n.changed.infeasible != "" && n.changed.actual != nil {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: n.changed.infeasible,
+		})
+	}
+}
+
+// kubelet restarts containers with another image, and gives them other resources.
+func (n *fakeNode) kubelet(now int64, unpullable string) {
+	for name := range n.changed.starting {
+		image := n.changed.images[name]
+		if unpullable != "" && strings.Contains(image, unpullable) {
+			n.pulling = name
+			continue
+		}
+		n.pulling, n.since = "", now
+		n.changed.count = maps.Clone(n.changed.count)
+		if n.changed.count == nil {
+			n.changed.count = map[string]int32{}
+		}
+		n.changed.count[name]++
+		delete(n.changed.starting, name)
+	}
+	if n.changed.infeasible == "" {
+		n.changed.actual = nil
+	}
+}
+
+func (f *fleet) partition() int32 {
+	if rolling := f.set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
+		return *rolling.Partition
+	}
+	return 0
+}
+
+// patchPod does what the API server does, and checks that no other node is away when one restarts.
+func (f *fleet) patchPod(plan memcached.InPlace) {
+	f.t.Helper()
+	patch := plan.Patch
+	if patch == nil {
+		return
+	}
+	ordinal, _ := memcached.Ordinal(patch.Pod)
+	node := f.nodes[ordinal]
+	if patch.Images != nil {
+		f.checkAlone(node)
+	}
+	text := fmt.Sprintf("pod %d", ordinal)
+	was := node.pod(f.mc)
+	c := &node.changed
+	c.annotations = add(c.annotations, patch.Annotations)
+	c.images, c.resources = add(c.images, patch.Images), add(c.resources, patch.Resources)
+	for name := range patch.Images {
+		text += " image"
+		c.starting = add(c.starting, map[string]bool{name: true})
+	}
+	for name := range patch.Resources {
+		text += " resources"
+		if c.actual != nil { // it goes back
+			c.infeasible, c.actual = "", nil
+			continue
+		}
+		c.actual = map[string]corev1.ResourceRequirements{name: memcached.ContainerOf(&was.Spec, name).Resources}
+	}
+	if patch.Revision != "" {
+		text, c.label = text+" label", patch.Revision
+	}
+	f.writes = append(f.writes, text)
+	f.log = append(f.log, fmt.Sprintf("%s %v", text, patch.Annotations))
+}
+
+func add[V any](to, from map[string]V) map[string]V {
+	all := maps.Clone(to)
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, from)
+	return all
+}
+
+// checkAlone checks that every other node serves if this one does.
+func (f *fleet) checkAlone(node *fakeNode) {
+	f.t.Helper()
+	for ordinal, other := range f.nodes {
+		if other != node && node.ready() && !other.serves() {
+			f.fail("%d restarts while %d is away", node.ordinal, ordinal)
+		}
+	}
+	if len(f.nodes) != int(f.mc.Spec.Size) && node.ready() {
+		f.fail("%d restarts while one is missing", node.ordinal)
+	}
+}
+
+// checkPod has what is true of each pod at rest: it is like the template.
+func (f *fleet) checkPod(pod *corev1.Pod) {
+	f.t.Helper()
+	for _, name := range updated {
+		is, has := memcached.ContainerOf(&f.updated.Spec, name), memcached.ContainerOf(&pod.Spec, name)
+		if is != nil && (is.Image != has.Image || !holds(has.Resources, is.Resources)) {
+			f.fail("%s has %s %v, not %s %v", pod.Name, has.Image, has.Resources, is.Image, is.Resources)
+		}
+	}
+	if _, begun := pod.Annotations[memcached.InPlaceAnnotation]; begun || f.partition() != 0 {
+		f.fail("%s has %v, and the partition is %d", pod.Name, pod.Annotations, f.partition())
+	}
+}
+
+func inPlacePolicy(mc *cachev1alpha1.Memcached) {
+	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+}

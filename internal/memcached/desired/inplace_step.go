@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// podStep is the next step with a pod that is to become like the template: its resources, then its images, and when it serves the label
+// with which the StatefulSet counts it as updated. What has been done shows in the pod, so that another process can go on.
+type podStep struct {
+	*inPlace
+
+	wave  *memcached.Wave
+	pod   *corev1.Pod
+	state memcached.InPlaceState
+	// begun reports that the pod says that it is to become like this template.
+	begun bool
+}
+
+func (s *podStep) decide() {
+	s.state, s.begun = memcached.InPlaceStateOf(s.pod)
+	if s.state.Template != s.hash() {
+		s.state, s.begun = memcached.InPlaceState{Template: s.hash()}, false
+	}
+	switch {
+	case s.state.Refused != "":
+		s.goBack()
+	case s.refused():
+	case s.resize(), s.resizing():
+	case s.setImages(), s.restarting():
+	default:
+		s.finish()
+	}
+}
+
+// refused finds what the cluster node cannot give the pod. An image that cannot be pulled has taken the node away: the pod gets its former
+// one in the same step.
+func (s *podStep) refused() bool {
+	for _, name := range updated {
+		former, changed := s.state.Former[name]
+		words := memcached.PullFailure(memcached.StatusOf(s.pod, name))
+		if container := memcached.ContainerOf(&s.pod.Spec, name); !changed || words == "" || container.Image == former {
+			continue
+		}
+		s.refuse(cachev1alpha1.ReasonImagePullFailed, fmt.Sprintf("the image %s cannot be pulled: %s",
+			memcached.ContainerOf(&s.template.Spec, name).Image, words))
+		s.Patch.Images = s.state.Former
+		return true
+	}
+	pending := s.pending()
+	if !s.begun || pending == nil || pending.Reason != corev1.PodReasonInfeasible || len(s.unsized()) > 0 || !s.unresized() {
+		return false
+	}
+	s.refuse(cachev1alpha1.ReasonInPlaceRefused, "its cluster node cannot give it other resources: "+pending.Message)
+	return true
+}
+
+// longestWords is how much a pod remembers of why it was refused.
+const longestWords = 512
+
+func (s *podStep) refuse(reason, words string) {
+	words = words[:min(len(words), longestWords)]
+	refused := memcached.InPlaceState{Template: s.hash(), Reason: reason, Refused: words}
+	s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: refused.String()}})
+}
+
+// goBack gives a pod the resources again that it has, and says why.
+func (s *podStep) goBack() {
+	actual := map[string]corev1.ResourceRequirements{}
+	for _, name := range updated {
+		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
+		if container != nil && status != nil && status.Resources != nil && !holds(container.Resources, *status.Resources) {
+			actual[name] = *status.Resources
+		}
+	}
+	if len(actual) > 0 {
+		s.patch(memcached.PodPatch{Resources: actual})
+	}
+	s.Problem = &memcached.Problem{Reason: s.state.Reason, Message: fmt.Sprintf(
+		"Pod %s was not changed in place: %s. It has its former images and resources, and the other pods are left as they are. Correct the "+
+			"spec, or try again: kubectl annotate pod %s -n %s %s-",
+		s.pod.Name, s.state.Refused, s.pod.Name, s.pod.Namespace, memcached.InPlaceAnnotation)}
+}
+
+// pending is why the pod does not have the resources of its spec yet, nil if the kubelet has not said so of its present spec.
+func (s *podStep) pending() *corev1.PodCondition {
+	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
+	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < s.pod.Generation {
+		return nil
+	}
+	return pending
+}
+
+// unsized are the resources of the template that the spec of the pod does not have.
+func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
+	wanted := map[string]corev1.ResourceRequirements{}
+	for _, name := range updated {
+		is, has := memcached.ContainerOf(&s.template.Spec, name), memcached.ContainerOf(&s.pod.Spec, name)
+		if is != nil && has != nil && !holds(has.Resources, is.Resources) {
+			wanted[name] = is.Resources
+		}
+	}
+	return wanted
+}
+
+// unresized reports whether the kubelet has not given the pod the resources of its spec.
+func (s *podStep) unresized() bool {
+	for _, name := range updated {
+		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
+		if container != nil && status != nil && status.Resources != nil && !holds(*status.Resources, container.Resources) {
+			return true
+		}
+	}
+	return false
+}
+
+// resize gives the pod the resources of the template. It reports that it has, or waits for that.
+func (s *podStep) resize() bool {
+	wanted := s.unsized()
+	switch {
+	case len(wanted) == 0:
+		return false
+	case !s.free(s.pod, s.wave):
+	case !s.begun:
+		s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
+	default:
+		s.patch(memcached.PodPatch{Resources: wanted})
+	}
+	return true
+}
+
+// resizing reports that the kubelet has not given the pod its resources yet.
+func (s *podStep) resizing() bool {
+	if pending := s.pending(); pending != nil {
+		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, pending.Reason, pending.Message)
+		return true
+	}
+	if progress := memcached.PodCondition(s.pod, corev1.PodResizeInProgress); progress != nil && progress.Message != "" {
+		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, progress.Reason, progress.Message)
+	}
+	return s.unresized()
+}
+
+// setImages gives the pod the images of the template. It reports that it has, or waits for that.
+func (s *podStep) setImages() bool {
+	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
+	for _, name := range updated {
+		is, has := memcached.ContainerOf(&s.template.Spec, name), memcached.ContainerOf(&s.pod.Spec, name)
+		if is == nil || has == nil || is.Image == has.Image {
+			continue
+		}
+		images[name], former[name], restarts[name] = is.Image, has.Image, startsOf(s.pod, name)
+	}
+	switch {
+	case len(images) == 0:
+		return false
+	case s.state.Former != nil && !maps.Equal(s.state.Former, former):
+		return false // a webhook has made other images of them
+	case s.free(s.pod, s.wave):
+		s.state.Former, s.state.Restarts = former, restarts
+		s.patch(memcached.PodPatch{Images: images, Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
+	}
+	return true
+}
+
+// startsOf is how often a container has restarted, -1 if it does not run, so that it need not restart to run with another image.
+func startsOf(pod *corev1.Pod, name string) int32 {
+	status := memcached.StatusOf(pod, name)
+	switch {
+	case status == nil: // it runs, and has never ended
+		return 0
+	case status.State.Waiting != nil || status.State.Terminated != nil:
+		return -1
+	default:
+		return status.RestartCount
+	}
+}
+
+// restarting reports that the pod does not serve with its images, or has not for minReadySeconds.
+func (s *podStep) restarting() bool {
+	for name, restarts := range s.state.Restarts {
+		if startsOf(s.pod, name) <= restarts {
+			return true
+		}
+	}
+	if !memcached.PodReady(s.pod) {
+		return true
+	}
+	if len(s.state.Former) == 0 {
+		return false // it did not restart
+	}
+	answer, answered := s.v.Answers[s.pod.UID]
+	switch {
+	case !answered:
+		s.wave.Ask = append(s.wave.Ask, s.pod)
+	case answer.Failure != "":
+		s.Blocked = fmt.Sprintf("The operator cannot ask the node %s on port %d whether it serves (%s). Let the operator reach that port",
+			s.pod.Name, memcached.LauncherPort, answer.Failure)
+	default:
+		return answer.Restarting != "" || answer.SecondsInEffect < int64(s.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
+	}
+	return true
+}
+
+// finish lets the StatefulSet count the pod as updated.
+func (s *podStep) finish() {
+	s.patch(memcached.PodPatch{
+		Revision: s.v.Workload.UpdateRevision,
+		Annotations: map[string]string{
+			memcached.TemplateAnnotation: s.hash(), memcached.InPlaceAnnotation: "",
+		},
+	})
+}
+
+func (s *podStep) patch(patch memcached.PodPatch) {
+	patch.Pod = s.pod
+	s.Patch = &patch
+}
+
+// holds reports whether resources are as wanted. They may have more, which others have added.
+func holds(has, wanted corev1.ResourceRequirements) bool {
+	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
+		for name, quantity := range lists[1] {
+			if present, ok := lists[0][name]; !ok || present.Cmp(quantity) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

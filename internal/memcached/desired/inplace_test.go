@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+func withAgents(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
+
+// TestInPlaceOfThree tells what is written for a new image, step by step.
+func TestInPlaceOfThree(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy)
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	var writes []string
+	for range 40 {
+		f.turn()
+	}
+	_, text := f.look()
+	writes = append(writes, text)
+	want := "ConfigMap StatefulSet pod 2 image pod 2 label pod 1 image pod 1 label pod 0 image pod 0 label StatefulSet"
+	if got := strings.Join(writes, " "); got != want {
+		t.Errorf("%s\nnot %s", got, want)
+	}
+	f.settle()
+}
+
+// TestInPlace has what the user does, what happens meanwhile, and whether pods are new in the end.
+func TestInPlace(t *testing.T) {
+	image := memcachedtest.Image("memcached:1.7")
+	cpu := func(cpu string) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		}
+	}
+	both := func(all ...func(*cachev1alpha1.Memcached)) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) {
+			for _, change := range all {
+				change(mc)
+			}
+		}
+	}
+	for name, story := range map[string]struct {
+		cache    func(*cachev1alpha1.Memcached)
+		change   func(*cachev1alpha1.Memcached)
+		then     func(*fleet)
+		replaced bool
+	}{
+		"an image":                      {change: image},
+		"an image of memcached, agents": {cache: withAgents, change: image},
+		"more memory":                   {change: memoryOf("256Mi")},
+		"less memory":                   {cache: memoryOf("256Mi"), change: memoryOf("64Mi")},
+		"more connections":              {change: connections(20000)},
+		"more memory and another image": {change: both(memoryOf("256Mi"), image)},
+		"less memory and another image": {cache: memoryOf("256Mi"), change: both(memoryOf("64Mi"), image)},
+		"an image and arguments":        {change: both(threadsOf(2), image)},
+		"more of a CPU":                 {cache: cpu("100m"), change: cpu("200m")},
+		"no CPU any more": {
+			cache: cpu("100m"), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Resources.Requests = nil }, replaced: true,
+		},
+		"a label":              {change: teamLabel, replaced: true},
+		"a label and an image": {change: both(image, teamLabel), replaced: true},
+		"the policy alone":     {cache: reCreate, change: inPlacePolicy},
+		"another policy":       {cache: reCreate, change: image, replaced: true},
+		"no policy any more": {
+			change: image, then: func(f *fleet) { reCreate(f.mc) }, replaced: true,
+		},
+		"a change of mind":         {change: image, then: func(f *fleet) { memcachedtest.Image("")(f.mc) }},
+		"another mind":             {change: image, then: func(f *fleet) { memcachedtest.Image("memcached:1.8")(f.mc) }},
+		"more memory, and less":    {change: memoryOf("256Mi"), then: func(f *fleet) { memoryOf("64Mi")(f.mc) }},
+		"a label in the middle":    {change: image, then: func(f *fleet) { teamLabel(f.mc) }, replaced: true},
+		"threads in the middle":    {change: image, then: func(f *fleet) { threadsOf(2)(f.mc) }},
+		"a node is replaced":       {change: image, then: func(f *fleet) { f.remove(2) }},
+		"another node is replaced": {change: memoryOf("256Mi"), then: func(f *fleet) { f.remove(0) }},
+		"another size":             {change: image, then: func(f *fleet) { memcachedtest.Size(5)(f.mc) }},
+		"a smaller size":           {change: image, then: func(f *fleet) { memcachedtest.Size(2)(f.mc) }},
+		"the status is lost": {change: image, then: func(f *fleet) {
+			f.mc.Status, f.remembered = cachev1alpha1.MemcachedStatus{}, nil
+		}},
+		"the ConfigMap is lost": {change: memoryOf("256Mi"), then: func(f *fleet) { f.config = nil }},
+		"a pause": {change: image, then: func(f *fleet) {
+			memcachedtest.Paused(f.mc)
+			f.turn()
+			f.mc.Spec.Paused = false
+		}},
+	} {
+		for turns := 1; turns < 14; turns += 2 {
+			t.Run(name, func(t *testing.T) {
+				f := newFleet(t, 3, inPlacePolicy, func(mc *cachev1alpha1.Memcached) {
+					if story.cache != nil {
+						story.cache(mc)
+					}
+				})
+				made := f.made
+				story.change(f.mc)
+				if story.then != nil {
+					for range turns {
+						f.turn()
+					}
+					story.then(f)
+					made += max(int(f.mc.Spec.Size)-len(f.nodes), 0)
+				}
+				f.settle()
+				over := turns > 5 && story.then != nil // it may be complete
+				if replaced := f.made > made; replaced && !story.replaced || story.replaced && !replaced && !over {
+					t.Errorf("after %d turns, %d pods are new\n%s", turns, f.made-made, strings.Join(f.log, "\n"))
+				}
+			})
+			if story.then == nil {
+				break
+			}
+		}
+	}
+}
+
+func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
+
+// TestInPlaceRefused has what a cluster node cannot give: one pod was changed, has what it had, and the others were left alone.
+func TestInPlaceRefused(t *testing.T) {
+	for name, story := range map[string]struct {
+		happens func(*fleet)
+		change  func(*cachev1alpha1.Memcached)
+		repair  func(*fleet)
+		reason  string
+		words   string
+	}{
+		"an image that does not exist": {
+			happens: func(f *fleet) { f.unpullable = "1.7" }, change: memcachedtest.Image("memcached:1.7"),
+			repair: func(f *fleet) { memcachedtest.Image("memcached:1.8")(f.mc) },
+			reason: cachev1alpha1.ReasonImagePullFailed, words: "Pod cache-2 was not changed in place: the image memcached:1.7 cannot be pulled: no such image",
+		},
+		"a cluster node without room": {
+			happens: func(f *fleet) { f.nodes[2].changed.infeasible = "Node didn't have enough capacity" }, change: memoryOf("1Gi"),
+			repair: func(f *fleet) { memoryOf("128Mi")(f.mc) },
+			reason: cachev1alpha1.ReasonInPlaceRefused, words: "its cluster node cannot give it other resources: Node didn't have enough capacity",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 3, inPlacePolicy)
+			before := map[int]*fakeNode{}
+			maps.Copy(before, f.nodes)
+			story.happens(f)
+			story.change(f.mc)
+			for range 30 {
+				f.turn()
+			}
+			problem := f.plan.InPlace.Problem
+			if problem == nil || problem.Reason != story.reason || !strings.Contains(problem.Message, story.words) {
+				f.fail("the problem is %v", problem)
+			}
+			f.look()
+			f.turn()
+			if _, writes := f.look(); writes != "" {
+				t.Errorf("it writes %s again and again", writes)
+			}
+			for ordinal, node := range f.nodes {
+				pod := node.pod(f.mc)
+				if !node.ready() || memcached.ContainerOf(&pod.Spec, memcached.ContainerName).Image != memcachedtest.DefaultImage ||
+					node.changed.images != nil && ordinal < 2 {
+					f.fail("%d is %+v", ordinal, node.changed)
+				}
+			}
+			story.repair(f)
+			f.settle()
+			if !maps.EqualFunc(before, f.nodes, func(a, b *fakeNode) bool { return a.uid == b.uid }) {
+				t.Error("pods are new")
+			}
+		})
+	}
+}
+
+// TestMoreMemoryOrder has what comes first: the limit if there is more memory, the arguments if there is less.
+func TestMoreMemoryOrder(t *testing.T) {
+	order := func(from, to string) string {
+		f := newFleet(t, 1, inPlacePolicy, memoryOf(from))
+		memoryOf(to)(f.mc)
+		f.settle()
+		_, writes := f.look()
+		return writes
+	}
+	if got, want := order("64Mi", "256Mi"), "ConfigMap StatefulSet pod 0 pod 0 resources pod 0 label ConfigMap StatefulSet ConfigMap"; got != want {
+		t.Errorf("more: %s\nnot %s", got, want)
+	}
+	if got, want := order("256Mi", "64Mi"), "ConfigMap StatefulSet ConfigMap ConfigMap pod 0 pod 0 resources pod 0 label StatefulSet"; got != want {
+		t.Errorf("less: %s\nnot %s", got, want)
+	}
+}
+
+// TestNotInPlace has what lets pods be replaced in the middle of a change, and none of them be changed.
+func TestNotInPlace(t *testing.T) {
+	for name, happens := range map[string]func(*memcached.View){
+		"an API server that cannot resize": func(v *memcached.View) {
+			v.Unchangeable = v.Workload.Template.Annotations[memcached.TemplateAnnotation]
+		},
+		"kubectl rollout restart": func(v *memcached.View) { v.Workload.Template.Annotations[kubectlRestartedAt] = "now" },
+		"pods of another base":    func(v *memcached.View) { v.Pods[1].Annotations[memcached.BaseAnnotation] = "another" },
+		"somebody's template":     func(v *memcached.View) { v.Workload.Partition = 0 },
+	} {
+		f := newFleet(t, 3, inPlacePolicy)
+		memoryOf("256Mi")(f.mc)
+		f.turn()
+		f.turn()
+		if plan := For(memcachedtest.View(f.mc, f.observed()), f.opts); !plan.InPlace.Open || plan.InPlace.Patch == nil {
+			t.Fatalf("%s: it has not begun: %+v", name, plan.InPlace)
+		}
+		view := memcachedtest.View(f.mc, f.observed())
+		happens(&view)
+		if plan := For(view, f.opts); plan.InPlace.Open || plan.InPlace.Patch != nil {
+			t.Errorf("%s: it goes on", name)
+		}
+	}
+}

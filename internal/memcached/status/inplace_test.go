@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// inPlaceRows have pods that change in place.
+func inPlaceRows(t *testing.T) []statusCase {
+	inPlace := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+	}
+	mc := memcachedtest.Cache(3, inStatefulSet, inPlace)
+	row := func(name string, plan memcached.InPlace, changes ...func(*statusCase)) statusCase {
+		set := makeStatefulSet(t, mc, setCounts(3, 1, 3), revisions("a", "b"))
+		c := statusCase{name: name, mc: mc, others: []client.Object{set}, pods: setPods("a", "a", "b"), inPlace: &plan}
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
+	}
+	paused := func(c *statusCase) {
+		c.mc = memcachedtest.Cache(3, carriedOut(mc), inStatefulSet, inPlace, memcachedtest.Paused, memcachedtest.Image("memcached:2"))
+		c.others, c.pods = []client.Object{makeStatefulSet(t, mc, setCounts(3, 3, 3))}, setPods("a", "a", "a")
+		c.written = memcached.Written{Pending: []string{"StatefulSet"}, TemplatePending: true}
+		c.ready = "Unknown Paused: spec.paused holds back: image unset to memcached:2"
+	}
+	const held = "False Paused: spec.paused holds back: image unset to memcached:2; "
+	return []statusCase{
+		row("in place: one of three", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
+			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced: 1 of 3 nodes are updated"
+		}),
+		row("in place: a node waits", memcached.InPlace{Open: true, Done: 1, Blocked: "Pod cache-1 waits for its resources"}, func(c *statusCase) {
+			c.changing = "UpdatingInPlace: Pod cache-1 waits for its resources"
+		}),
+		row("in place: refused", memcached.InPlace{Open: true, Done: 1, Problem: &memcached.Problem{
+			Reason: cachev1alpha1.ReasonInPlaceRefused, Message: "no room",
+		}}, func(c *statusCase) {
+			c.ready, c.degraded = "False InPlaceRefused: no room", "True InPlaceRefused: no room"
+			c.progressing = seeDegraded
+		}),
+		row("in place: forbidden", memcached.InPlace{Open: true}, func(c *statusCase) {
+			c.written = memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: "no"}}
+			c.ready, c.degraded = "False InPlaceForbidden: no", "True InPlaceForbidden: no"
+			c.progressing = seeDegraded
+		}),
+		row("in place: paused before", memcached.InPlace{Open: true}, paused, func(c *statusCase) {
+			c.progressing = held + "the pods will stay, and change in place" + resume
+		}),
+		row("not in place: paused before", memcached.InPlace{}, paused, func(c *statusCase) {
+			c.progressing = held + "the nodes will be replaced, without their items" + resume
+		}),
+	}
+}
