@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/launcher/client"
+	nodes "github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
@@ -28,7 +28,7 @@ func (p *launchedPod) route(text string) {
 		return
 	}
 	p.await("the routes "+text, func(Status) bool {
-		status, err := client.New().ProxyStatus(context.Background(), p.status)
+		status, err := nodes.New().Proxy(context.Background(), p.status)
 		return err == nil && status.Routes == text && !status.Reloading && status.Refused == nil
 	})
 }
