@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,19 +23,21 @@ const askedAtOnce = 64
 // question for another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
-	view.Answers = r.states.get(name).running
+	state := r.states.get(name)
+	view.Answers, view.Filled = state.running, state.filled
 	const rounds = 3
 	for range rounds {
 		plan := desired.For(*view, r.options)
-		if len(plan.Wave.Ask) == 0 {
+		asked := append(slices.Clone(plan.Wave.Ask), plan.Twins.Ask...)
+		if len(asked) == 0 {
 			break
 		}
-		answers := r.ask(ctx, plan.Wave.Ask)
+		answers := r.ask(ctx, asked)
 		maps.Copy(answers, view.Answers)
 		view.Answers = answers
 	}
 	plan := desired.For(*view, r.options)
-	r.states.update(name, func(s *instanceState) { s.running = running(*view, plan) })
+	r.states.update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
 	return plan
 }
 
@@ -54,7 +57,10 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 	var mutex sync.Mutex
 	var asking sync.WaitGroup
 	answers, slots := memcached.Answers{}, make(chan struct{}, askedAtOnce)
-	for _, pod := range pods {
+	for i, pod := range pods {
+		if slices.Contains(pods[:i], pod) {
+			continue
+		}
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()

@@ -23,6 +23,8 @@ type instanceState struct {
 	verifiedArguments types.UID
 	// running are the nodes that are known to run with the arguments of the present wave.
 	running memcached.Answers
+	// filled are the nodes that are known to have the items of their twin.
+	filled map[types.UID]bool
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// transientSince is since when the API server has failed to decide about the children.

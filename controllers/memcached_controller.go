@@ -69,6 +69,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	unlock, err := r.lockTwins(ctx, mc)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	defer unlock()
 	view, err := r.observe(ctx, mc)
 	if err != nil {
 		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
@@ -102,7 +107,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	if options.ServerClock != nil {
 		r.UseServerClock(options.ServerClock)
 	}
-	if err := indexPods(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{

@@ -57,6 +57,7 @@ func (m moment) server() client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(movingScheme).WithRESTMapper(movingMapper).WithObjects(objects...).
 		WithStatusSubresource(&cachev1alpha1.Memcached{}).
 		WithIndex(&cachev1alpha1.Memcached{}, "metadata.name", func(mc client.Object) []string { return []string{mc.GetName()} }).
+		WithIndex(&cachev1alpha1.Memcached{}, FillFromIndex, func(client.Object) []string { return nil }).
 		WithIndex(&corev1.Pod{}, InstanceIndex, func(pod client.Object) []string { return []string{instanceOf(pod).Name} }).
 		Build()
 }

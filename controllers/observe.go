@@ -21,12 +21,24 @@ import (
 // InstanceIndex is the index of pods by the name of their Memcached or MemcachedProxy.
 const InstanceIndex = "instance"
 
-func indexPods(ctx context.Context, indexer client.FieldIndexer) error {
+// FillFromIndex finds the Memcacheds that fill their nodes from another one.
+const FillFromIndex = "spec.fillFrom.name"
+
+func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &corev1.Pod{}, InstanceIndex, func(pod client.Object) []string {
 		return []string{pod.GetLabels()[memcached.InstanceLabel]}
 	})
 	if err != nil {
 		return fmt.Errorf("index pods by instance: %w", err)
+	}
+	err = indexer.IndexField(ctx, &cachev1alpha1.Memcached{}, FillFromIndex, func(object client.Object) []string {
+		if mc, ok := object.(*cachev1alpha1.Memcached); ok && memcached.FillsFrom(mc) != "" {
+			return []string{memcached.FillsFrom(mc)}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index Memcacheds by their twins: %w", err)
 	}
 	return nil
 }
@@ -56,15 +68,21 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 		observed.PendingCreate = observed.PendingCreate || pending
 		errs = append(errs, err)
 	}
-	var pods corev1.PodList
-	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{InstanceIndex: mc.Name})
-	observed.Pods = pods.Items
+	var podsErr, twinsErr error
+	observed.Pods, podsErr = r.pods(ctx, mc)
 	view := memcached.NewView(mc, observed, r.serverClock.Now())
-	if err := errors.Join(append(errs, err)...); err != nil {
+	view.Twins, twinsErr = r.observeTwins(ctx, mc)
+	if err := errors.Join(append(errs, podsErr, twinsErr)...); err != nil {
 		return view, fmt.Errorf("observe: %w", err)
 	}
 	view.Agents = r.agents.track(view)
 	return view, nil
+}
+
+func (r *Reconciler) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := r.client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{InstanceIndex: mc.Name})
+	return pods.Items, err
 }
 
 // read returns the object of this type and name: see ReadChild.

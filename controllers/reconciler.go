@@ -31,6 +31,7 @@ type Reconciler struct {
 	options     memcached.Options
 	agents      *agents
 	states      instanceStates
+	twinLocks   twinLocks
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.

@@ -60,7 +60,7 @@ func requeue(
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is the pause between steps of a wave: no watch reports what launchers do. blockedInterval is the pause if somebody
+// stepInterval is the pause between steps of a wave: no watch reports what launchers and twins do. blockedInterval is the pause if somebody
 // may have to help.
 const (
 	stepInterval    = 2 * time.Second
@@ -70,7 +70,13 @@ const (
 // nextStep is when to take the next step of a wave, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	switch {
-	case !plan.Wave.Open || view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
+	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
+		return 0
+	case plan.Twins.Waits != "" && plan.Problem == nil:
+		return stepInterval
+	case !plan.Wave.Open && plan.Twins.Asking:
+		return blockedInterval
+	case !plan.Wave.Open:
 		return 0
 	case plan.Problem != nil || plan.Wave.Blocked != "":
 		return blockedInterval

@@ -6,6 +6,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,12 +138,23 @@ func (o *operator) getLive(
 func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)
+	if twins, ok := list.(*cachev1alpha1.MemcachedList); ok {
+		return listTwins(ctx, twins, options)
+	}
 	name, _ := options.FieldSelector.RequiresExactMatch("instance")
 	list.(*corev1.PodList).Items = o.outdatedPods
 	if o.outdatedPods == nil {
 		list.(*corev1.PodList).Items = pods(ctx, options.Namespace, name)
 	}
 	return nil
+}
+
+// listTwins reads as from the index of the Memcacheds that fill their nodes from another one.
+func listTwins(ctx context.Context, list *cachev1alpha1.MemcachedList, options client.ListOptions) error {
+	name, _ := options.FieldSelector.RequiresExactMatch(controllers.FillFromIndex)
+	err := user.List(ctx, list, client.InNamespace(options.Namespace))
+	list.Items = slices.DeleteFunc(list.Items, func(mc cachev1alpha1.Memcached) bool { return memcached.FillsFrom(&mc) != name })
+	return err
 }
 
 func (o *operator) patch(

@@ -43,13 +43,18 @@ const never enqueueDelay = -1
 // a user waits for the result.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
-	created, updated := funcs.CreateFunc, funcs.UpdateFunc
+	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
+	funcs.DeleteFunc = func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
+		deleted(ctx, e, q)
+		r.wakeTwins(ctx, q, e.Object)
+	}
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
 		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
 		switch {
 		case !e.IsInInitialList:
 			created(ctx, e, q)
+			r.wakeTwins(ctx, q, e.Object)
 		case ok && needsPrompt(e.Object):
 			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
 		default:
@@ -62,6 +67,9 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 			return
 		}
 		updated(ctx, e, q)
+		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			r.wakeTwins(ctx, q, e.ObjectNew, e.ObjectOld)
+		}
 	}
 	return funcs
 }

@@ -149,7 +149,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 
 // watching returns a Reconciler that can watch.
 func watching() *Reconciler {
-	return &Reconciler{mutations: apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))}
+	return &Reconciler{client: moment{}.server(), mutations: apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled has objects whose instance label names another Memcached than their own name does, and

@@ -32,6 +32,7 @@ type launchers struct {
 	// running are the lists of the pods by name. A pod that is not among them does not answer.
 	running map[string]protocol.List
 	refused map[string]*protocol.Refusal
+	fills   map[string]*protocol.Fill
 	asked   []string
 	// problems are what the agents of the pods say by name. One of a pod that is not among them does not answer.
 	problems map[string][]agentprotocol.Problem
@@ -46,7 +47,7 @@ func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Statu
 	if !ok || pod.Status.PodIP == "" {
 		return protocol.Status{}, errors.New("connection refused")
 	}
-	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], SecondsInEffect: 3600}, nil
+	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], Fill: l.fills[pod.Name], SecondsInEffect: 3600}, nil
 }
 
 // Agent answers for a pod.

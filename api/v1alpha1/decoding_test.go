@@ -48,7 +48,8 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		Expect(neverAccepted(tries)).To(HaveEach(MatchRegexp(notOffered.String())))
+		excluded := "^spec.fillFrom" // by other fields that all of them have: fill_test.go has it
+		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
 	})
 
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {

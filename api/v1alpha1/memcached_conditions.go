@@ -116,6 +116,10 @@ const (
 	ReasonInvalidCredentials = "InvalidCredentials"
 	// ReasonConfigurationRefused says that memcached does not run with the configuration, so that a node keeps its former one.
 	ReasonConfigurationRefused = "ConfigurationRefused"
+	// ReasonTwinUnusable says that the Memcached of spec.fillFrom cannot fill nodes.
+	ReasonTwinUnusable = "TwinUnusable"
+	// ReasonNodesUnfilled says that a node serves without the items of its twin. It tries again by itself.
+	ReasonNodesUnfilled = "NodesUnfilled"
 	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
 	ReasonFieldContested = "FieldContested"
 	// ReasonImmutableField says that the workload was made with another value of a field that Kubernetes does not let anybody change.

@@ -18,6 +18,10 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: set spec.workload to StatefulSet, or spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
+// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || self.workload == 'StatefulSet'",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.workload Deployment, whose nodes have no numbers: set spec.workload to StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || {{template `inMemory`}}",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in its twin: set spec.storage.type to Memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
+// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. Servers do not know each other: clients spread the keys over
 	// the nodes, so a change of size remaps keys (with consistent hashing, about one in size). With 0, no node runs, but the
@@ -127,6 +131,14 @@ type MemcachedSpec struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
+
+	// fillFrom says from which other Memcached, the twin, an empty node gets the items of the node of its number before it is ready.
+	// The default is none. The two are never without the same node on purpose: their nodes are replaced and restarted one at a time, and
+	// only while all others of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
+	// plaintext Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
 
 	// updateStrategy says how nodes are replaced when their pods must change.
 	// +optional
@@ -277,6 +289,7 @@ const (
 // +kubebuilder:printcolumn:name="Observed",type=integer,priority=1,JSONPath=`.status.observedGeneration`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule="self.spec.workload != 'StatefulSet' || size(self.metadata.name) <= 52",fieldPath=".metadata",message="metadata.name must have at most 52 characters with spec.workload StatefulSet: its pods have a label with the name and up to 11 characters more"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.fillFrom) || self.spec.fillFrom.name != self.metadata.name",fieldPath=".spec.fillFrom.name",message="spec.fillFrom.name must not be metadata.name: a Memcached cannot fill itself, name the other copy"
 // +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{StatefulSet,v1},{ConfigMap,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 // value is one that a user can set.
@@ -19,10 +18,6 @@ type value struct {
 	path []string
 	// meaning is the comment in front of it.
 	meaning string
-	// initial is the default, as YAML in one line.
-	initial string
-	// group is set if the value only contains others.
-	group bool
 }
 
 // valuesIn returns all values of values.yaml, in its order.
@@ -38,17 +33,7 @@ func valuesOf(node *kyaml.RNode, path []string) ([]value, error) {
 	var all []value
 	err := node.VisitFields(func(field *kyaml.MapNode) error {
 		v := value{path: append(slices.Clip(path), field.Key.YNode().Value), meaning: words(field.Key.YNode().HeadComment)}
-		content, err := field.Value.String()
-		if err != nil {
-			return err
-		}
-		initial, err := yaml.YAMLToJSON([]byte(content))
-		if err != nil {
-			return err
-		}
-		v.initial = string(initial)
 		members, err := membersOf(field.Value, v.path)
-		v.group = len(members) > 0
 		all = append(append(all, v), members...)
 		return err
 	})
@@ -98,20 +83,4 @@ func describe(schema, values []byte) ([]byte, error) {
 	}
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err
-}
-
-// table returns the values as a table of Markdown.
-func table(values []value) string {
-	rows := []string{"| value: default | meaning |", "|---|---|"}
-	for _, v := range values {
-		if v.group {
-			continue
-		}
-		name := strings.Join(v.path, ".")
-		if initial := strings.Trim(v.initial, `"`); !slices.Contains([]string{"", "[]", "{}"}, initial) && len(initial) < 60 {
-			name += ": " + initial
-		}
-		rows = append(rows, "| `"+name+"` | "+v.meaning+" |")
-	}
-	return strings.Join(rows, "\n") + "\n"
 }

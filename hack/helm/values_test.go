@@ -5,7 +5,6 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,18 +101,6 @@ func TestEveryValueIsDescribed(t *testing.T) {
 	}
 	if _, err := describe(files["values.schema.json"], []byte("# New.\nnew: 1\n")); err == nil {
 		t.Error("a value that the schema lacks was not found")
-	}
-}
-
-// The table of the page is that of the chart.
-func TestPageListsTheValues(t *testing.T) {
-	files := filesFor(t, tested(t))
-	values, err := valuesIn(files["values.yaml"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := table(values); !strings.Contains(read(t, filepath.Join(root, page)), want) {
-		t.Errorf("%s must have this table:\n%s", page, want)
 	}
 }
 

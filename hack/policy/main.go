@@ -20,6 +20,7 @@ import (
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,
+	"twinPattern":      protocol.TwinPattern,
 }
 
 func main() {

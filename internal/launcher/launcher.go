@@ -39,6 +39,8 @@ type launcher struct {
 	obstacle string
 	// ending says that the container is to end: nothing is started any more.
 	ending bool
+	// stopFilling ends what fills the process. Nil if nothing does.
+	stopFilling func()
 }
 
 // Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller must have
@@ -179,6 +181,9 @@ func (l *launcher) settle(ctx context.Context) {
 
 // served notes the first answer after a start.
 func (l *launcher) served(ctx context.Context) {
+	if l.stopFilling == nil {
+		l.fill(ctx)
+	}
 	if l.stopped.IsZero() {
 		l.view.update(func(v *view) { v.serving = true })
 		return

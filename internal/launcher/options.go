@@ -9,10 +9,13 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
 // Options are the launcher's flags.
@@ -38,6 +41,11 @@ type Options struct {
 	poll time.Duration
 	// reclaim is how often it takes back pages that memcached does not.
 	reclaim time.Duration
+	// settleClients is how long clients may take to find a memcached that serves anew, and refill is after how long a fill that has failed
+	// is tried again.
+	settleClients, refill time.Duration
+	// twin is the address of the node of a twin with the ordinal of this one.
+	twin func(protocol.Twin) string
 }
 
 // ErrUsage is wrapped by errors about flags.
@@ -47,6 +55,7 @@ var ErrUsage = errors.New("usage")
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
 		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
+		settleClients: settleClients, refill: refill,
 	}
 	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
 	flags.SetOutput(output)
@@ -66,6 +75,7 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 		return Options{}, errors.Join(ErrUsage, errors.New("the host name "+strconv.Quote(hostname)+
 			" does not end with an ordinal: the launcher runs in pods of a StatefulSet"))
 	}
+	o.twin = func(twin protocol.Twin) string { return net.JoinHostPort(twin.Host(o.Ordinal), twinPort) }
 	return o, nil
 }
 

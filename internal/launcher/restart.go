@@ -72,6 +72,7 @@ func (l *launcher) start(list protocol.List, known bool) error {
 	}
 	time.Sleep(l.items.startable(time.Now()))
 	l.list, l.accepted = list, false
+	l.emptied()
 	l.excuse(patience(list))
 	started, err := start(l.options.Program, list)
 	if err != nil {

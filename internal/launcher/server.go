@@ -50,6 +50,21 @@ func (v *view) excused(now time.Time) bool {
 	return !v.serving && now.Before(v.deadline)
 }
 
+// unready says that memcached is about to get items from its twin.
+func (v *view) unready() error {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if fill := v.status.Fill; fill.Open() {
+		return fmt.Errorf("%w: %s, %d items from %s", errFilling, fill.State, fill.Items, fill.From)
+	}
+	return nil
+}
+
+// unready says nothing: a proxy has no items.
+func (v *proxyView) unready() error { return nil }
+
+var errFilling = errors.New("memcached is being filled")
+
 // MarshalJSON returns the status.
 func (v *view) MarshalJSON() ([]byte, error) {
 	v.mutex.Lock()
@@ -65,6 +80,8 @@ func (v *view) MarshalJSON() ([]byte, error) {
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
+	// unready is why clients are not to count on memcached although it answers, nil if they are.
+	unready() error
 }
 
 // serve answers until the context ends.
@@ -74,7 +91,13 @@ func serve(ctx context.Context, listener net.Listener, memcached string, v repor
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v) // the client sees it
 	})
-	mux.HandleFunc("GET "+protocol.ReadyPath, func(w http.ResponseWriter, r *http.Request) { answer(w, answers(r.Context(), memcached)) })
+	mux.HandleFunc("GET "+protocol.ReadyPath, func(w http.ResponseWriter, r *http.Request) {
+		err := answers(r.Context(), memcached)
+		if err == nil {
+			err = v.unready()
+		}
+		answer(w, err)
+	})
 	mux.HandleFunc("GET "+protocol.LivePath, func(w http.ResponseWriter, r *http.Request) {
 		if v.excused(time.Now()) {
 			answer(w, nil)

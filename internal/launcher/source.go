@@ -6,7 +6,9 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -74,6 +76,19 @@ func (s *source) list(hash string) (protocol.List, error) {
 		err = fmt.Errorf("%w: the list with the hash %s was edited", protocol.ErrNotOurs, hash)
 	}
 	return list, err
+}
+
+// twin returns the cache from whose node an empty one is filled; false if there is none.
+func (s *source) twin() (_ protocol.Twin, found bool, _ error) {
+	text, err := os.ReadFile(filepath.Join(s.folder, protocol.TwinKey))
+	if errors.Is(err, fs.ErrNotExist) {
+		return protocol.Twin{}, false, nil
+	}
+	if err != nil {
+		return protocol.Twin{}, false, err
+	}
+	twin, err := protocol.ParseTwin(string(text))
+	return twin, err == nil, err
 }
 
 // changed reports whether there is another ConfigMap since the last call.

@@ -23,6 +23,8 @@ type Arguments struct {
 	Lists map[string]protocol.List
 	// Sections say for each pod template which list each node runs.
 	Sections map[string]protocol.Section
+	// Twin is from where empty nodes fill themselves, nil if they do not.
+	Twin *protocol.Twin
 }
 
 // Arguments are those in the cluster. What somebody else has written is not among them: a list whose hash differs, an entry without
@@ -35,6 +37,9 @@ func (v View) Arguments() Arguments {
 		if list, err := protocol.ParseList(text); ok && err == nil && list.Hash() == hash {
 			found.Lists[hash] = list
 		}
+	}
+	if twin, err := protocol.ParseTwin(data[protocol.TwinKey]); err == nil {
+		found.Twin = &twin
 	}
 	for key, text := range data {
 		template, ok := protocol.SectionTemplate(key)
@@ -84,6 +89,9 @@ func (a Arguments) Data() map[string]string {
 	}
 	for template, section := range a.Sections {
 		data[protocol.SectionKey(template)] = section.String()
+	}
+	if a.Twin != nil {
+		data[protocol.TwinKey] = a.Twin.String()
 	}
 	return data
 }

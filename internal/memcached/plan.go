@@ -28,6 +28,8 @@ type Plan struct {
 	Problem *Problem
 	// Wave is how far the nodes of a StatefulSet are with their arguments.
 	Wave Wave
+	// Twins is how the Memcached stands with its twins.
+	Twins Twins
 	// LostPods are to be deleted without waiting for their cluster nodes.
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until there is another one, 0 for never.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -42,6 +43,10 @@ type View struct {
 	Last Last
 	// Answers are what launchers have answered, as far as a plan has asked for it.
 	Answers Answers
+	// Twins are what was observed of those that this one names in spec.fillFrom, or that name it; without twins of their own.
+	Twins []View
+	// Filled are the nodes that have answered before that they have the items of their twin.
+	Filled map[types.UID]bool
 	// Agents are what the agents of the nodes have said.
 	Agents AgentReports
 	// Now is the time of the API server, as in objects.
@@ -107,7 +112,8 @@ func (v View) After(answers []client.Object) View {
 		}
 	}
 	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers, after.Agents = v.Answers, v.Agents
+	after.Answers, after.Twins, after.Filled = v.Answers, v.Twins, v.Filled
+	after.Agents = v.Agents
 	return after
 }
 

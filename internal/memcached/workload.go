@@ -30,6 +30,8 @@ type Workload struct {
 	// MaxSurge, MaxUnavailable and MinReadySeconds are how it replaces them.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	MinReadySeconds          int32
+	// Partition is the number of the first node that a StatefulSet may replace.
+	Partition int32
 
 	// ObservedGeneration is the generation that its controller has seen, 0 if it has seen none.
 	ObservedGeneration int64
@@ -92,11 +94,16 @@ func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	}
 	outdated := 0
 	for _, node := range nodes {
-		if node.Labels[appsv1.ControllerRevisionHashLabelKey] != w.UpdateRevision {
+		if !w.Made(node) {
 			outdated++
 		}
 	}
 	return outdated
+}
+
+// Made reports whether a pod of a StatefulSet is made from the template that its controller has seen.
+func (w *Workload) Made(pod *corev1.Pod) bool {
+	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == w.UpdateRevision
 }
 
 // Nodes returns the workload's pods that are not terminating and have not failed, sorted by name, or by number for a StatefulSet.

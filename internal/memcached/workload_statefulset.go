@@ -45,8 +45,9 @@ func statefulSetWorkload(object client.Object) *Workload {
 			return resized
 		},
 	}
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-		w.MaxUnavailable = *rolling.MaxUnavailable
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		w.MaxUnavailable = ptr.Deref(rolling.MaxUnavailable, w.MaxUnavailable)
+		w.Partition = ptr.Deref(rolling.Partition, 0)
 	}
 	return w
 }

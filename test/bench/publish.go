@@ -115,19 +115,21 @@ func (r *report) markdown() string {
 	fmt.Fprintf(&text, "Measured on %s in %s with %d CPUs and %s of memory (%s), Kubernetes %s, operator at commit %s; "+
 		"rounds: %d.\n", c.Time.Format(time.DateOnly), c.Duration, c.CPUs, c.Memory, c.Platform, c.Kubernetes, c.Operator, c.Rounds)
 	text.WriteString("\n| metric | what | value | at most |\n|---|---|---|---|\n")
+	zeros := 0
 	for _, m := range allMetrics {
-		for _, row := range r.published(m) {
+		rows, ofMetric := r.published(m)
+		zeros += ofMetric
+		for _, row := range rows {
 			fmt.Fprintf(&text, "| %s |\n", strings.Join(row, " | "))
 		}
 	}
+	fmt.Fprintf(&text, "| all | counts that must be 0, and are: %d | 0 | 0 |\n", zeros)
 	return text.String()
 }
 
-// published are the rows of a metric for the documentation: without details, with the number of counts that are 0 as they must
-// be, and with one row for the cases of a quantity that have the same limit.
-func (r *report) published(m metric) [][]string {
-	var rows [][]string
-	zeros := 0
+// published are the rows of a metric for the documentation: without details, and with one row for the cases of a quantity that have the
+// same limit. It counts the counts that are 0 as they must be.
+func (r *report) published(m metric) (rows [][]string, zeros int) {
 	var cases []*result
 	for _, one := range r.Results {
 		switch {
@@ -137,9 +139,6 @@ func (r *report) published(m metric) [][]string {
 		default:
 			cases = append(cases, one)
 		}
-	}
-	if zeros > 0 {
-		rows = append(rows, []string{string(m), fmt.Sprintf("counts that must be 0, and are: %d", zeros), "0", "0"})
 	}
 	for len(cases) > 0 {
 		first := cases[0]
@@ -152,7 +151,7 @@ func (r *report) published(m metric) [][]string {
 		cases = slices.DeleteFunc(cases, func(one *result) bool { return one.group() == first.group() })
 		rows = append(rows, publishedRow(same))
 	}
-	return rows
+	return rows, zeros
 }
 
 func publishedRow(same []*result) []string {
@@ -166,6 +165,9 @@ func publishedRow(same []*result) []string {
 			values = append(values, name+": "+number(each.Value))
 		}
 		value = strings.Join(values, "; ")
+		if !slices.ContainsFunc(same, func(each *result) bool { return number(each.Value) != number(one.Value) }) {
+			value = fmt.Sprintf("each of %d cases: %s", len(same), number(one.Value))
+		}
 	}
 	return []string{string(one.Metric), what, value + " " + one.Unit, one.group().limit}
 }

@@ -147,7 +147,6 @@ func serviceEscalations() []escalation {
 		return func(s *corev1.Service) { s.Spec.Type, s.Spec.ClusterIP = t, "" }
 	}
 	external := func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.7"} }
-	notReady := func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true }
 	port := func(s *corev1.Service) { s.Spec.Ports[0].Port = 443 }
 	target := func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(22) }
 	return []escalation{
@@ -162,7 +161,6 @@ func serviceEscalations() []escalation {
 		{"ask for an address of a load balancer", "services", "spec.loadBalancerIP, loadBalancerClass", createService(func(s *corev1.Service) {
 			s.Spec.LoadBalancerIP = "203.0.113.7"
 		})},
-		{"name pods that are not ready", "services", "spec.publishNotReadyAddresses: must not be set", updateService(notReady)},
 		{"use the port of another protocol", "services", "spec.ports: must be ports 11211 and 11212 over TCP", updateService(port)},
 		{"lead to another port of the pods", "services", "spec.ports: must be ports 11211 and 11212 over TCP", updateService(target)},
 	}

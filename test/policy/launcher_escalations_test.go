@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
 // launcherEscalations misuse the launcher, its volumes and its ConfigMap.
@@ -154,9 +156,16 @@ func launcherVolumeEscalations() []escalation {
 	}
 }
 
+// fillEscalation lets nodes be filled with items of others.
+func fillEscalation(name, text string) escalation {
+	return escalation{"fill nodes " + name, "configmaps", "data.fillFrom: must be the name of a Memcached", createArguments(func(c *corev1.ConfigMap) {
+		c.Data[protocol.TwinKey] = text
+	})}
+}
+
 // argumentsEscalations write something into the ConfigMap for launchers that the operator would not.
 func argumentsEscalations() []escalation {
-	const keys, line, nodes = "or arguments.HASH and nodes.HASH", "data: arguments.HASH must be memcached's options of the operator", "data: nodes.HASH must say which arguments"
+	const keys, line, nodes = "or arguments.HASH, nodes.HASH and fillFrom", "data: arguments.HASH must be memcached's options of the operator", "data: nodes.HASH must say which arguments"
 	all := []escalation{
 		{"create arguments without an owner", "children", "the controller must be the Memcached of the same name", createArguments(func(c *corev1.ConfigMap) {
 			c.OwnerReferences = nil
@@ -164,6 +173,11 @@ func argumentsEscalations() []escalation {
 		{"create arguments of another Memcached", "children", "the controller must be the Memcached of the same name", createArguments(func(c *corev1.ConfigMap) {
 			c.Name = "another-arguments"
 		})},
+		fillEscalation("from another namespace", "sessions kube-system 3\n"),
+		fillEscalation("from a host", "evil.example.com "+shop+" 3\n"),
+		fillEscalation("from more than a line", "sessions "+shop+" 3\nsessions "+shop+" 3\n"),
+		fillEscalation("without the end of a line", "sessions "+shop+" 3"),
+		fillEscalation("without a size", "sessions "+shop+"\n"),
 		{"create arguments as bytes", "configmaps", keys, createArguments(func(c *corev1.ConfigMap) {
 			c.BinaryData = map[string][]byte{"arguments.2123456789abcdef": []byte("-A")}
 		})},

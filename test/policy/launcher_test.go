@@ -109,6 +109,9 @@ func launches() map[string]attempt {
 			launch(s)
 		}),
 		"create a ConfigMap for launchers": createArguments(func(*corev1.ConfigMap) {}),
+		"fill nodes from another Memcached": createArguments(func(c *corev1.ConfigMap) {
+			c.Data[protocol.TwinKey] = protocol.Twin{Name: "sessions-b", Namespace: shop, Size: 1000}.String()
+		}),
 		"list the nodes of the largest set with several templates": createArguments(func(c *corev1.ConfigMap) {
 			var nodes strings.Builder
 			for ordinal := range 1000 {

@@ -9,7 +9,7 @@ import "time"
 const (
 	// StatusPath has a Status as JSON.
 	StatusPath = "/status"
-	// ReadyPath succeeds if memcached answers.
+	// ReadyPath succeeds if memcached answers, and is not about to be filled.
 	ReadyPath = "/readyz"
 	// LivePath succeeds if memcached accepts connections, and also while it is being restarted.
 	LivePath = "/livez"
@@ -31,6 +31,8 @@ type Status struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is how the last restart went. Nil before the first one.
 	Restart *Restart `json:"restart,omitempty"`
+	// Fill is what memcached gets from its twin since its start. Nil if there is no twin.
+	Fill *Fill `json:"fill,omitempty"`
 }
 
 // Refusal is why a list is not in effect.
@@ -47,3 +49,36 @@ type Restart struct {
 	// Seconds is for how long memcached did not serve.
 	Seconds float64 `json:"seconds"`
 }
+
+// FillState is how far a node is with what it gets from its twin.
+type FillState string
+
+const (
+	// FillWaiting says that the node serves, and waits until clients know that: what they store from then on, it has.
+	FillWaiting FillState = "Waiting"
+	// FillCopying says that items are being copied.
+	FillCopying FillState = "Copying"
+	// FillDone says that the node has what its twin had.
+	FillDone FillState = "Done"
+	// FillFailed says that it has not, and serves without. It tries again.
+	FillFailed FillState = "Failed"
+)
+
+// Fill is what a node gets from its twin.
+type Fill struct {
+	// From is the address of the twin.
+	From  string    `json:"from"`
+	State FillState `json:"state"`
+	// Items and Bytes are what was copied, Present how many items the node had already, and Refused those that it has no place for.
+	Items   int64 `json:"items"`
+	Bytes   int64 `json:"bytes"`
+	Present int64 `json:"present"`
+	Refused int64 `json:"refused,omitempty"`
+	// Seconds is how long the copy took, or has taken so far.
+	Seconds float64 `json:"seconds"`
+	// Reason is why it has failed.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Open reports whether the node is not ready, because it is about to be filled.
+func (f *Fill) Open() bool { return f != nil && (f.State == FillWaiting || f.State == FillCopying) }

@@ -54,19 +54,19 @@ type wanted struct {
 }
 
 // arguments decides about the arguments of a StatefulSet's nodes. The problem is that a node refuses them.
-func arguments(v memcached.View, want wanted) (memcached.Wave, *memcached.Problem) {
+func arguments(v memcached.View, want wanted, turn *turn) (memcached.Wave, *memcached.Problem) {
 	if want.problem != nil {
 		return memcached.Wave{Arguments: asTheyAre(v)}, nil
 	}
 	live := v.Arguments()
-	w := newWave(v, want, live)
+	w := newWave(v, want, live, turn)
 	w.decide()
 	problem := w.refusal()
 	if kept := asTheyAre(v); problem != nil || v.Memcached.Spec.Paused && kept != nil {
 		w.Arguments = kept
 		return w.Wave, problem
 	}
-	next := memcached.Arguments{Lists: live.Lists, Sections: w.keptSections(live)}
+	next := memcached.Arguments{Lists: live.Lists, Sections: w.keptSections(live), Twin: twinOf(v)}
 	next.Lists[want.list.Hash()] = want.list
 	next.Sections[want.section] = protocol.Section{Default: w.def, Nodes: w.entries}
 	dropUnused(next)

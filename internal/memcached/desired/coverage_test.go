@@ -48,7 +48,7 @@ func TestDesiredOfEveryField(t *testing.T) {
 
 // refused reports whether the API server refuses every value of a field.
 func refused(kind cachev1alpha1.WorkloadKind, field crd.Field) bool {
-	return kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
+	return kind == deploymentKind && field.Path == "spec.fillFrom.name" || kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
 		strings.HasPrefix(field.Path, "spec.scheduling.affinity.") &&
 			(strings.HasSuffix(field.Path, ".namespaces[]") || strings.HasSuffix(field.Path, ".namespaceSelector"))
 }
@@ -63,6 +63,9 @@ func storedWith(t *testing.T, kind cachev1alpha1.WorkloadKind, field crd.Field, 
 	others := map[string]any{"size": 3, "workload": kind}
 	if field.Path == "spec.storage.type" {
 		others["config"] = map[string]any{"memory": "128Mi"} // MemoryFile needs it
+	}
+	if field.Path == "spec.fillFrom.name" {
+		others["config"] = map[string]any{"dump": true}
 	}
 	for name, value := range others {
 		if _, given := spec[name]; !given {

@@ -19,7 +19,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
 	if wantsNetworkPolicy(mc) {
-		objects = append(objects, NetworkPolicy(mc))
+		objects = append(objects, NetworkPolicy(v))
 	}
 	if v.Servers() != nil {
 		objects = append(objects, ConfigMap(v))
@@ -47,6 +47,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		Former:         former,
 		Problem:        nodes.problem,
 		Wave:           nodes.wave,
+		Twins:          nodes.twins,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
 		Record:         record,

@@ -31,9 +31,22 @@ type fakeNode struct {
 	refused *protocol.Refusal
 	// silent says that nobody answers the operator, and unready that the pod does not serve.
 	silent, unready bool
+	// fills says that an empty node is filled by a twin, which takes some ticks. The pod of one that restarts shows that later.
+	fills         bool
+	filling, late int
 }
 
-func (n *fakeNode) ready() bool { return n.ran && !n.unready }
+func (n *fakeNode) ready() bool { return n.ran && !n.unready && (n.filling == 0 || n.late > 0) }
+
+// whole reports whether a node serves with all items.
+func (n *fakeNode) whole() bool { return n != nil && n.serves() && n.filling == 0 }
+
+// empty begins to fill a node.
+func (n *fakeNode) empty(late int) {
+	if n.fills {
+		n.filling, n.late = 4, late
+	}
+}
 
 // serves is not what the conditions of the pod say: a restart is too short for them.
 func (n *fakeNode) serves() bool { return n.ready() && n.next == nil }
@@ -57,14 +70,22 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 	if n.next != nil {
 		answer.Restarting = n.next.Hash()
 	}
+	if n.fills {
+		answer.Fill = &protocol.Fill{State: protocol.FillDone}
+	}
+	if n.filling > 0 {
+		answer.Fill.State = protocol.FillWaiting
+	}
 	return answer
 }
 
 // tick is a step of the launcher: it ends a restart, or begins one.
 func (n *fakeNode) tick(now int64, refused string) {
+	n.filling, n.late = max(n.filling-1, 0), max(n.late-1, 0)
 	if n.next != nil {
 		list := *n.next
 		n.next = nil
+		n.empty(2)
 		if refuses(list, refused) {
 			n.refused = &protocol.Refusal{Hash: list.Hash(), Reason: "memcached ended with exit code 1."}
 		} else {
@@ -87,10 +108,12 @@ func (n *fakeNode) tick(now int64, refused string) {
 		n.next = &list
 	case !refuses(list, refused):
 		n.list, n.ran, n.since = list, true, now
+		n.empty(0)
 	default:
 		former, err := protocol.ParseList(n.files[protocol.ListKey(section.Default)])
 		if err == nil && former.Hash() == section.Default && !refuses(former, refused) {
 			n.list, n.ran, n.since = former, true, now
+			n.empty(0)
 			n.refused = &protocol.Refusal{Hash: list.Hash(), Reason: "memcached ended with exit code 1."}
 		}
 	}

@@ -39,7 +39,11 @@ type fleet struct {
 	// tampered reports that somebody else has given nodes other entries since all was at rest.
 	tampered bool
 
+	// twin is the other one of a pair, nil for none.
+	twin *fleet
+
 	remembered memcached.Answers
+	filled     map[types.UID]bool
 	plan       memcached.Plan
 	// asked are the names of the nodes that were asked, and writes the objects that were written, since the last look.
 	asked, writes []string
@@ -70,24 +74,32 @@ func (f *fleet) observed() memcached.Observed {
 func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	f.t.Helper()
 	view := memcachedtest.View(f.mc, f.observed())
-	view.Answers = f.remembered
+	view.Answers, view.Filled = f.remembered, f.filled
+	if f.twin != nil {
+		view.Twins = []memcached.View{memcachedtest.View(f.twin.mc, f.twin.observed())}
+	}
 	for range 3 {
 		answers := maps.Clone(view.Answers)
 		if answers == nil {
 			answers = memcached.Answers{}
 		}
-		for _, pod := range For(view, f.opts).Wave.Ask {
-			if _, again := answers[pod.UID]; again {
+		plan := For(view, f.opts)
+		for _, pod := range append(slices.Clone(plan.Wave.Ask), plan.Twins.Ask...) {
+			if _, again := view.Answers[pod.UID]; again {
 				f.fail("%s is asked again", pod.Name)
 			}
 			ordinal, _ := memcached.Ordinal(pod)
-			answers[pod.UID] = f.nodes[ordinal].answer(f.seconds)
+			asked := f
+			if pod.Labels[memcached.InstanceLabel] != f.mc.Name {
+				asked = f.twin
+			}
+			answers[pod.UID] = asked.nodes[ordinal].answer(f.seconds)
 			f.asked = append(f.asked, pod.Name)
 		}
 		view.Answers = answers
 	}
 	plan := For(view, f.opts)
-	f.remembered = nil
+	f.remembered, f.filled = nil, plan.Twins.Filled
 	if plan.Wave.Open {
 		f.remembered = memcached.Answers{}
 		for _, uid := range plan.Wave.Running {
@@ -180,17 +192,26 @@ func (f *fleet) act() {
 		}
 		f.made++
 		template := f.updated
-		if f.made%3 == 0 {
+		if f.twin == nil && f.made%3 == 0 || ordinal < int(*f.set.Spec.UpdateStrategy.RollingUpdate.Partition) {
 			template = f.current // as while it rolls out
 		}
-		f.nodes[ordinal] = &fakeNode{ordinal: ordinal, uid: types.UID(fmt.Sprintf("%d-%d", ordinal, f.made)), template: template}
+		f.nodes[ordinal] = &fakeNode{
+			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
+		}
 	}
 	for ordinal := size - 1; ordinal >= 0; ordinal-- {
 		switch node := f.nodes[ordinal]; {
+		case ordinal < int(*f.set.Spec.UpdateStrategy.RollingUpdate.Partition):
+			return
 		case sectionOf(node.template) != sectionOf(f.updated):
 			f.remove(ordinal)
 			return
 		case !node.ready():
+			return
+		}
+	}
+	for _, node := range f.nodes {
+		if sectionOf(node.template) != sectionOf(f.updated) {
 			return
 		}
 	}
@@ -292,8 +313,10 @@ func (f *fleet) fail(format string, args ...any) {
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%d", mc.Name, ordinal), Namespace: mc.Namespace, UID: uid,
-		Annotations:     template.Annotations,
-		Labels:          map[string]string{appsv1.ControllerRevisionHashLabelKey: revisionOf(template)},
+		Annotations: template.Annotations,
+		Labels: map[string]string{
+			appsv1.ControllerRevisionHashLabelKey: revisionOf(template), memcached.InstanceLabel: mc.Name,
+		},
 		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", mc.Name, "statefulset-uid")},
 	}}
 }

@@ -60,7 +60,8 @@ func launch(container *corev1.Container) {
 	} {
 		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
 	}
-	container.StartupProbe.ProbeHandler = render.HTTPGet("/readyz", launcherPortName)
+	// A node that is being filled is not ready, and must not be ended for that.
+	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
 }
 

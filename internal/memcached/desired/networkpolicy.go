@@ -14,8 +14,9 @@ import (
 )
 
 // NetworkPolicy returns a policy that opens exactly the ports of the pods, each to the peers in the spec, or else to pods of the
-// namespace. If monitoring is off, the agent's metrics are open only to peers that the spec lists.
-func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
+// namespace. If monitoring is off, the agent's metrics are open only to peers that the spec lists. Twins may fill their nodes.
+func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
+	mc := v.Memcached
 	var clients []int32
 	for _, port := range memcached.ClientPorts(mc) {
 		clients = append(clients, port.Number)
@@ -26,6 +27,9 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	}
 	if ports := portsForOperator(mc); len(ports) > 0 {
 		rules = append(rules, operatorRule(ports))
+	}
+	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -40,6 +44,18 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 			Ingress:     rules,
 		},
 	}
+}
+
+// fillingTwins are the pods of the twins that fill themselves from these nodes.
+func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
+	var peers []networkingv1.NetworkPolicyPeer
+	for _, twin := range v.Copies() {
+		if memcached.FillsFrom(twin.Memcached) == v.Memcached.Name {
+			selector := &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(twin.Memcached)}
+			peers = append(peers, networkingv1.NetworkPolicyPeer{PodSelector: selector})
+		}
+	}
+	return peers
 }
 
 // portsForOperator are those of launchers, and of agents that know what is wrong with a Secret.

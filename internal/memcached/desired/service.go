@@ -15,7 +15,8 @@ import (
 )
 
 // Service returns the headless Service whose DNS name lists the ready nodes. It does not publish pods that are not ready: with a
-// Deployment, a rollout would announce starting and stopping pods, more than there are nodes.
+// Deployment, a rollout would announce starting and stopping pods, more than there are nodes. Nodes that fill themselves are the exception:
+// proxies must store items in them first.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 	// Set although it is Kubernetes' default: a Service with another policy would keep it otherwise.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
@@ -33,6 +34,8 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			IPFamilyPolicy: &families,
 			Selector:       memcached.SelectorLabels(mc),
 			Ports:          servicePorts(mc),
+
+			PublishNotReadyAddresses: memcached.FillsFrom(mc) != "",
 		},
 	}
 }

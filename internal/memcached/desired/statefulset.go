@@ -17,7 +17,7 @@ import (
 // another one to be ready. Where the feature MaxUnavailableStatefulSet is off, as before Kubernetes 1.37, the cluster drops
 // maxUnavailable and replaces one node at a time.
 func statefulSet(
-	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, template corev1.PodTemplateSpec,
+	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size, partition int32, template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
 	_, unavailable := updateLimits(mc)
 	return &appsv1.StatefulSet{
@@ -34,7 +34,7 @@ func statefulSet(
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{
-					Partition:      ptr.To(int32(0)),
+					Partition:      &partition,
 					MaxUnavailable: &unavailable,
 				},
 			},

@@ -22,6 +22,7 @@ type wave struct {
 	memcached.Wave
 
 	v    memcached.View
+	turn *turn
 	want string
 	// entries are which list each node runs, and def is which one a node without an entry starts with.
 	entries map[int]string
@@ -39,9 +40,9 @@ type waveNode struct {
 	answered bool
 }
 
-func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
+func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn) *wave {
 	hash := want.list.Hash()
-	w := &wave{v: v, want: hash, entries: map[int]string{}, def: hash}
+	w := &wave{v: v, turn: turn, want: hash, entries: map[int]string{}, def: hash}
 	for ordinal := range int(v.Memcached.Spec.Size) {
 		w.entries[ordinal] = hash // a node that does not exist yet starts with it
 	}
@@ -118,7 +119,7 @@ func (w *wave) decide() {
 	}
 	free, next := w.look()
 	for _, node := range next[:min(max(free, 0), len(next))] {
-		if w.replacing() {
+		if w.replacing() || !w.turn.allows(node.ordinal) {
 			break
 		}
 		w.begin(node)
@@ -168,7 +169,8 @@ func (w *wave) begin(node waveNode) {
 
 // runs reports whether a node runs with the list.
 func (w *wave) runs(node waveNode) bool {
-	return w.entries[node.ordinal] == w.want && node.answer.Hash == w.want && node.answer.Restarting == "" && memcached.PodReady(node.pod)
+	return w.entries[node.ordinal] == w.want && node.answer.Hash == w.want && node.answer.Restarting == "" && !node.answer.Fill.Open() &&
+		memcached.PodReady(node.pod)
 }
 
 // settled reports whether it has done so for minReadySeconds.
@@ -213,6 +215,9 @@ func (w *wave) replacing() bool {
 
 // atOnce is how many nodes may be away at the same time.
 func (w *wave) atOnce() int {
+	if len(w.v.Copies()) > 0 {
+		return 1
+	}
 	_, unavailable := updateLimits(w.v.Memcached)
 	count, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(w.v.Memcached.Spec.Size), false)
 	if err != nil {

@@ -18,6 +18,8 @@ type nodes struct {
 	workload client.Object
 	// wave is about the arguments of a StatefulSet's nodes.
 	wave memcached.Wave
+	// twins is how they stand with those of twins.
+	twins memcached.Twins
 	// record says what the nodes are made from.
 	record cachev1alpha1.MemcachedRecord
 	// problem is nil, or that the memory limit is too small for these pods, the PriorityClass is not for caches, the image of the agent
@@ -51,9 +53,11 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	}
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
 	template, want.section = launched(template)
-	n.workload = statefulSet(mc, metadata, size, render.WithAPIDefaults(template))
+	turn := &turn{v: v}
 	var refused *memcached.Problem
-	n.wave, refused = arguments(v, want)
+	n.wave, refused = arguments(v, want, turn)
+	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, turn), render.WithAPIDefaults(template))
+	n.twins = twinsOf(v, turn)
 	n.problem = n.problem.And(refused)
 	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
 	return n

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,12 +74,12 @@ func degradedCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// primaryProblem is the problem to report first: a refusal, else what is wrong with the pods.
+// primaryProblem is the problem to report first: a refusal, else what is wrong with the pods, else that nodes have not the items of a twin.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
 	}
-	return f.podProblem
+	return cmp.Or(f.podProblem, f.twinProblem)
 }
 
 func progressingCondition(f facts) metav1.Condition {

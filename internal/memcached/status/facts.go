@@ -33,6 +33,8 @@ type facts struct {
 	ready int32
 	// podProblem is what is wrong with the pods, or what prevents their creation.
 	podProblem *memcached.Problem
+	// twinProblem is that nodes do not get the items of their twin.
+	twinProblem *memcached.Problem
 	// rollout is what the cluster is doing.
 	rollout rolloutState
 	// applied is what was carried out.
@@ -58,6 +60,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = v.Discoverable()
+	f.twinProblem = plan.Twins.Problem
 	f.rollout = rolloutOf(before.Workload, v, plan.Wave)
 	f.applied = f.carriedOut(plan)
 	f.rollout.message += f.cause()
@@ -66,6 +69,12 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 		f.rollout.deadlineMessage = overdue(v)
 		if f.rollout.deadlineMessage != "" && f.rollout.message == plan.Wave.Blocked {
 			f.rollout.deadlineMessage = plan.Wave.Blocked
+		}
+	}
+	if waits := plan.Twins.Waits; waits != "" && f.rollout.reason == cachev1alpha1.ReasonRollingOut {
+		f.rollout.message += ". " + waits
+		if f.rollout.deadlineMessage != "" {
+			f.rollout.deadlineMessage = waits
 		}
 	}
 	f.staleDefaults = plan.StaleDefaults

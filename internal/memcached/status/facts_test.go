@@ -209,14 +209,15 @@ func leadToRunbook(condition string) string {
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
-	return statusWith(mc, observed, memcached.AgentReports{}, written, now)
+	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-func statusWith(
-	mc *cachev1alpha1.Memcached, observed memcached.Observed, agents memcached.AgentReports, written memcached.Written, now time.Time,
+// statusOfView is the status of a view, of which the plan also sees the twins and their answers.
+func statusOfView(
+	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
-	plan := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
-	view := memcached.NewView(mc, withService(mc, observed), now)
+	mc, plan := before.Memcached, desired.For(before, memcachedtest.Options)
+	view := memcached.NewView(mc, withService(mc, before.Observed), now)
 	view.Agents = agents
 	return For(view, plan, written)
 }

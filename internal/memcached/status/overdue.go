@@ -29,6 +29,11 @@ func overdue(v memcached.View) string {
 		since = later(since, movedAt(&v.Pods[i]))
 		since = later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not show in the pod
 	}
+	for _, twin := range v.Twins { // whose rollout may go first
+		for i := range twin.Pods {
+			since = later(since, movedAt(&twin.Pods[i]))
+		}
+	}
 	deadline := progressDeadline(v.Memcached)
 	if v.Now.Sub(since) < deadline {
 		return ""

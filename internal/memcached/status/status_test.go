@@ -36,6 +36,9 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
+	// twins and answers are those that the plan sees.
+	twins   []memcached.View
+	answers memcached.Answers
 	// agents is what they say, and attention the condition for that, empty for none.
 	agents    memcached.AgentReports
 	attention string
@@ -65,7 +68,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -183,7 +186,9 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	}
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
-	return statusWith(c.mc, observed, c.agents, written, now)
+	view := memcachedtest.View(c.mc, observed)
+	view.Twins, view.Answers = c.twins, c.answers
+	return statusOfView(view, c.agents, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// twins are the Memcacheds that this one names in spec.fillFrom, and those that name it, sorted by name.
+func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
+	var found cachev1alpha1.MemcachedList
+	err := r.client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
+	if err != nil {
+		return nil, fmt.Errorf("list the twins: %w", err)
+	}
+	var twins []*cachev1alpha1.Memcached
+	for i := range found.Items {
+		latest, _ := r.mutations.Latest(&found.Items[i], true)
+		if twin, ok := latest.(*cachev1alpha1.Memcached); ok && twin.Name != mc.GetName() {
+			twins = append(twins, twin)
+		}
+	}
+	isNamed := func(twin *cachev1alpha1.Memcached) bool { return twin.Name == named }
+	if named != "" && named != mc.GetName() && !slices.ContainsFunc(twins, isNamed) {
+		twin, err := r.get(ctx, types.NamespacedName{Namespace: mc.GetNamespace(), Name: named})
+		if err != nil {
+			return nil, err
+		}
+		if twin != nil {
+			twins = append(twins, twin)
+		}
+	}
+	slices.SortFunc(twins, func(a, b *cachev1alpha1.Memcached) int { return strings.Compare(a.Name, b.Name) })
+	return twins, nil
+}
+
+// observeTwins reads what counts of the twins: their nodes, and what replaces and restarts these.
+func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcached) ([]memcached.View, error) {
+	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
+	if err != nil {
+		return nil, err
+	}
+	var views []memcached.View
+	for _, twin := range twins {
+		set, arguments := &appsv1.StatefulSet{}, &corev1.ConfigMap{}
+		set.Namespace, set.Name = twin.Namespace, twin.Name
+		arguments.Namespace, arguments.Name = twin.Namespace, twin.Name+memcached.ArgumentsSuffix
+		var observed memcached.Observed
+		var errs []error
+		for _, object := range []client.Object{set, arguments} {
+			found, _, err := r.read(ctx, object, false)
+			if found != nil {
+				observed.Children = append(observed.Children, found)
+			}
+			errs = append(errs, err)
+		}
+		pods, err := r.pods(ctx, twin)
+		if err := errors.Join(append(errs, err)...); err != nil {
+			return nil, fmt.Errorf("observe the twin %s: %w", twin.Name, err)
+		}
+		observed.Pods = pods
+		views = append(views, memcached.NewView(twin, observed, r.serverClock.Now()))
+	}
+	return views, nil
+}
+
+// twinLocks are locks by the names of Memcacheds.
+type twinLocks struct{ locks sync.Map }
+
+func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
+	lock, _ := l.locks.LoadOrStore(name, &sync.Mutex{})
+	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
+}
+
+// lockTwins keeps twins from deciding at the same time, when neither would see that the other one is about to take a node away. What one
+// has written, the other one sees: see ReadChild. The order of the names rules out that two wait for each other.
+func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
+	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
+	if err != nil || len(twins) == 0 {
+		return func() {}, err
+	}
+	names := []string{mc.Name}
+	for _, twin := range twins {
+		names = append(names, twin.Name)
+	}
+	slices.Sort(names)
+	var locks []*sync.Mutex
+	for _, name := range names {
+		lock := r.twinLocks.lock(types.NamespacedName{Namespace: mc.Namespace, Name: name})
+		lock.Lock()
+		locks = append(locks, lock)
+	}
+	return func() {
+		for _, lock := range locks {
+			lock.Unlock()
+		}
+	}, nil
+}
+
+// wakeTwins enqueues the twins of versions of a Memcached: what they may do follows from its spec.
+func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.Object) {
+	for _, version := range versions {
+		mc, ok := version.(*cachev1alpha1.Memcached)
+		if !ok {
+			continue
+		}
+		if named := memcached.FillsFrom(mc); named != "" {
+			enqueue(q, types.NamespacedName{Namespace: mc.Namespace, Name: named}, 0)
+		}
+		twins, err := r.twins(ctx, mc, "")
+		if err != nil {
+			continue // it reads the cache, which fails only while the process ends
+		}
+		for _, twin := range twins {
+			enqueue(q, client.ObjectKeyFromObject(twin), 0)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Copy is what is copied from where to where.
+type Copy struct {
+	// Source and Destination are the addresses of memcacheds that speak without TLS and without users.
+	Source, Destination string
+	// Keep chooses keys. Nil keeps all.
+	Keep func(key []byte) bool
+	// Progress is called after each batch. Nil is allowed.
+	Progress func(Result)
+	// stall and retry replace the constants below in tests.
+	stall, retry time.Duration
+}
+
+// Result is what has been copied.
+type Result struct {
+	// Items are those that the destination has added, and Bytes the length of all values that it was given.
+	Items, Bytes int64
+	// Present are those that it had already, and Refused those that it has no place for.
+	Present, Refused int64
+}
+
+const (
+	// stallTimeout limits how long a source or a destination may take for a batch.
+	stallTimeout = 10 * time.Second
+	// busyRetry is when a source is asked again whose crawler does something else.
+	busyRetry = time.Second
+)
+
+// Why a source does not list its keys.
+var (
+	// ErrDumpRefused is that it must not.
+	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
+	// errBusy is that its crawler does something else.
+	errBusy = errors.New("memcached is busy with another crawl")
+)
+
+// Run copies until the source has no more keys, or the context ends. A source that is busy is asked again. Result is also valid beside
+// an error.
+func (c Copy) Run(ctx context.Context) (Result, error) {
+	if c.stall == 0 {
+		c.stall, c.retry = stallTimeout, busyRetry
+	}
+	var total Result
+	var busy error
+	for {
+		err := c.once(ctx, &total)
+		if ctx.Err() != nil && err != nil {
+			return total, errors.Join(fmt.Errorf("%s: %w", c.Source, context.Cause(ctx)), busy)
+		}
+		if !errors.Is(err, errBusy) {
+			return total, err
+		}
+		busy = err
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.retry):
+		}
+	}
+}
+
+// once copies what one dump lists.
+func (c Copy) once(ctx context.Context, total *Result) error {
+	to, err := dial(ctx, c.Destination, c.stall)
+	if err != nil {
+		return fmt.Errorf("destination: %w", err)
+	}
+	defer to.close()
+	from, err := openSource(ctx, c.Source, c.stall)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Source, err)
+	}
+	defer from.close()
+	b := batch{from: from, to: &destination{peer: to}, keep: c.Keep, size: firstBatch}
+	for more := true; more; {
+		if more, err = b.next(); err != nil {
+			return fmt.Errorf("%s: %w", c.Source, err)
+		}
+		total.add(b.copied)
+		if c.Progress != nil {
+			c.Progress(*total)
+		}
+	}
+	return nil
+}
+
+func (r *Result) add(other Result) {
+	r.Items += other.Items
+	r.Bytes += other.Bytes
+	r.Present += other.Present
+	r.Refused += other.Refused
+}
+
+const (
+	// firstBatch and maxBatch are how many items are asked for at once.
+	firstBatch = 16
+	maxBatch   = 256
+	// batchBytes is how much a batch should come to.
+	batchBytes = 4 << 20
+)
+
+// batch copies one batch after the other.
+type batch struct {
+	from *source
+	to   *destination
+	keep func([]byte) bool
+	// size is how many items the next batch has.
+	size int
+	// copied is what became of the last one.
+	copied Result
+}
+
+// next copies a batch, and reports whether there may be more.
+func (b *batch) next() (more bool, err error) {
+	asked, more, err := b.from.ask(b.size, b.keep)
+	if err != nil {
+		return false, err
+	}
+	b.copied = Result{}
+	if asked == 0 {
+		return more, nil
+	}
+	b.to.begin()
+	read, bytes := 0, int64(0)
+	for {
+		item, found, err := b.from.answer()
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			break
+		}
+		if !item.lasting() {
+			err = b.from.skip(item)
+		} else {
+			err = b.to.add(item, b.from.values.in)
+		}
+		if err != nil {
+			return false, err
+		}
+		read++
+		bytes += item.size
+	}
+	if b.copied, err = b.to.end(); err != nil {
+		return false, fmt.Errorf("destination: %w", err)
+	}
+	b.size = maxBatch
+	if read > 0 {
+		b.size = int(min(max(batchBytes*int64(read)/max(bytes, 1), 1), maxBatch))
+	}
+	return more, nil
+}

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestItems copies one item of each sort. Asked is what the copy answers to mg KEY.
+func TestItems(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	long := strings.Repeat("k", 250)
+	year := time.Now().Unix() + 366*24*60*60
+	items := []struct{ stored, value, asked, want string }{
+		{"ms plain 5", "hello", "plain s v f t", "VA 5 s5 f0 t-1"},
+		{"ms flags 5 F4294967295 T3600", "hello", "flags v f", "VA 5 f4294967295"},
+		{"ms empty 0", "", "empty v", "VA 0"},
+		{"ms crlf 4", "\r\n\r\n", "crlf v", "VA 4"},
+		{"ms " + long + " 1", "x", long + " v", "VA 1"},
+		{"ms AAEC/w== 6 b F7", "binary", "AAEC/w== b k f v", "VA 6 kAAEC/w== b f7"},
+		{"ms bGV0dGVycw== 6 b", "binary", "letters v", "VA 6"}, // a client can also give the key as text
+		{"ms large 1000000", strings.Repeat("l", 1000000), "large v", "VA 1000000"},
+		{"ms present 3", "new", "present v", "VA 3"},
+	}
+	for _, item := range items[:8] {
+		if reply := from.ask(item.stored + "\r\n" + item.value); reply != "HD" {
+			t.Fatalf("%.40s: %s", item.stored, reply)
+		}
+	}
+	from.ask("ms present 3\r\nold")
+	for _, timed := range []string{"ms hour 1 T3600\r\nx", fmt.Sprintf("ms year 1 T%d\r\nx", year), "ms gone 1 T-1\r\nx"} {
+		from.ask(timed)
+	}
+	to.ask("ms present 3\r\nnew")
+	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	must(t, err)
+	if result.Items != 10 || result.Present != 1 || result.Refused != 0 {
+		t.Errorf("%+v", result)
+	}
+	for _, item := range items {
+		conn, got := to.connect(), make([]byte, len(item.value))
+		reply, err := conn.Ask([]byte("mg " + item.asked + "\r\n"))
+		must(t, err)
+		must(t, conn.Read(got))
+		if reply != item.want || string(got) != item.value {
+			t.Errorf("%.40s: %s %.40q, want %s", item.stored, reply, got, item.want)
+		}
+	}
+	for key, want := range map[string]int64{"hour": 3600, "year": year - time.Now().Unix()} {
+		var left int64
+		if _, err := fmt.Sscanf(to.ask("mg "+key+" t"), "HD t%d", &left); err != nil || left < want-60 || left > want+2 { // memcached rounds
+			t.Errorf("%s has %d s left, not %d: %v", key, left, want, err)
+		}
+	}
+	if to.ask("mg gone") != "EN" {
+		t.Error("what has expired is back")
+	}
+}
+
+// TestSourceIsLeftAsItWas has what a copy must not change for the clients of the source.
+func TestSourceIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	from.store(1, 10)
+	from.ask("ms stale 1 T3600\r\nx")
+	from.ask("md stale I T3600")
+	_, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	must(t, err)
+	if got := from.ask("mg key-0 h l t"); got != "HD h0 l0 t-1" {
+		t.Errorf("the item was touched: %s", got)
+	}
+	if got := to.ask("mg stale"); got != "EN" {
+		t.Errorf("what clients have marked stale was copied: %s", got)
+	}
+}
+
+func TestManyItemsAndAFilter(t *testing.T) {
+	t.Parallel()
+	const count = 20000
+	from, all, some := start(t), start(t), start(t)
+	from.store(count, 100)
+	batches := 0
+	result, err := Copy{Source: from.address, Destination: all.address, Progress: func(Result) { batches++ }}.Run(t.Context())
+	must(t, err)
+	if result.Items != count || result.Bytes != 100*count || all.items() != "20000" || batches < count/maxBatch {
+		t.Errorf("%+v in %d batches, %s items", result, batches, all.items())
+	}
+	result, err = Copy{
+		Source: from.address, Destination: some.address,
+		Keep: func(key []byte) bool { return strings.HasSuffix(string(key), "7") },
+	}.Run(t.Context())
+	must(t, err)
+	if result.Items != count/10 || some.items() != "2000" || some.value("key-17") == "" || some.value("key-18") != "" {
+		t.Errorf("%+v, %s items", result, some.items())
+	}
+	again, err := Copy{Source: from.address, Destination: some.address}.Run(t.Context())
+	must(t, err)
+	if again.Items != count-count/10 || again.Present != count/10 {
+		t.Errorf("again: %+v", again)
+	}
+}
+
+func TestAnEmptySource(t *testing.T) {
+	t.Parallel()
+	result, err := Copy{Source: start(t).address, Destination: start(t).address}.Run(t.Context())
+	if err != nil || result != (Result{}) {
+		t.Errorf("%+v: %v", result, err)
+	}
+}
+
+func TestItemsThatTheDestinationRefuses(t *testing.T) {
+	t.Parallel()
+	from, to := start(t, "-I", "4m"), start(t)
+	from.store(100, 10)
+	from.ask("ms large 3000000\r\n" + strings.Repeat("l", 3000000))
+	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	must(t, err)
+	if result.Items != 100 || result.Refused != 1 || to.items() != "100" {
+		t.Errorf("%+v, %s items", result, to.items())
+	}
+}
+
+func TestLargeItems(t *testing.T) {
+	t.Parallel()
+	from, to := start(t, "-I", "64m", "-m", "300"), start(t, "-I", "64m", "-m", "300")
+	for i := range 3 {
+		from.ask(fmt.Sprintf("ms large-%d 60000000\r\n%s", i, strings.Repeat("l", 60000000)))
+	}
+	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	must(t, err)
+	if result.Items != 3 || len(to.value("large-2")) != 60000000 {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestDumpRefused(t *testing.T) {
+	t.Parallel()
+	_, err := Copy{Source: start(t, "-X").address, Destination: start(t).address}.Run(t.Context())
+	if !errors.Is(err, ErrDumpRefused) || !strings.Contains(err.Error(), "spec.config.dump") {
+		t.Error(err)
+	}
+}
+
+// TestBusySource has another client that lists keys and does not read them.
+func TestBusySource(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	from.store(200000, 1)
+	other := from.connect()
+	reply, err := other.Ask([]byte("lru_crawler mgdump hash\r\n"))
+	if err != nil || reply != "OK" {
+		t.Fatal(reply, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	c := Copy{Source: from.address, Destination: to.address, stall: time.Minute, retry: 10 * time.Millisecond}
+	if _, err := c.Run(ctx); !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	must(t, other.Close())
+	result, err := c.Run(t.Context())
+	must(t, err)
+	if result.Items != 200000 {
+		t.Errorf("%+v", result)
+	}
+}
+
+// TestSourceBreaksOff has sources that end, hang or are not there, at a time when a part has been copied.
+func TestSourceBreaksOff(t *testing.T) {
+	t.Parallel()
+	for name, signal := range map[string]syscall.Signal{"it ends": syscall.SIGKILL, "it hangs": syscall.SIGSTOP} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := start(t), start(t)
+			from.store(20000, 100)
+			began := false
+			result, err := Copy{
+				Source: from.address, Destination: to.address, stall: 200 * time.Millisecond, retry: time.Millisecond,
+				Progress: func(Result) {
+					if !began {
+						must(t, from.command.Process.Signal(signal))
+					}
+					began = true
+				},
+			}.Run(t.Context())
+			if err == nil || result.Items == 0 || result.Items == 20000 || !strings.Contains(err.Error(), from.address) {
+				t.Errorf("%+v: %v", result, err)
+			}
+			if value := to.value("key-0"); value != "" && len(value) != 100 {
+				t.Errorf("half a value: %q", value)
+			}
+		})
+	}
+	gone := start(t)
+	must(t, gone.command.Process.Kill())
+	_ = gone.command.Wait()
+	if _, err := (Copy{Source: gone.address, Destination: start(t).address}).Run(t.Context()); err == nil {
+		t.Error("a source that is not there")
+	}
+}
+
+func TestWordsOfTheProtocol(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]item{
+		"VA 5 kname f0 t-1":         {key: "name", seconds: -1, size: 5},
+		"VA 5 kbmFtZQ== f9 t30 b":   {key: "bmFtZQ==", flags: 9, seconds: 30, binary: true, size: 5},
+		"VA 5 kname f0 t30 W X":     {key: "name", seconds: 30, stale: true, size: 5},
+		"VA 5 kname f0 t30 unknown": {key: "name", seconds: 30, size: 5},
+		"HD kname f0 t-1":           {},
+		"VA -1 kname f0 t-1":        {},
+		"VA 5 kname f-1 t-1":        {},
+		"VA 5 kname fx t-1":         {},
+		"VA 5 f0 t-1 x":             {},
+		"":                          {},
+	} {
+		if got, err := parseItem(line); got != want || (err != nil) != (want == item{}) {
+			t.Errorf("%q: %+v, %v", line, got, err)
+		}
+	}
+	for line, want := range map[string]string{
+		"mg name": "name", "mg bmFtZQ== b": "name", "mg name x": "", "mg": "", "get name": "", "mg % b": "",
+	} {
+		if got, valid := keyOf(line); string(got) != want || valid != (want != "") {
+			t.Errorf("%q: %q, %t", line, got, valid)
+		}
+	}
+	if (item{seconds: 0}).lasting() || !(item{seconds: 1}).lasting() || !(item{seconds: -1}).lasting() {
+		t.Error("what ends within this second must not be copied, for it would have no end")
+	}
+}

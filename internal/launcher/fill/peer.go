@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fill
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	crlf = "\r\n"
+	// bufferSize is that of each buffer, far more than memcached's longest line.
+	bufferSize = 32 << 10
+)
+
+// peer is a connection to a memcached.
+type peer struct {
+	conn  net.Conn
+	in    *bufio.Reader
+	out   *bufio.Writer
+	stall time.Duration
+	// release ends the watch over the context.
+	release func() bool
+}
+
+// dial connects. The connection closes with the context.
+func dial(ctx context.Context, address string, stall time.Duration) (*peer, error) {
+	dialing, cancel := context.WithTimeout(ctx, stall)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(dialing, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &peer{
+		conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize), stall: stall,
+		release: context.AfterFunc(ctx, func() { _ = conn.Close() }), // it fails only for a closed connection
+	}, nil
+}
+
+func (p *peer) close() {
+	p.release()
+	_ = p.conn.Close() // what counts has been answered
+}
+
+// slowest is how many bytes a second a peer must pass on at least.
+const slowest = 4 << 20
+
+// patient lets the next exchange of so many bytes take its time.
+func (p *peer) patient(size int64) error {
+	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
+}
+
+// line reads a line without its end.
+func (p *peer) line() (string, error) {
+	line, err := p.in.ReadSlice('\n')
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(string(line), crlf), nil
+}
+
+// errAnswer is an answer that is not of the protocol.
+var errAnswer = errors.New("unexpected answer")
+
+func unexpected(line string) error {
+	const most = 80
+	return fmt.Errorf("%w: %s", errAnswer, strconv.QuoteToASCII(line[:min(len(line), most)]))
+}

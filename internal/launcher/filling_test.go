@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// twinOf makes a pod whose twin is another one.
+func twinOf(t *testing.T, other *pod) *pod {
+	t.Helper()
+	p := newPod(t)
+	p.options.twin = func(protocol.Twin) string { return other.options.Memcached }
+	p.name("sessions-b shop 3\n")
+	return p
+}
+
+// name names the twin in the ConfigMap.
+func (p *pod) name(text string) {
+	p.t.Helper()
+	p.write(protocol.TwinKey, text)
+}
+
+// fill waits until the fill has a state.
+func (p *pod) fill(state protocol.FillState) protocol.Fill {
+	p.t.Helper()
+	status := p.status("the fill is "+string(state), func(s protocol.Status) bool { return s.Fill != nil && s.Fill.State == state })
+	return *status.Fill
+}
+
+// open is a list with which memcached lists its keys.
+func open(t *testing.T, changes ...string) protocol.List {
+	t.Helper()
+	return inMemory(t, append(changes, "-W -X", "-W")...)
+}
+
+func TestFilledBeforeReady(t *testing.T) {
+	t.Parallel()
+	other := newPod(t)
+	other.begin(open(t))
+	other.store(stored)
+	p := twinOf(t, other)
+	p.options.settleClients = time.Second
+	p.assign(open(t))
+	p.start()
+	waiting := p.fill(protocol.FillWaiting)
+	conn := p.client()
+	// Clients that know it already store what they must not lose.
+	reply, err := conn.Command(t.Context(), "set key-0 0 3600 3\r\nnew")
+	must(t, err)
+	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != other.options.Memcached {
+		t.Errorf("it is ready (%d), or does not serve (%s): %+v", code, reply, waiting)
+	}
+	if code := p.live(); code != http.StatusOK {
+		t.Errorf("it is not live: %d", code)
+	}
+	p.await("it is ready", func() error {
+		if code := p.ready(); code != http.StatusOK {
+			return fmt.Errorf("%d", code)
+		}
+		return nil
+	})
+	if found := p.stored(stored); found != stored {
+		t.Errorf("ready with %d of %d items", found, stored)
+	}
+	done := p.fill(protocol.FillDone)
+	value, err := p.client().Value(t.Context(), "key-0")
+	must(t, err)
+	if done.Items != stored-1 || done.Present != 1 || done.Bytes < 100*(stored-1) || string(value.Bytes) != "new" {
+		t.Errorf("%+v, %q", done, value.Bytes)
+	}
+	if logged := p.logged(); !strings.Contains(logged, fmt.Sprintf("%d items, 1 were here already", stored-1)) {
+		t.Error(logged)
+	}
+}
+
+// TestFilledAfterEachStart restarts memcached in its pod, and then its container.
+func TestFilledAfterEachStart(t *testing.T) {
+	t.Parallel()
+	other := newPod(t)
+	other.begin(open(t))
+	other.store(stored)
+	p := twinOf(t, other)
+	p.begin(open(t))
+	p.fill(protocol.FillDone)
+	p.status("the list is in effect", func(s protocol.Status) bool { return s.Hash != "" })
+	restarted := p.assign(open(t, "-t 4", "-t 5"))
+	status := p.runs(restarted)
+	if status.Restart == nil || status.Restart.ItemsBefore != stored {
+		t.Errorf("%+v", status.Restart)
+	}
+	if done := p.fill(protocol.FillDone); done.Items != stored || p.stored(stored) != stored {
+		t.Errorf("after a restart: %+v", done)
+	}
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	p.exit()
+	p.start()
+	if done := p.fill(protocol.FillDone); done.Items != stored || p.stored(stored) != stored {
+		t.Errorf("after a crash: %+v", done)
+	}
+}
+
+// TestReadyWithout has the twins that cannot give anything, and then can.
+func TestReadyWithout(t *testing.T) {
+	t.Parallel()
+	full := func(t *testing.T, other *pod) {
+		t.Helper()
+		other.begin(open(t))
+		other.store(stored)
+	}
+	for name, story := range map[string]struct {
+		twin   func(*testing.T, *pod)
+		text   string
+		reason string
+		heal   func(t *testing.T, other, p *pod)
+		items  int64
+	}{
+		"away": {
+			twin: func(*testing.T, *pod) {}, reason: "connection refused",
+			heal: func(t *testing.T, other, _ *pod) { other.begin(open(t)) },
+		},
+		"without dump": {
+			twin: func(t *testing.T, other *pod) { other.begin(inMemory(t)) }, reason: "spec.config.dump",
+			heal: func(t *testing.T, other, _ *pod) { other.runs(other.assign(open(t))) },
+		},
+		"smaller": {
+			twin: full, text: "sessions-b shop 1\n", reason: "sessions-b has 1 nodes", items: stored,
+			heal: func(_ *testing.T, _, p *pod) { p.name("sessions-b shop 2\n") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := newPod(t)
+			story.twin(t, other)
+			p := twinOf(t, other)
+			if story.text != "" {
+				p.name(story.text)
+			}
+			p.assign(open(t))
+			p.start()
+			failed := p.fill(protocol.FillFailed)
+			if !strings.Contains(failed.Reason, story.reason) || !strings.Contains(p.logged(), "serving without the items of the twin") {
+				t.Errorf("%+v; it logged:\n%s", failed, p.logged())
+			}
+			if code := p.ready(); code != http.StatusOK {
+				t.Errorf("it is not ready: %d", code)
+			}
+			story.heal(t, other, p)
+			if done := p.fill(protocol.FillDone); done.Items != story.items {
+				t.Errorf("%+v", done)
+			}
+		})
+	}
+}
+
+func TestNothingToFill(t *testing.T) {
+	t.Parallel()
+	other := newPod(t)
+	other.begin(open(t))
+	p := twinOf(t, other)
+	p.begin(open(t))
+	if done := p.fill(protocol.FillDone); done.Items != 0 || p.ready() != http.StatusOK {
+		t.Errorf("an empty twin: %+v", done)
+	}
+	alone := newPod(t)
+	alone.begin(open(t))
+	if status := alone.status("it is ready", func(protocol.Status) bool { return alone.ready() == http.StatusOK }); status.Fill != nil {
+		t.Errorf("no twin: %+v", status.Fill)
+	}
+	warm := twinOf(t, other)
+	if status := warm.runs(warm.begin(inFile(t))); status.Fill != nil || warm.ready() != http.StatusOK {
+		t.Errorf("items in a file: %+v", status.Fill)
+	}
+}
+
+// TestEndWhileFilling ends a container whose twin hangs.
+func TestEndWhileFilling(t *testing.T) {
+	t.Parallel()
+	other := newPod(t)
+	other.begin(open(t))
+	must(t, syscall.Kill(other.pid(), syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(other.pid(), syscall.SIGCONT) })
+	p := twinOf(t, other)
+	p.begin(open(t))
+	began := time.Now()
+	if code := p.end(); code != 0 || time.Since(began) > 5*time.Second {
+		t.Errorf("exit code %d after %s", code, time.Since(began))
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import "testing"
+
+// TestPartition has nodes by their number: o is outdated and serves, x is outdated and away, + is replaced and serves, - is replaced and
+// does not serve yet, or is missing.
+func TestPartition(t *testing.T) {
+	t.Parallel()
+	for nodes, want := range map[string]struct{ first, next int }{
+		"":      {0, -1},
+		"ooo":   {3, 2},
+		"oo+":   {2, 1},
+		"o++":   {1, 0},
+		"+++":   {0, -1},
+		"oo-":   {2, -1}, // the one that was replaced serves first
+		"o-+":   {1, -1},
+		"--+":   {0, -1},
+		"oox":   {2, 1}, // what is away is free to go, and does not keep the next one, which the twin has
+		"xxx":   {0, -1},
+		"oxo":   {3, 2},
+		"ox-":   {1, -1},
+		"xo-":   {2, -1},
+		"o":     {1, 0},
+		"oo+++": {2, 1},
+	} {
+		states := make([]nodeState, len(nodes))
+		for i, node := range nodes {
+			states[i] = nodeState{outdated: node == 'o' || node == 'x', ready: node == 'o' || node == '+'}
+		}
+		if first, next := partition(states); first != want.first || next != want.next {
+			t.Errorf("%q: %d and %d, want %d and %d", nodes, first, next, want.first, want.next)
+		}
+	}
+}

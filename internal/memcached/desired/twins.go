@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// twinOf is from where launchers fill empty nodes, nil if they cannot.
+func twinOf(v memcached.View) *protocol.Twin {
+	source := v.Source()
+	if source == nil || unusable(source) != "" {
+		return nil
+	}
+	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
+}
+
+// unusable says what the twin must have to fill nodes, empty if it has it. The API server demands the same of whoever names a twin.
+func unusable(twin *cachev1alpha1.Memcached) string {
+	spec := twin.Spec
+	switch {
+	case !isStatefulSet(twin):
+		return "must have spec.workload StatefulSet, whose nodes have numbers"
+	case keepsItems(twin):
+		return "must have spec.storage.type Memory, since nodes that keep items keep what clients have overwritten elsewhere"
+	case !ptr.Deref(spec.Config.Dump, false):
+		return "must have spec.config.dump true, with which nodes tell each other their keys"
+	case spec.Auth != nil:
+		return "must not have spec.auth, since nodes do not log in to each other"
+	case !memcached.HasPlaintext(twin):
+		return "must have spec.tls.plaintext Enabled, since nodes use port 11211 of each other"
+	default:
+		return ""
+	}
+}
+
+// twinsOf is how the nodes stand with those of their twins, and what a step waits for.
+func twinsOf(v memcached.View, turn *turn) memcached.Twins {
+	twins := memcached.Twins{Waits: turn.waits, Ask: turn.ask}
+	name := memcached.FillsFrom(v.Memcached)
+	if name == "" || v.Workload == nil { // both may be created in one moment
+		return twins
+	}
+	source := v.Source()
+	if source == nil {
+		twins.Problem = twinUnusable(fmt.Sprintf("there is no Memcached %s in the namespace: create it, or correct the name", name))
+		return twins
+	}
+	if words := unusable(source); words != "" {
+		twins.Problem = twinUnusable(fmt.Sprintf("the Memcached %s %s", name, words))
+		return twins
+	}
+	findFilled(v, &twins)
+	return twins
+}
+
+func twinUnusable(words string) *memcached.Problem {
+	return &memcached.Problem{
+		Reason:  cachev1alpha1.ReasonTwinUnusable,
+		Message: "spec.fillFrom.name: " + words + ". Empty nodes do not fill themselves",
+	}
+}
+
+// findFilled finds out which nodes have the items of the twin. One that is ready is asked once, and again if it has not got them.
+func findFilled(v memcached.View, twins *memcached.Twins) {
+	twins.Filled = map[types.UID]bool{}
+	for _, node := range v.Workload.Nodes(v.Pods) {
+		answer, answered := v.Answers[node.UID]
+		switch fill := answer.Fill; {
+		case !memcached.PodReady(node):
+		case !answered && v.Filled[node.UID]:
+			twins.Filled[node.UID] = true
+		case !answered:
+			twins.Asking = true
+			if node.Status.PodIP != "" {
+				twins.Ask = append(twins.Ask, node)
+			}
+		case answer.Failure != "" || fill.Open():
+			twins.Asking = true
+		case fill == nil || fill.State != protocol.FillFailed:
+			twins.Filled[node.UID] = true
+		default:
+			twins.Asking = true
+			if twins.Problem == nil {
+				twins.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
+					"the node %s serves without the items of its twin, and tries again to get them from %s: %s", node.Name, fill.From, fill.Reason)}
+			}
+		}
+	}
+}

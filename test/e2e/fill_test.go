@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// Two copies of a cache, whose nodes fill each other. The clients here store in both, as a proxy does.
+var _ = Describe("Two Memcacheds that fill each other", func() {
+	It("lose no key with a node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		t := newTwins(ctx)
+		for _, mc := range t.caches {
+			By("deleting a node of " + mc.Name)
+			victim := k8s.Pods(ctx, mc)[1]
+			Expect(k8s.Delete(ctx, &victim)).To(Succeed())
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: victim.Name}}
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Reread(ctx, pod)).To(Succeed())
+				g.Expect(pod.UID).NotTo(Equal(victim.UID))
+				g.Expect(clustertest.Ready(pod)).To(BeTrue())
+			}).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(Succeed())
+			t.mustHaveAll(ctx, mc)
+		}
+	})
+
+	It("are never without the same node when both roll out", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		t := newTwins(ctx)
+		watch := t.watch(ctx)
+		before := map[string]clustertest.Incarnation{}
+		for _, mc := range t.caches {
+			for name, incarnation := range k8s.Incarnations(ctx, mc) {
+				before[name] = incarnation
+			}
+			k8s.Change(ctx, mc, func() {
+				mc.Spec.Image, mc.Spec.Config.Threads = strings.TrimPrefix(mc.Status.Image, "docker.io/library/"), 2
+			})
+		}
+		for _, mc := range t.caches {
+			t.untilReady(ctx, mc)
+		}
+		watch.mustHaveSeenOne(t.caches[0].Name, t.caches[1].Name)
+		for _, mc := range t.caches {
+			t.mustHaveAll(ctx, mc)
+			for name, incarnation := range k8s.Incarnations(ctx, mc) {
+				Expect(incarnation.Pod).NotTo(Equal(before[name].Pod), name)
+			}
+		}
+	})
+})
+
+// twins are two caches of three nodes with the same keys.
+type twins struct{ caches []*cachev1alpha1.Memcached }
+
+func newTwins(ctx context.Context) *twins {
+	GinkgoHelper()
+	t, namespace := &twins{}, k8s.NewNamespace(ctx)
+	for name, twin := range map[string]string{"copy-a": "copy-b", "copy-b": "copy-a"} {
+		t.caches = append(t.caches, k8s.CreateMemcached(ctx, namespace, 3, clustertest.Named(name),
+			clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), leavesQuickly, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: twin}
+				mc.Spec.Config.Dump = ptr.To(true)
+			}))
+	}
+	for _, mc := range t.caches {
+		t.untilReady(ctx, mc)
+	}
+	for _, mc := range t.caches {
+		clustertest.MustStore(ctx, t.client(ctx, mc), filledKeys)
+	}
+	return t
+}
+
+// untilReady waits for as long as six nodes take that are replaced one after the other.
+func (t *twins) untilReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		ready := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
+		g.Expect(ready.ObservedGeneration).To(Equal(mc.Generation))
+		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	}).WithTimeout(8 * time.Minute).Should(Succeed())
+}
+
+// client is a client for which the nodes of both caches have the same keys.
+func (t *twins) client(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
+	GinkgoHelper()
+	var servers []traffic.Server
+	for i, pod := range k8s.Pods(ctx, mc) {
+		servers = append(servers, traffic.Server{Name: fmt.Sprintf("node-%d:11211", i), Address: traffic.Address(&pod)})
+	}
+	return k8s.NewClientOf(servers...)
+}
+
+func (t *twins) mustHaveAll(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	hits, err := t.client(ctx, mc).Read(ctx, filledKeys)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: filledKeys}), mc.Name)
+}
+
+// twinWatch looks all the time at which nodes are ready.
+type twinWatch struct {
+	stop  func()
+	mutex sync.Mutex
+	// both are the numbers of nodes of which neither was ready, and away how often a node of a cache was seen that was not.
+	both []string
+	away map[string]int
+}
+
+func (t *twins) watch(ctx context.Context) *twinWatch {
+	w := &twinWatch{away: map[string]int{}}
+	w.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, 100*time.Millisecond, func() { w.look(ctx, t.caches) })
+	})
+	return w
+}
+
+func (w *twinWatch) look(ctx context.Context, caches []*cachev1alpha1.Memcached) {
+	ready := map[string]int{}
+	var pods corev1.PodList
+	if err := k8s.List(ctx, &pods, client.InNamespace(caches[0].Namespace)); err != nil {
+		return // the spec has ended
+	}
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && clustertest.Ready(pod) {
+			ready[pod.Name[len(caches[0].Name):]]++ // the names are equally long
+			ready[pod.Labels["app.kubernetes.io/instance"]]++
+		}
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for i := range 3 {
+		if number := fmt.Sprintf("-%d", i); ready[number] == 0 {
+			w.both = append(w.both, number)
+		}
+	}
+	for _, mc := range caches {
+		if ready[mc.Name] < 3 {
+			w.away[mc.Name]++
+		}
+	}
+}
+
+// mustHaveSeenOne ends the watch: each cache was without a node at some time, and never both without the same one.
+func (w *twinWatch) mustHaveSeenOne(caches ...string) {
+	GinkgoHelper()
+	w.stop()
+	Expect(w.both).To(BeEmpty(), "nodes that were away in both")
+	for _, name := range caches {
+		Expect(w.away[name]).NotTo(BeZero(), name)
+	}
+}
