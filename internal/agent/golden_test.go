@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,9 @@ func TestMemcachedFillsEachFamily(t *testing.T) {
 	for name, families := range map[string][]*stats.Family{"default": stats.Families(), "proxy": stats.ProxyFamilies()} {
 		scraped := "\n" + golden(t, name)
 		for _, family := range families {
+			if slices.Contains(family.Labels, "copy") { // the proxy of the recording leads to one pool
+				continue
+			}
 			if !strings.Contains(scraped, "\n"+family.Name+"{") && !strings.Contains(scraped, "\n"+family.Name+" ") {
 				t.Errorf("the recording %s has no value for %s", name, family.Name)
 			}
