@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -29,16 +30,20 @@ type ProxyOptions struct {
 	Program string
 	// Threads is how many worker threads memcached has, MaxConnections how many connections its clients can have.
 	Threads, MaxConnections int
-	// resolver is the file that says in which domain the names of the nodes are.
+	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
-	// poll is how often the launcher looks at the ConfigMap, settle at memcached while that reads its routes, and resend how often it
+	dns      *net.Resolver
+	// poll is how often the launcher looks at the ConfigMap and for nodes that are away, settle at memcached while that reads its routes, and resend how often it
 	// asks for that. After confirm, it has succeeded.
 	poll, settle, resend, confirm time.Duration
 }
 
 // ParseProxy reads the flags.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
-	o := ProxyOptions{resolver: "/etc/resolv.conf", poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second}
+	o := ProxyOptions{
+		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // half of an answer is none
+		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
+	}
 	flags := flag.NewFlagSet("launcher proxy", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Routes, "routes", "/etc/memcached", "the `folder` with the routes")

@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,14 +41,32 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	return protocol.ParseRoutes(string(text))
 }
 
-// writeValues writes the file that the program reads.
-func (o ProxyOptions) writeValues(pattern, domain string, count int) error {
-	host := pattern
-	if domain != "" && strings.HasSuffix(pattern, ".svc") {
-		host += "." + domain + "."
+// valuesOf is the text of the file that the program reads. A node without an address is not tried.
+func (o ProxyOptions) valuesOf(pool protocol.Pool, count int, known addresses) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "name %s\ncount %d\nbuffers %d\n", pool.Pattern, count, o.Threads*buffersPerThread)
+	for i := range count {
+		if address := known[pool.Node(i)]; address.IsValid() {
+			fmt.Fprintf(&text, "%s %s\n", pool.Node(i), address)
+		}
 	}
-	values := fmt.Sprintf("name %s\nhost %s\ncount %d\nbuffers %d\n", pattern, host, count, o.Threads*buffersPerThread)
-	return replaceFile(o.values(), values)
+	return text.String()
+}
+
+// lastKnown are the addresses that a former container has written.
+func (o ProxyOptions) lastKnown() addresses {
+	known := addresses{}
+	text, err := os.ReadFile(o.values())
+	if err != nil {
+		return known
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if address, err := netip.ParseAddr(value); err == nil {
+			known[name] = address
+		}
+	}
+	return known
 }
 
 // buffersPerThread is how much of what clients have not read yet a thread of memcached holds, in KiB. In memory, it takes twice as much.
@@ -56,24 +75,4 @@ const buffersPerThread = 16 << 10
 // replaceFile replaces a file at once, so that a reader never finds half of it.
 func replaceFile(file, text string) error {
 	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
-}
-
-// domain is that of the cluster, empty if it is not known: the kubelet writes svc.DOMAIN into the search list of pods.
-func (o ProxyOptions) domain() string {
-	text, err := os.ReadFile(o.resolver)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != "search" {
-			continue
-		}
-		for _, suffix := range words[1:] {
-			if domain, found := strings.CutPrefix(suffix, "svc."); found {
-				return strings.TrimSuffix(domain, ".")
-			}
-		}
-	}
-	return ""
 }

@@ -6,17 +6,18 @@
 
 local values = {}
 for line in io.lines((mcp.start_arg:gsub("%.lua$", ".values"))) do
-    local key, value = line:match("^(%w+) (%S+)$")
+    local key, value = line:match("^(%S+) (%S+)$")
     values[key] = value
 end
 
--- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly, and the host is
--- what the proxy resolves at each connect: the same with the domain of the cluster, so that DNS is asked once.
+-- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly. The launcher has
+-- looked up its address: memcached would wait for DNS in the threads that serve clients. A node whose address has not changed keeps its
+-- connections when this is read again.
 local slots, names = {}, {}
 for i = 0, math.tointeger(values.count) - 1 do
-    local host = values.host:gsub("%%d", i)
-    slots[i + 1] = { label = host, host = host, port = "11211" }
-    names[i + 1] = values.name:gsub("%%d", i)
+    local name = values.name:gsub("%%d", i)
+    slots[i + 1] = { label = name, host = values[name] or "none", port = "11211", down = values[name] == nil }
+    names[i + 1] = name
 end
 if #slots == 0 then
     slots[1] = { label = "none", host = "none", port = "11211", down = true }

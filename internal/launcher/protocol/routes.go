@@ -104,6 +104,11 @@ func (r Routes) String() string {
 	return text + "\n"
 }
 
+// Node is the name of a node.
+func (p Pool) Node(number int) string {
+	return strings.Replace(p.Pattern, ordinal, strconv.Itoa(number), 1)
+}
+
 // At is how many nodes the pool has at a time.
 func (p Pool) At(now time.Time) int {
 	if p.Next != nil && !now.Before(p.Next.From) {
