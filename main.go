@@ -55,7 +55,7 @@ const leaderElectionID = "memcached-operator.cache.example.com"
 // leaseDuration is how long the others wait for a leader that does not renew its lease.
 const leaseDuration = 15 * time.Second
 
-// shutdownTimeout is how long reconciliations may take to end: less than the grace period of the pod in config/manager.
+// shutdownTimeout limits how long reconciles may take to end: less than the pod's grace period in config/manager.
 const shutdownTimeout = 5 * time.Second
 
 // version is set by the build.
@@ -146,7 +146,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	// As for the controllers of Kubernetes: to compress all that exists takes an API server longer than to send it.
+	// No compression, as in Kubernetes' own controllers: compressing everything takes an API server longer than sending it.
 	cluster.DisableCompression = true
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
 	if opts.leaderElection {
@@ -193,7 +193,8 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	return start(ctx, mgr)
 }
 
-// start runs the manager. Told to end before its caches are full, it would not: it waits for them without an end.
+// start runs the manager. A manager that is told to end before its caches are filled would wait for them without end, so start ends
+// it.
 func start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

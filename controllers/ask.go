@@ -24,8 +24,8 @@ type Launchers interface {
 // askedAtOnce is how many launchers are asked at the same time.
 const askedAtOnce = 64
 
-// plan decides what a Memcached must be like, and asks the nodes whose answers the decision depends on. An answer may lead to a question
-// to another node.
+// plan returns the Plan of a Memcached. Where it depends on answers of nodes, it asks them and plans again: an answer may raise a
+// question for another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	view.Answers = r.states.get(name).running
@@ -44,7 +44,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running are the answers of nodes that run with the present arguments, for as long as others do not: they need not be asked again.
+// running holds the answers of nodes that run the current arguments while others do not yet: they need not be asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open {
 		return nil

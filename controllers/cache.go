@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions say exactly what the operator keeps in memory: every Memcached, the objects that have its label, and of
-// the pods what the status is computed from. Nothing else can be read from the cache. Namespaces is the value of
-// WATCH_NAMESPACE: empty for all, one, or a list separated by commas.
+// CacheOptions limit what the operator keeps in memory: every Memcached, the objects with its label, and of each pod the fields
+// that the status needs. Nothing else can be read from the cache. Namespaces is the value of WATCH_NAMESPACE: empty for all
+// namespaces, one name, or a list separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
@@ -29,7 +29,7 @@ func CacheOptions(namespaces string) cache.Options {
 			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
-				// Failed ones are kept, as they say why a node is missing: that the kubelet rejected or evicted it.
+				// Failed pods stay in the cache: they say that the kubelet rejected or evicted a node.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				Transform: transformPod,
 			},
@@ -47,8 +47,8 @@ func CacheOptions(namespaces string) cache.Options {
 	return options
 }
 
-// Synced returns an error that names the first kind of which the cache has not received what exists. Before that, the
-// operator can do nothing. It does not wait.
+// Synced returns an error that names the first kind whose cache is not filled yet. It does not wait. Until it succeeds, the
+// operator reconciles nothing.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {

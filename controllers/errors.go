@@ -26,8 +26,8 @@ func classify(problem *memcached.Problem, err error) memcached.Written {
 	return Classify("Memcached", problem, err)
 }
 
-// Classify says what became of a plan with a problem, nil for none, whose writes have failed with an error: some errors are reported
-// to the user, some are retried. Kind is that of the resource whose plan it was.
+// Classify turns the problem of a plan (nil for none) and the error of its writes into the problem to report and the error to
+// retry. Kind is the kind of the resource that was reconciled.
 func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
@@ -64,7 +64,8 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 	return written
 }
 
-// reasonFor is the reason of the condition Degraded for an error of the API server. Its text decides only where nothing else does.
+// reasonFor returns the reason of Degraded for an error of the API server. It looks at the message only if status reason and causes
+// do not decide.
 func reasonFor(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) { // the network, or ours
@@ -104,7 +105,8 @@ func recreate(immutable *apply.ImmutableError) string {
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 
-// failedToDecide reports whether the API server failed to decide, or decided about an object that has changed since.
+// failedToDecide reports whether the API server did not decide about a request (an outage, a full queue), or decided about an
+// object that has changed since. A retry may succeed.
 func failedToDecide(err error) bool {
 	var render *apply.RenderError
 	var answer apierrors.APIStatus

@@ -27,7 +27,7 @@ type eventRecord struct {
 	related client.Object
 }
 
-// transitions are the events for the conditions that changed. A new number in a message is not a change.
+// transitions returns the events for conditions that changed. A message in which only a number changed gets none.
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
@@ -66,7 +66,7 @@ func reasonOf(conditions []metav1.Condition, conditionType string) string {
 	return ""
 }
 
-// transition is the event for one condition that changed, nil if another condition's event says the same.
+// transition returns the event for one condition that changed; nil if the event of another condition says the same.
 func transition(before, after metav1.Condition) *eventRecord {
 	switch after.Type {
 	case cachev1alpha1.ConditionReady:
@@ -105,8 +105,7 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	}
 }
 
-// corrected is the event for a change by somebody else that was undone. If they keep doing it, Degraded is FieldContested
-// instead.
+// corrected returns the event for a foreign change that was undone. Once a writer repeats it, Degraded is FieldContested instead.
 func corrected(c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {
@@ -119,14 +118,15 @@ func corrected(c apply.Correction) eventRecord {
 	return correction(note)
 }
 
-// recreated is the event for an object that was deleted by somebody: Kubernetes does not tell by whom.
+// recreated returns the event for an object that somebody deleted. Kubernetes does not record who.
 func recreated(object string) eventRecord { return correction(object + " was deleted: created again") }
 
 func correction(note string) eventRecord {
 	return eventRecord{kind: corev1.EventTypeWarning, reason: "Corrected", action: "Correct", note: status.SanitizeMessage(note)}
 }
 
-// someFields names a few fields, metadata last: what somebody changed on purpose is rather in the spec.
+// someFields names a few of the fields. Fields of the spec come before metadata: they are more likely to be what somebody changed
+// on purpose.
 func someFields(fields []string) string {
 	const most = 3
 	fields = slices.Clone(fields)

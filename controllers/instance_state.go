@@ -14,12 +14,12 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedUID is the UID of the Memcached of which the API server has confirmed the version that the cache had, or whose first
-	// children this process has created.
+	// verifiedUID is the UID of a Memcached whose cached version the API server has confirmed, or whose first children this process
+	// created.
 	verifiedUID types.UID
-	// verifiedMove is the UID of the workload that the nodes leave in the move whose workloads the API server has confirmed.
+	// verifiedMove identifies a move whose two workloads the API server has confirmed, by the UID of the workload that nodes leave.
 	verifiedMove types.UID
-	// verifiedArguments is the UID of the ConfigMap with the arguments that the API server has confirmed.
+	// verifiedArguments is the UID of the arguments' ConfigMap that the API server has confirmed.
 	verifiedArguments types.UID
 	// running are the nodes that are known to run with the arguments of the present wave.
 	running memcached.Answers

@@ -19,7 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// NewLaunchers returns how an operator asks launchers: in the cluster at the addresses of the pods, elsewhere through the API server.
+// NewLaunchers returns a client for launchers: inside the cluster it uses the addresses of the pods, outside it goes through the
+// API server.
 func NewLaunchers(cluster *rest.Config) (Launchers, error) {
 	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 		return DirectLaunchers{Client: launcherclient.New()}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes the pods that would keep their names for ever. It adds what was refused, and when to look again.
+// deleteLostPods deletes pods that are lost and would block their names for ever. It records refusals, and when to check again.
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
@@ -41,7 +41,7 @@ func (r *Reconciler) deleteLostPods(
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
-			// The pod has changed, or is another one of the name. An event may come, but not for what the cache does not keep.
+			// The pod changed, or another pod has its name. The cache leaves out some fields, so perhaps no event follows.
 			written.RetryAfter = sooner(written.RetryAfter, recheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
@@ -49,7 +49,7 @@ func (r *Reconciler) deleteLostPods(
 	}
 }
 
-// deleteLostPod deletes a pod as it was observed. Another pod of the name, and one that has changed, stays.
+// deleteLostPod deletes a pod only in the version that was observed, by UID and resource version.
 func (r *Reconciler) deleteLostPod(ctx context.Context, pod *corev1.Pod) error {
 	return r.client.Delete(ctx, pod, client.GracePeriodSeconds(0),
 		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})

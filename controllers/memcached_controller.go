@@ -24,14 +24,13 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Backoff of a Memcached whose reconciliation failed: what recovers is noticed within a minute, the reconciliation
-// included.
+// Limits of the backoff after a failed reconcile: a recovery is noticed within a minute.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
 )
 
-// DefaultConcurrentReconciles is the default number of workers: twenty that wait for webhooks leave four (ADR-0010).
+// DefaultConcurrentReconciles is the default number of workers. With 20 of them blocked by webhooks, four still work (ADR-0010).
 const DefaultConcurrentReconciles = 24
 
 // Options of the controller.
@@ -57,7 +56,7 @@ type Options struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the objects of a Memcached be as its spec says, and its status say how that went.
+// Reconcile brings the children of a Memcached in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	mc, err := r.get(ctx, request.NamespacedName)
 	if err != nil {
@@ -84,7 +83,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager registers the controller and its metrics with a manager, whose cache has the options of CacheOptions.
+// SetupWithManager registers the controller and its metrics with a manager. The manager's cache must have been built with
+// CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
@@ -121,8 +121,8 @@ func RetryingLater(r reconcile.Reconciler) reconcile.Func {
 	}
 }
 
-// sources are what wakes the controller. When it starts to work, its caches are full. It reconciles each Memcached in the initial
-// list, and with it all children and pods of theirs: these need not wake it.
+// sources returns the event sources of the controller. Its caches are filled before it starts. The initial list of Memcacheds
+// reconciles each of them with its children and pods, so initial lists of these enqueue nothing.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),

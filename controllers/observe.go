@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// InstanceIndex finds the pods of a Memcached or a MemcachedProxy without looking at those of all others.
+// InstanceIndex is the index of pods by the name of their Memcached or MemcachedProxy.
 const InstanceIndex = "instance"
 
 func indexPods(ctx context.Context, indexer client.FieldIndexer) error {
@@ -31,7 +31,7 @@ func indexPods(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// get returns the Memcached, nil if there is none. The operator creates none, so one that is not in the cache is gone.
+// get returns the Memcached; nil if the cache does not hold it. The operator creates none, so that means that it is gone.
 func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.Memcached, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.client.Get(ctx, name, mc); apierrors.IsNotFound(err) {
@@ -44,7 +44,7 @@ func (r *Reconciler) get(ctx context.Context, name types.NamespacedName) (*cache
 	return mc, nil
 }
 
-// observe reads all that is known of a Memcached, from the cache and from what was written since.
+// observe builds the View of a Memcached from the cache and from this process's own recent writes.
 func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (memcached.View, error) {
 	var observed memcached.Observed
 	var errs []error
@@ -71,9 +71,9 @@ func (r *Reconciler) read(ctx context.Context, object client.Object, expected bo
 	return ReadChild(ctx, r.client, r.live, r.mutations, object, expected)
 }
 
-// ReadChild returns the object of this type and name as the cache has it and this process has written it, nil if there is none. One that is
-// expected to exist and is not in the cache may have lost the label that the cache selects by: then the API server is asked, since what is
-// desired depends on what exists. Pending reports that the cache has not received its creation.
+// ReadChild returns a child from the cache, or as this process last wrote it if that is newer; nil if there is none. If a child is
+// expected and missing from the cache, it asks the API server: the object may have lost the label that the cache selects by.
+// Pending reports that the cache has not received the object's creation yet.
 func ReadChild(
 	ctx context.Context, cached, live client.Reader, mutations *apply.MutationCache, object client.Object, expected bool,
 ) (_ client.Object, pending bool, _ error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// The flag and the environment variable of OmitRunAsUser. A Subscription of OLM can set variables only.
+// Names of the flag and of the environment variable for OmitRunAsUser. An OLM Subscription can set only variables.
 const (
 	OmitRunAsUserFlag     = "omit-run-as-user"
 	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
@@ -30,8 +30,8 @@ const AgentImageVariable = memcached.AgentImageVariable
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
 const openShiftGroup = "security.openshift.io"
 
-// OmitRunAsUser reports whether the user of the memcached pods is left to the cluster: true, false, or auto, which asks the
-// cluster whether it is OpenShift. Empty, it says nothing. It is a flag.Value, and without a value it is true.
+// OmitRunAsUser is a flag.Value: whether memcached pods leave runAsUser to the cluster. It is true, false, auto (true on OpenShift,
+// which the cluster is asked about) or empty (not set). The flag without a value means true.
 type OmitRunAsUser string
 
 const omitRunAsUserAuto OmitRunAsUser = "auto"
@@ -66,7 +66,8 @@ func (o *OmitRunAsUser) Default(variable string) error {
 	return nil
 }
 
-// Decide asks the cluster if need be. An answer that fails is an error and no guess: a wrong guess would replace every pod.
+// Decide resolves auto by asking the cluster. It returns an error rather than a guess, because a wrong guess would replace every
+// pod.
 func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, error) {
 	omit, because := *o == "true", fmt.Sprintf("--%s or %s says so", OmitRunAsUserFlag, OmitRunAsUserVariable)
 	if *o == omitRunAsUserAuto {
@@ -84,7 +85,7 @@ func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, 
 	return omit, nil
 }
 
-// isOpenShift looks for the API group alone, which is there also while what serves it is not.
+// isOpenShift looks for the API group only, which is listed even while the server behind it is down.
 func isOpenShift(ctx context.Context, config *rest.Config) (bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

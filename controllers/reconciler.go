@@ -61,13 +61,14 @@ func NewReconciler(
 // UseLaunchers sets how launchers are asked.
 func (r *Reconciler) UseLaunchers(launchers Launchers) { r.launchers = launchers }
 
-// UseServerClock sets the clock of the times in objects. Without one, it is that which measures how much time has passed.
+// UseServerClock sets the clock for comparisons with times in objects. Without it, the local clock is used.
 func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = clock }
 
 // fieldOwner is also the name under which the operator reports events.
 const fieldOwner = "memcached-operator"
 
-// identity are the labels of what was made for a Memcached of the name. What was made for a MemcachedProxy has another name label.
+// identity returns the labels by which the children of a Memcached are recognized. Children of a MemcachedProxy have another name
+// label.
 func identity(mc client.Object) map[string]string {
 	return memcached.IdentityOf(mc.GetName())
 }

@@ -19,7 +19,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// How many events of a type an object may have, and how many such histories are kept: as many as in Kubernetes' own components.
+// Events of one type for one object, and the number of such histories that are kept. Both are the defaults of Kubernetes' own event
+// correlator.
 const (
 	eventBurst     = 25
 	eventInterval  = 5 * time.Minute
@@ -45,8 +46,8 @@ func NewRecorder(next events.EventRecorder, scheme *runtime.Scheme, clock clock.
 	return &Recorder{next: next, scheme: scheme, clock: clock, histories: lru.New(eventHistories), seed: maphash.MakeSeed()}
 }
 
-// history is what was sent about an object by events of one type. It belongs to a name, so that an object that is deleted and
-// created does not begin anew.
+// history records the events of one type that were sent about an object. It belongs to the object's name, so that deleting and
+// creating the object does not reset the limit.
 type history struct {
 	limiter *rate.Limiter
 	// last is the last event of each reason.
@@ -63,8 +64,7 @@ type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the version of the object that the series of the event began with, related the other object in it, nil if
-	// there is none.
+	// resourceVersion is the object's version at the first event of the series; related is the other object of the event, or nil.
 	resourceVersion string
 	related         *corev1.ObjectReference
 }
@@ -88,8 +88,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go makes a series of events that agree in all but the note. The versions of the objects are of the rest: that of the
-	// first may be the same when something has happened to the other.
+	// client-go aggregates events that differ only in the note into a series, and compares resource versions too. The version of
+	// the first object alone would not do: something may have happened to the related one.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related
@@ -97,7 +97,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
-// allow reports whether an event is sent, and returns it with the version of the object that its series began with.
+// allow reports whether to send an event, and returns it with the object's version from the start of its series.
 func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
-// creation that the cache should have received by then.
+// recheckInterval is how long to wait before checking without an event: an object in the way that is not watched, or a creation
+// that the cache should have received by then.
 const recheckInterval = apply.CreationGrace
 
 // resultOf is what became of a plan in one word, for the metric.
@@ -44,9 +44,9 @@ func join(written *memcached.Written, other memcached.Written) {
 	written.RetryAfter = sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue is what Reconcile returns. An error is tried again, unless another spec is needed, and what else is waited for wakes the
-// controller, but for objects that are not watched, for creations that a watch has missed, for the end of a contest, and for that
-// of a grace period.
+// requeue returns the result of Reconcile. Errors are retried, unless only a new spec can help. Watches report most of what else is
+// awaited. It requeues for what they do not report: unwatched objects, creations that a watch missed, the end of a contest, and the
+// end of a grace period.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
@@ -60,8 +60,8 @@ func requeue(
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is after how long the next step of a wave is tried: no watch tells what launchers do. blockedInterval is the same if
-// somebody's help may be needed.
+// stepInterval is the pause between steps of a wave: no watch reports what launchers do. blockedInterval is the pause if somebody
+// may have to help.
 const (
 	stepInterval    = 2 * time.Second
 	blockedInterval = 15 * time.Second

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ServerClock is the clock of the API server, as far as its answers say: the times in objects are its own, and that of this machine
-// may be another one. It is late by a second at most, so nothing that must not happen early does. Between the answers, it goes on by
-// how much time has passed here, whatever this machine's clock is set to.
+// ServerClock estimates the API server's clock from the Date headers of its answers, because the times in objects are the API
+// server's and may differ from the local clock. It runs up to one second late, so nothing happens too early. Between answers it
+// advances by the local monotonic clock.
 type ServerClock struct {
 	local clock.PassiveClock
 
@@ -22,7 +22,7 @@ type ServerClock struct {
 	date, got time.Time
 }
 
-// NewServerClock returns the clock of the API server that clients of the configuration ask, and the configuration for them.
+// NewServerClock returns a ServerClock, and the configuration for the clients whose answers it reads.
 func NewServerClock(config *rest.Config, local clock.PassiveClock) (*ServerClock, *rest.Config) {
 	c := &ServerClock{local: local}
 	wrapped := rest.CopyConfig(config)

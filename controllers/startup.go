@@ -19,13 +19,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// For how long the operator waits for its CRD: a liveness probe ends a process that does not listen after a minute.
+// How long the operator waits for its CRD. The liveness probe would restart a process that does not listen after a minute.
 const (
 	crdInterval = time.Second
 	crdTimeout  = 45 * time.Second
 )
 
-// AwaitCRD waits until the API server serves Memcacheds. Whoever creates the CRD and the operator at once has to wait for seconds.
+// AwaitCRD waits until the API server serves Memcacheds: for seconds if the CRD and the operator were created together.
 func AwaitCRD(ctx context.Context, mapper meta.RESTMapper) error {
 	kind, told := cachev1alpha1.GroupVersion.WithKind("Memcached"), false
 	err := wait.PollUntilContextTimeout(ctx, crdInterval, crdTimeout, true, func(context.Context) (bool, error) {
@@ -56,9 +56,9 @@ func splitNamespaces(list string) []string {
 	return namespaces
 }
 
-// ReadableNamespaces divides the value of WATCH_NAMESPACE. The permissions for a namespace go with it, and one that cannot be read
-// must not keep the others from being served: the caches are not full before all are. If none can be read, all count as readable:
-// then the operator waits for its permissions.
+// ReadableNamespaces splits the value of WATCH_NAMESPACE, and drops namespaces that the operator cannot read: caches become ready
+// only together, so one of these would keep the others from being served. If it can read none, it returns all, and the operator
+// waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -82,8 +82,8 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 // refusedInterval is how often a namespace that could not be read is tried again.
 const refusedInterval = 10 * time.Second
 
-// refusedNamespaces are those that could not be read at the start. The caches cannot be extended, so the process ends when one of
-// them can be read, and the next one serves it.
+// refusedNamespaces are the namespaces that could not be read at the start. A running cache cannot be extended: once one of them
+// can be read, the process ends, and its successor serves it.
 type refusedNamespaces struct {
 	reader client.Reader
 	names  []string

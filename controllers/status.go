@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// report reports a status in the metrics, and writes it if it has changed. Wait is for how long it need not be written.
+// report updates the metrics, and writes the status if it changed. Wait is how long the write may be deferred.
 func (r *Reconciler) report(
 	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) (wait time.Duration, _ error) {
@@ -34,7 +34,8 @@ func (r *Reconciler) report(
 	return 0, r.writeStatus(ctx, mc, current)
 }
 
-// reportUnobserved reports that a Memcached could not be observed. It returns the error, so that the next try follows.
+// reportUnobserved sets the conditions of a Memcached that could not be observed. It returns the error, so that the reconcile is
+// retried.
 func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
 	mc, written := view.Memcached, classify(nil, err)
 	r.metrics.Reconciled(resultOf(written))
@@ -45,8 +46,8 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 	return errors.Join(err, unwritten)
 }
 
-// writeStatus is the only writer of status, and emits the events for its transitions. The patch holds the UID, so that it never
-// reaches another Memcached of the same name, and no resource version, since only we write the status.
+// writeStatus is the only writer of status. It also sends the events for the transitions. The patch carries the UID, so that it
+// cannot reach a later Memcached of the same name. It carries no resource version, because nobody else writes the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	if !r.verified(mc) {
 		if err := r.verifyFresh(ctx, mc); err != nil {
@@ -75,9 +76,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// progressStatusInterval is how often a status is written that only reports the progress of a Memcached that is not Ready.
-// Clients that follow status.nodes must know that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5
-// unless the user says otherwise.
+// progressStatusInterval is the shortest interval between status writes that report only progress. Clients that follow status.nodes
+// must learn that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5 by default.
 const progressStatusInterval = 5 * time.Second
 
 // deferStatusWrite returns for how long a status need not be written, 0 for not at all. See ADR-0006.
@@ -91,7 +91,8 @@ func (r *Reconciler) deferStatusWrite(
 	return writtenAt.Add(progressStatusInterval).Sub(r.clock.Now())
 }
 
-// onlyProgressed reports whether the second status neither answers what the user did, nor is bad news, nor is Ready.
+// onlyProgressed reports whether a status only shows progress: it neither answers a change of the spec, nor reports a failure, nor
+// becomes Ready.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||
@@ -117,7 +118,7 @@ func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
 	r.recorder.Eventf(mc, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
-// instance is what the metrics say of a Memcached. They have the conditions that are always there.
+// instance returns the Memcached's metrics, which contain the conditions that always exist.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {

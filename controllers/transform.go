@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject keeps what is read of a Memcached, and everything but the managed fields of a child.
+// transformObject drops the managed fields of a child before it enters the cache, and of a Memcached what transformMemcached drops.
 func transformObject(object any) (any, error) {
 	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
 		transformMemcached(mc)
@@ -22,8 +22,8 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached keeps the spec, the status and who it is. The rest of the metadata is its author's: labels, annotations,
-// finalizers, owners and managed fields can be as large as a request, and the operator reads none of it.
+// transformMemcached keeps spec, status and identity. The other metadata belongs to its author and can be as large as a request;
+// the operator reads none of it.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -37,7 +37,7 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// transformPod keeps what Status reads of a pod: a seventh of it. Little is read of a pod that is ready.
+// transformPod keeps what the status needs of a pod, about a seventh of it, and less of a ready pod.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -75,7 +75,7 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
-// reduceStatus keeps of a pod that has not failed what it waits for and how it ended before.
+// reduceStatus keeps, of a pod that has not failed, what each container waits for and how it last ended.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
@@ -93,7 +93,8 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 	}
 }
 
-// keepEviction keeps of a terminating pod why it was evicted, from where, and for how long it may stop: whether it is lost.
+// keepEviction keeps, of a terminating pod, why and from which host it was evicted and its grace period. They tell whether it is
+// lost.
 func keepEviction(reduced, pod *corev1.Pod) {
 	if eviction := memcached.PodCondition(pod, corev1.DisruptionTarget); eviction != nil {
 		kept := corev1.PodCondition{Type: eviction.Type, Status: eviction.Status, Reason: eviction.Reason}
@@ -102,11 +103,11 @@ func keepEviction(reduced, pod *corev1.Pod) {
 	}
 }
 
-// longestMessage is how much of the message of a failed pod is kept: as much as a condition can hold.
+// longestMessage limits the message that is kept of a failed pod: as much as fits into a condition.
 const longestMessage = 1024
 
-// reduceFailed keeps of a failed pod why and when it failed. There may be thousands: Kubernetes collects them when a cluster has
-// 12,500 (--terminated-pod-gc-threshold of kube-controller-manager).
+// reduceFailed keeps why and when a pod failed. There may be thousands: Kubernetes deletes failed pods only above 12,500 of them
+// (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
 	message := pod.Status.Message
 	reduced.CreationTimestamp = memcached.FailedAt(pod) // in the place of the times that say it
@@ -133,8 +134,8 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 	return reduced, true
 }
 
-// reduceContainer keeps why a container does not run, whether it has started, and how it ended before. Of one that runs and never
-// ended, there is nothing that counts, unless its agent says that it does not answer: then it counts since when it runs.
+// reduceContainer keeps why a container does not run, whether it has started, and how it last ended. Of a container that runs and
+// never ended it keeps nothing, unless its agent reports that it does not answer: then it keeps the start time.
 func reduceContainer(container corev1.ContainerStatus) (_ corev1.ContainerStatus, counts bool) {
 	state, last := reduceState(container.State), reduceState(container.LastTerminationState)
 	nothing := corev1.ContainerState{}

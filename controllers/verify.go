@@ -25,10 +25,10 @@ var (
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: its deletion or
-// its present spec will come. The cache may lag behind it: that of a process that started at an API server that lags itself
-// (which Kubernetes rules out since 1.34), that of a standby, and every one whose watch was interrupted. What then looks
-// like drift is what another process did with the present spec, and undoing it would replace nodes for nothing.
+// verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: the event with the
+// newer one will follow. The cache can be stale at the start of a process whose API server is itself stale (Kubernetes rules that
+// out from 1.34), in a standby, and after an interrupted watch. What looks like drift may then be another process's work for the
+// current spec, and undoing it would replace nodes for nothing.
 func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	var found cachev1alpha1.MemcachedList // by a list, since the operator needs no permission to get
 	err := r.live.List(ctx, &found, client.InNamespace(mc.Namespace), client.MatchingFields{"metadata.name": mc.Name})
@@ -49,9 +49,9 @@ func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// verifyBeforeWrites verifies the Memcached before the first write of this process to children that exist, and before one of them is
-// created again: that it is missing may be the work of the garbage collector. To create the first ones needs no verification: the
-// API server refuses if they exist. In a move, it verifies the workloads as well.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates one again,
+// which the garbage collector may have deleted. Creating the first children needs no verification: the API server refuses if they
+// exist. In a move, it verifies both workloads as well.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -71,8 +71,8 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	return r.verifyMove(ctx, view)
 }
 
-// verifyArguments asks the API server before this process first writes the arguments of a Memcached whether the cache has them as they
-// are: entries that go back would restart nodes.
+// verifyArguments asks the API server, before this process first writes the arguments of a Memcached, whether the cache is current.
+// Writing an earlier state would restart nodes.
 func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	live := view.ArgumentsObject()
@@ -95,9 +95,9 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server once in each move whether the cache has both workloads as they are. The size of each follows from the
-// other one, so a cache that shows one of them before a step and the other one after it leads to a step back: nodes that have just come
-// would leave. From then on this process remembers what it writes.
+// verifyMove asks the API server once in each move whether the cache holds the current state of both workloads. The size of each
+// follows from the other: with one from before a step and the other from after it, the move would step back, and nodes that have
+// just come would leave. Afterwards, this process remembers what it writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
@@ -128,8 +128,8 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	return nil
 }
 
-// verified reports whether the cached Memcached is known to be current. Otherwise another process may have reconciled a later
-// version of it, whatever the cache holds of its status and its children.
+// verified reports whether the cached Memcached is known to be current. If it is not, another process may have reconciled a later
+// version, whatever the cached status and children say.
 func (r *Reconciler) verified(mc *cachev1alpha1.Memcached) bool {
 	return r.states.get(client.ObjectKeyFromObject(mc)).verifiedUID == mc.UID
 }

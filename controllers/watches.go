@@ -25,11 +25,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is how long after the first event of a pod or of a workload's status the controller reconciles: a rollout has many of
-// them, and the user needs few statuses.
+// debounce is the delay between the first event of a pod, or of a workload's status, and the reconcile. A rollout causes many
+// events, and users need few statuses.
 const debounce = 500 * time.Millisecond
 
-// failedPriority is the priority of what failed: below that of new work, above that of what exists at the start.
+// failedPriority is the priority of retries: below new work, above the initial list.
 const failedPriority = -10
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -39,8 +39,8 @@ type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds wakes the controller. It has to reconcile each Memcached when it starts, and at each resync: handler.TypedFuncs gives
-// these a low priority. Those with a user who waits have a normal one.
+// memcacheds returns the event source for Memcacheds. The initial list and resyncs have a low priority (handler.TypedFuncs), unless
+// a user waits for the result.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created, updated := funcs.CreateFunc, funcs.UpdateFunc
@@ -91,14 +91,14 @@ func pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	}
 }
 
-// isResync reports whether nothing has happened: the cache repeats what it holds from time to time, and after each interruption
-// of a watch. That of the Memcacheds is enough to correct whatever was missed.
+// isResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. The resync of
+// the Memcached alone corrects whatever was missed.
 func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// watch enqueues the Memcacheds of an object that this process writes: for creations and deletions at once, for updates with the
-// delay of change, whose own says that the update is what this process wrote last.
+// watch returns an event source for children: creations and deletions are handled at once, updates after the delay that change
+// returns. Own reports that an update is this process's last write.
 func watch(
 	r *Reconciler, change func(before, after client.Object, own bool) enqueueDelay,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -120,8 +120,8 @@ func watch(
 	}
 }
 
-// enqueueAll enqueues the Memcacheds that versions of an object are about: the one whose child has its name, which it may be in
-// the way of, and the one of its instance label.
+// enqueueAll enqueues the Memcacheds that an object may concern: the one in its instance label, and the one whose child has its
+// name, which it may block.
 func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
 	names := []types.NamespacedName{namesakeOf(versions[0])}
 	for _, version := range versions {
@@ -134,7 +134,7 @@ func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
 	}
 }
 
-// namesakeOf is the Memcached that has the name of an object, or whose child has it. The name is empty if none has.
+// namesakeOf returns the Memcached whose child has the name of an object, or an empty name.
 func namesakeOf(object client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(object)
 	if child, ok := memcached.ChildOf(object); ok {
@@ -154,8 +154,8 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange reacts to a new spec, which may come with a status of our own, and to a status that somebody else has written.
-// The latter can wait: one of our own looks the same until its answer has come.
+// memcachedChange handles a new spec at once, even if it comes together with a status of our own. A status that somebody else wrote
+// can wait: until the API server's answer arrives, our own looks the same.
 func memcachedChange(before, after client.Object, own bool) enqueueDelay {
 	old, oldOK := before.(*cachev1alpha1.Memcached)
 	mc, ok := after.(*cachev1alpha1.Memcached)
@@ -171,9 +171,9 @@ func memcachedChange(before, after client.Object, own bool) enqueueDelay {
 	}
 }
 
-// childChange returns the reaction to updates of a child. A new spec and new metadata are handled at once, unless they are our
-// own. Annotations can wait: they have no effect that would be ours to keep, but the hash among them may be lost. The status of a
-// workload can wait as well, unless it has just completed a rollout or reached its size: users wait for that.
+// childChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
+// can wait: only the hash among them matters to us. The status of a workload can wait too, unless a rollout completed or the size
+// was reached, for which users wait.
 func childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {

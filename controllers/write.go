@@ -18,11 +18,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transientGracePeriod is for how long the API server may fail to decide before that is reported. A webhook may fail for ever, and
-// everything else that there is to report must not wait for it.
+// transientGracePeriod is how long failures of the API server stay unreported. A webhook may fail for ever, and must not delay all
+// other reports.
 const transientGracePeriod = time.Minute
 
-// isTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
+// isTransient reports whether the API server has been failing for too short a time to report it.
 func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Written) bool {
 	since, now := r.states.get(name).transientSince, r.clock.Now()
 	switch {
@@ -87,7 +87,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly are the objects of which only the size is written. With an invalid spec, the pods that run stay as they are.
+// sizeOnly returns the objects of which only the size is written: the workloads of an invalid spec, whose running pods stay as they
+// are.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects

@@ -13,6 +13,8 @@ const (
 	ReasonProxiesUnavailable = "ProxiesUnavailable"
 	// ReasonRoutesAnnounced says that all proxies are about to lead to another number of nodes, at the time in the message.
 	ReasonRoutesAnnounced = "RoutesAnnounced"
+	// ReasonPoolSizesDiffer says that the Memcacheds of spec.pools have different numbers of nodes.
+	ReasonPoolSizesDiffer = "PoolSizesDiffer"
 	// ReasonPoolNotFound says that a Memcached of spec.pools does not exist, or has no servers yet.
 	ReasonPoolNotFound = "PoolNotFound"
 	// ReasonPoolUnsupported says that proxies cannot lead to a Memcached of spec.pools; the message names the field that helps.

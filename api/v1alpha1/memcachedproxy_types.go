@@ -19,14 +19,14 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size *int32 `json:"size,omitempty"`
 
-	// pools are the Memcacheds of the namespace to which the proxies lead: one at present, of at most 3 that are reserved for copies of a
-	// cache. It must have workload StatefulSet, no auth, and with tls its plaintext Enabled.
+	// pools are the Memcacheds of the namespace to which the proxies lead. With 2 or 3 of the same size, each holds a copy of all items:
+	// proxies write to all, and read from the first one that has the key. Each must have workload StatefulSet, no auth, and with tls its
+	// plaintext Enabled.
 	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
-	// +kubebuilder:validation:XValidation:rule="size(self) == 1",message="spec.pools must have one pool: several, which would be copies of each other, are not supported yet"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=2,displayName="Pools",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:arrayFieldGroup:pools"}
 	Pools []MemcachedProxyPool `json:"pools"`
 

@@ -45,8 +45,16 @@ func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.Memcached
 		view.PendingCreate = view.PendingCreate || pending
 		errs = append(errs, err)
 	}
-	var poolErr, namesakeErr error
-	view.Pool, poolErr = r.memcached(ctx, types.NamespacedName{Namespace: proxy.Namespace, Name: proxy.Spec.Pools[0].Name})
+	for i, pool := range proxy.Spec.Pools {
+		mc, err := r.memcached(ctx, types.NamespacedName{Namespace: proxy.Namespace, Name: pool.Name})
+		if i == 0 {
+			view.Pool = mc
+		} else {
+			view.Copies = append(view.Copies, mc)
+		}
+		errs = append(errs, err)
+	}
+	var namesakeErr error
 	view.Namesake, namesakeErr = r.memcached(ctx, client.ObjectKeyFromObject(proxy))
 	var pods corev1.PodList
 	podsErr := r.client.List(ctx, &pods, client.InNamespace(proxy.Namespace), client.MatchingFields{controllers.InstanceIndex: proxy.Name})
@@ -55,7 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.Memcached
 			view.Pods = append(view.Pods, pods.Items[i])
 		}
 	}
-	if err := errors.Join(append(errs, poolErr, namesakeErr, podsErr)...); err != nil {
+	if err := errors.Join(append(errs, namesakeErr, podsErr)...); err != nil {
 		return view, fmt.Errorf("observe: %w", err)
 	}
 	return view, nil

@@ -96,6 +96,35 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
 	})
 
+	It("gets a copy of its pool, and waits until the sizes of both agree", func(ctx SpecContext) {
+		front, pool := converged(ctx, o)
+		first, twins := "sessions-%d.sessions."+front.Namespace+".svc", "twins-%d.twins."+front.Namespace+".svc"
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
+			p.Spec.Pools = append(p.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
+		})
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/PoolNotFound", "True/ProxiesReady", "False/Stuck", "True/PoolNotFound")
+		Expect(routes(ctx, front)).To(Equal(first + " 3\n"))
+
+		copied := newPoolNamed(ctx, front.Namespace, "twins", 4)
+		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
+		Expect(routes(ctx, front)).To(Equal(first + " 3\n" + twins + "\n"))
+		expectConditions(ctx, front, "False/PoolSizesDiffer", "True/ProxiesReady", "True/PoolSizesDiffer", "False/AsExpected")
+		o.step(ctx, front)
+
+		resize(ctx, pool, 4)
+		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
+		Expect(routes(ctx, front)).To(HavePrefix(first + " 3 next 4 "))
+		Expect(routes(ctx, front)).To(HaveSuffix("\n" + twins + "\n"))
+		o.wait(2 * time.Minute)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+
+		resize(ctx, copied, 0)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/PoolSizesDiffer", "True/ProxiesReady", "True/PoolSizesDiffer", "False/AsExpected")
+	})
+
 	It("does not announce again what its cache has not received", func(ctx SpecContext) {
 		front, pool := converged(ctx, o)
 		o.routes = live(ctx, front, &corev1.ConfigMap{}, "-routes")

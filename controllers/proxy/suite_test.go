@@ -172,7 +172,12 @@ func newNamespace(ctx context.Context) string {
 // newPool creates a Memcached with servers, as the operator reports it.
 func newPool(ctx context.Context, namespace string, size int32) *cachev1alpha1.Memcached {
 	GinkgoHelper()
-	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sessions"}}
+	return newPoolNamed(ctx, namespace, "sessions", size)
+}
+
+func newPoolNamed(ctx context.Context, namespace, name string, size int32) *cachev1alpha1.Memcached {
+	GinkgoHelper()
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: size, Workload: cachev1alpha1.WorkloadStatefulSet}
 	create(ctx, mc)
 	resize(ctx, mc, size)
@@ -185,7 +190,7 @@ func resize(ctx context.Context, mc *cachev1alpha1.Memcached, size int32) {
 	change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 	mc.Status.ObservedGeneration, mc.Status.Servers = mc.Generation, nil
 	for i := range size {
-		mc.Status.Servers = append(mc.Status.Servers, fmt.Sprintf("sessions-%d.sessions.%s.svc:11211", i, mc.Namespace))
+		mc.Status.Servers = append(mc.Status.Servers, fmt.Sprintf("%s-%d.%s.%s.svc:11211", mc.Name, i, mc.Name, mc.Namespace))
 	}
 	Expect(user.Status().Update(ctx, mc)).To(Succeed())
 }

@@ -25,15 +25,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// OperatorConditionVariable is the environment variable in which OLM v0 names the OperatorCondition. Others do not set it.
+// OperatorConditionVariable is the environment variable with the name of the OperatorCondition. Only OLM v0 sets it.
 const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
 const (
 	period = 5 * time.Second
-	// quietPeriod passes after a rollout before OLM may upgrade the operator: the next rollout may be about to begin.
+	// quietPeriod is how long after a rollout OLM still may not upgrade the operator: another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is how long after its deadline a rollout without news holds an upgrade back. An operator that cannot write a status may
-	// need that upgrade.
+	// grace is how long a rollout without progress still blocks an upgrade after its deadline. An operator that cannot write a
+	// status may need that upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds that are rolling out.
 	rollingOut = "rollingOut"
@@ -90,7 +90,8 @@ func (r *Reporter) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report reports to OLM what is news, and logs an error once. Conflicts are no errors: OLM writes as well.
+// Report writes the condition if it changed, and logs a repeated error once. A conflict is no error, because OLM writes the object
+// too.
 func (r *Reporter) Report(ctx context.Context) {
 	err := r.report(ctx)
 	if err == nil {
@@ -133,7 +134,7 @@ func (r *Reporter) report(ctx context.Context) error {
 	return nil
 }
 
-// progress reports whether one of the rollouts has news, or may still have some before its deadline.
+// progress reports whether a rollout makes progress, or may still do so before its deadline.
 func (r *Reporter) progress(rolling []cachev1alpha1.Memcached, now time.Time) (found bool) {
 	seen := map[string]time.Time{}
 	for i := range rolling {

@@ -5,10 +5,6 @@
 ### {{ $type.Name }}
 
 {{ $type.Doc }}
-{{- if $type.References }}
-
-Appears in: {{ range $i, $ref := $type.SortedReferences }}{{ if $i }}, {{ end }}{{ markdownRenderTypeLink $ref }}{{ end }}.
-{{- end }}
 {{- if $type.IsAlias }}
 
 A {{ markdownRenderTypeLink $type.UnderlyingType }}.
@@ -16,14 +12,13 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- end }}
 {{- if $type.Members }}
 
-| Field | Type | Meaning | Default | Limits |
-| --- | --- | --- | --- | --- |
+| Field | Meaning |
+| --- | --- |
 {{- if $type.GVK }}
-| `apiVersion` | string | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}` | | |
-| `kind` | string | `{{ $type.GVK.Kind }}` | | |
+| `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
-| `{{ .Name }}` | {{ template "field_type" .Type }} | {{ template "type_members" . }} | {{ template "default" . }} | {{ template "limits" . }} |
+| `{{ .Name }}`<br />{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
 {{- end }}
 {{- end }}
 {{- end }}
@@ -47,17 +42,16 @@ The metadata of the object.
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
 
-{{- /* An empty object as a default only says that the defaults inside of it count. */ -}}
-{{- define "default" -}}
-{{- if and .Default (ne (.Default | nospace) "{}") }}`{{ .Default }}`{{ end -}}
+{{- define "required" -}}
+{{- range .Validation }}{{ if hasPrefix "Required" . }}, required{{ end }}{{ end -}}
 {{- end -}}
 
-{{- define "limits" -}}
-{{- $limits := list -}}
-{{- range .Validation }}
-{{- if hasPrefix "Required" . }}{{ $limits = append $limits "Required" }}
-{{- else if not (or (hasPrefix "Optional" .) (hasPrefix "XIntOrString" .) (hasPrefix "Type: string" .) (contains "XValidation:" .)) }}{{ $limits = append $limits (markdownRenderFieldDoc .) }}
-{{- end }}
-{{- end }}
-{{- $limits | join "<br />" -}}
+{{- /* The comments name the other limits, and nearly every default. An empty object as a default only says that the defaults inside of it
+count, and that of a status is for kubectl get. */ -}}
+{{- define "default" -}}
+{{- if and .Default (ne (.Default | nospace) "{}") (not (contains "default" .Doc)) (ne .Name "status") }} The default is `{{ .Default }}`.{{ end -}}
+{{- end -}}
+
+{{- define "enum" -}}
+{{- range .Validation }}{{ if hasPrefix "Enum" . }} One of {{ . | trimPrefix "Enum: [" | trimSuffix "]" | replace " " ", " }}.{{ end }}{{ end -}}
 {{- end -}}

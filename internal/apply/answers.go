@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// answer is how an object differed from what had just been written: a webhook changes it, or the API server rounds a value. To
-// write it again would change nothing.
+// answer records how an object differed from what had just been written to it, because a webhook changed it or the API server
+// rounded a value. The same write again would change nothing.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
@@ -25,7 +25,7 @@ type answers struct {
 	differ differ
 }
 
-// futile reports whether a write of what was rendered was once answered with the difference that is there now.
+// futile reports whether an earlier write of the same object led to exactly the difference that is there now.
 func (a *answers) futile(live client.Object, rendered rendering, found difference) bool {
 	known, ok := a.get(live)
 	return ok && !found.none() &&

@@ -14,7 +14,7 @@ import (
 
 // Options of an Applier.
 type Options struct {
-	// FieldOwner is the field manager of every write, for ever: another one would leave the fields of the first behind.
+	// FieldOwner is the field manager of every write. It never changes: a new name would leave the fields of the old one behind.
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
@@ -59,8 +59,8 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall takes the hash of what was last applied to an object from a record that others cannot change as they change the object. So
-// it is known that what differs is their work.
+// Recall sets the hash of what was last applied to an object, from a record that others cannot edit along with the object. Any
+// difference from it is the work of others.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
 		a.contests.recall(live, hash)

@@ -29,8 +29,8 @@ type Result struct {
 	Corrected []Correction
 }
 
-// Apply carries out a plan. Every object is tried, and none waits for another but guarded ones. The errors are joined: they are
-// those of the plan, a *ConflictError, a *ContestedError, an *ImmutableError, a *WaitingError or those of the API server.
+// Apply carries out a plan. It tries every object; only guarded ones wait for others. It joins the errors of the plan with those of
+// the writes: *ConflictError, *ContestedError, *ImmutableError, *WaitingError, or errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
@@ -47,8 +47,8 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps. First come guards that do not exist, and what the plan has first. If one of them cannot be
-// written, no guarded object is created.
+// executeAll carries out the steps: first the guards that do not exist yet and what Before named. If one of these fails, no guarded
+// object is created.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int
@@ -82,8 +82,8 @@ func (a *Applier) rules(s step) field.Rules {
 	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]
 }
 
-// executeTogether carries out some steps at the same time. Whoever recovers from a panic can do so only in a goroutine of its own,
-// so one in a step becomes one of the caller.
+// executeTogether carries out steps concurrently. It re-raises a panic of a step in the caller's goroutine, where it can be
+// recovered.
 func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int, outcomes []outcome) {
 	panics := make([]string, len(outcomes))
 	var writes sync.WaitGroup

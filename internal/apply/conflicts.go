@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The API server is asked whether an object that is in the way is still there after the first interval, and then after twice
-// as long each time, so that its name is noticed to be free within a minute.
+// Bounds of the interval at which the API server is asked whether an object in the way still exists. The interval doubles, and a
+// free name is noticed within a minute.
 const (
 	firstConflictInterval = 5 * time.Second
 	lastConflictInterval  = 55 * time.Second

@@ -14,18 +14,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// contestedCorrections is how often a field is corrected within the window of a pace before it is contested.
+// contestedCorrections is the number of corrections within a window after which a field counts as contested.
 const contestedCorrections = 3
 
 // pace is how fast somebody else keeps writing a field.
 type pace struct {
-	// window is that of the corrections. The field is contested until it was left alone for as long.
+	// window is the period in which corrections are counted. A field is contested until nobody has changed it for that long.
 	window time.Duration
 	// interval is how long the field is left as it is between two corrections.
 	interval time.Duration
 }
 
-// paces are those that are reported, the fastest first. Corrections of a slow writer cost little, and are not put off.
+// paces are the rates of foreign writes that are reported, the fastest first. Corrections against a slow writer are cheap, and are
+// not delayed.
 var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
 
 // paceOf returns the pace of the last corrections of a field, nil if it is not contested.
@@ -49,8 +50,8 @@ type contest struct {
 	hash string
 	// corrections are when each field was corrected, the last few of each.
 	corrections map[string][]time.Time
-	// contested is the field that somebody else keeps writing, empty if there is none; manager is who does, and pace how fast; seen
-	// is when it was last corrected. A correction of another field changes none of that.
+	// contested is the contested field, empty if there is none; manager is who writes it, pace how often, and seen the time of its
+	// last correction. Corrections of other fields change none of these.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -65,7 +66,7 @@ type contests struct {
 	clock clock.PassiveClock
 }
 
-// of returns the contest about an object; it is empty if the object is another one of the same name.
+// of returns the contest about an object. It is empty if the recorded one was about an earlier object of the same name.
 func (c *contests) of(live client.Object) contest {
 	known, ok := c.get(live)
 	if !ok || known.uid != live.GetUID() {
@@ -74,11 +75,11 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether this process has written what has the hash, so that what differs is the work of somebody else.
+// wrote reports whether this process wrote the content with this hash. If it did, any difference is somebody else's work.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall takes what an earlier process has written, by its hash, unless this process has written since. The object says the same
-// unless somebody else has changed its annotations.
+// recall sets the hash of what an earlier process wrote, unless this process has written since. The object's annotation says the
+// same, unless somebody has changed it.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash
@@ -86,7 +87,7 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested reports whether somebody else keeps writing what is ours in a live object, and for how long it must not be corrected.
+// contested reports whether somebody keeps writing a field of ours in a live object, and for how long not to correct it.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)
@@ -99,7 +100,7 @@ func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wa
 	}, known.pace.interval - c.clock.Since(known.last)
 }
 
-// corrects is called after a correction of some fields. It may make one of them contested by who managed it.
+// corrects records a correction of fields. One of them may become contested.
 func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
 	known, now := c.of(live), c.clock.Now()
 	corrections := maps.Clone(known.corrections)

@@ -20,7 +20,7 @@ type Correction struct {
 	Fields []string
 	// Managers are the field managers that wrote them last. A field that was removed has none.
 	Managers []string
-	// Complete reports that all fields were set back and that nobody contests them. Otherwise, an error says more.
+	// Complete reports that all fields were set back and none is contested. If it is false, an error says more.
 	Complete bool
 
 	paths []fieldpath.Path
@@ -31,8 +31,8 @@ func (c Correction) Touches(field ...string) bool {
 	return slices.ContainsFunc(c.paths, func(path fieldpath.Path) bool { return startsWith(path, field) })
 }
 
-// correctionOf describes the correction of a step. Managed are the managed fields from before it: afterwards they no longer show
-// who has written a field.
+// correctionOf describes the correction of a step. It takes the managed fields from before the write: afterwards they no longer
+// show who had written a field.
 func correctionOf(s step, managed managedFields) *Correction {
 	correction := &Correction{
 		Kind:  s.desired.GetObjectKind().GroupVersionKind().Kind,
@@ -62,8 +62,8 @@ type managedBy struct {
 	fields  *fieldpath.Set
 }
 
-// managedFieldsOf reads the managed fields of the object of a step, which no cache has, and its resource version. If that fails,
-// nobody is known, and the version is that of the step.
+// managedFieldsOf reads the managed fields of a step's object, which the cache drops, and its resource version. If the read fails,
+// it returns no fields and the version of the step.
 func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, _ managedFields) {
 	live, err := a.empty(s.desired)
 	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil || live.GetUID() != s.live.GetUID() {
@@ -79,8 +79,7 @@ func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, 
 	return live.GetResourceVersion(), managed
 }
 
-// managerOf returns the field manager of a field, empty if nobody knows. That is who wrote it last: whoever changes a value takes
-// it from the others.
+// managerOf returns the field manager of a field: the last writer, who took it from the others. It is empty if unknown.
 func (m managedFields) managerOf(path fieldpath.Path) string {
 	for _, by := range m {
 		if by.has(path) {

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// absent is the resource version of an object that must not exist yet: an apply that carries it creates, and is answered
-// with 409 if the object exists.
+// absent is the resource version for objects that must not exist yet: an apply with it creates the object, or fails with 409 if it
+// exists.
 const absent = "1"
 
-// create applies an object that must not exist. If it does, the cache cannot see it, as it lacks the label that the cache
-// selects by, or lags. Then what is there decides. If that is ours the refusal is returned: what is desired may depend on the
-// object that was not seen.
+// create applies an object that must not exist. If it does exist, the cache lags, or the object lacks the label that the cache
+// selects by, and what exists decides. If it is ours, create returns the refusal, because the plan may depend on the object that
+// was not seen.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
 	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {
@@ -43,10 +43,11 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	return nil, err
 }
 
-// errUnseen reports that the next observation begins with an object that the cache has not received.
+// errUnseen makes the reconcile start again, with an object that the cache has not received.
 var errUnseen = errors.New("the cache has not received an object that exists")
 
-// discover asks the API server for an object that the cache does not hold. It remembers one of ours, and what is in the way.
+// discover asks the API server for an object that the cache does not hold. It remembers the object if it is ours, or else that it
+// is in the way.
 func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (exists bool, _ error) {
 	live, err := a.empty(desired)
 	if err != nil {

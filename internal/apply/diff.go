@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render turns a desired object into what is applied: with the owner, and the hash of all this as an annotation. The hash shows that
-// a field was applied once and is no longer desired.
+// render completes a desired object with its owner, and with the hash of all of it as an annotation. The hash shows when a field
+// that was applied once is no longer desired.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -65,7 +65,7 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf is the part of what was rendered that is the size, and to whom the object belongs. Annotations may describe the rest.
+// sizeOf reduces a rendered object to its size and owner. It leaves out annotations, which may describe the rest.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size
@@ -103,11 +103,11 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 	return fields, nil
 }
 
-// difference is how a live object differs from what was rendered. The zero value says that it does not.
+// difference describes how a live object differs from the rendered one. The zero value means that it does not.
 type difference struct {
 	// fields are those that are missing, have another value, or were added to owned ones.
 	fields []fieldpath.Path
-	// surplus is what was added to owned fields, nil if nothing was. An apply does not remove what somebody else has added.
+	// surplus is what somebody added to owned fields, nil if nothing. An apply does not remove it.
 	surplus *typed.TypedValue
 	// fingerprint is the same for the same difference: fields and their live values.
 	fingerprint string
@@ -123,9 +123,8 @@ func (d difference) touches(prefix []string) bool {
 	})
 }
 
-// compare finds what a live object lacks of what was rendered, the hash included: it says that nothing that was applied once
-// is no longer desired. Lists and maps mean what the schema of Kubernetes says: what others add to them is not compared,
-// unless it is owned.
+// compare finds what a live object lacks of the rendered one, including the hash. Lists and maps are merged as the schema of
+// Kubernetes says: what others add is ignored, unless the field is owned.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
@@ -183,7 +182,7 @@ func keeps(before, surplus *typed.TypedValue) bool {
 	return err == nil && comparison.Added.Empty() && comparison.Modified.Empty()
 }
 
-// replacement is a strategic merge patch that makes an object as rendered, and replaces owned fields.
+// replacement returns a strategic merge patch that sets what was rendered and replaces owned fields as a whole.
 func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	patch := rendered.DeepCopy()
 	for _, path := range d.rules[rendered.GroupVersionKind()].Owned {
@@ -224,7 +223,7 @@ func startsWith(path fieldpath.Path, prefix []string) bool {
 	return true
 }
 
-// applied reports whether a live object says that what was rendered is what was applied last.
+// applied reports whether a live object carries the hash of what was rendered.
 func (d differ) applied(live client.Object, rendered rendering) bool {
 	return live.GetAnnotations()[d.hashAnnotation] == rendered.hash
 }

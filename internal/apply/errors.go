@@ -48,8 +48,8 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// ImmutableError reports that a live object has another value of a field that nobody can change. All else of it was written, as far
-// as the API server allows.
+// ImmutableError reports that a live object has another value of a field that cannot be changed. Everything else was written as far
+// as the API server allowed.
 type ImmutableError struct {
 	// Kind, Namespace and Name of the object.
 	Kind, Namespace, Name string
@@ -73,8 +73,7 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("%s %s is being deleted and must be gone first", e.Kind, e.Name)
 }
 
-// RenderError reports that a desired object cannot be encoded, or not be compared with the live one. It is ours, not the
-// API server's.
+// RenderError reports that a desired object cannot be encoded, or cannot be compared with the live one. It is a bug of ours.
 type RenderError struct {
 	// Name of the object.
 	Name string

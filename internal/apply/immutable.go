@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepImmutable gives what is desired the live values of the fields that nobody can change: a write with others is refused, with all
-// else that it holds. It returns an *ImmutableError about the first one that differs, nil if none does.
+// keepImmutable copies the live values of immutable fields into a desired object: the API server would refuse the whole write
+// otherwise. It returns an *ImmutableError about the first field that differs, or nil.
 func (a *Applier) keepImmutable(live client.Object, s *step) error {
 	var differs error
 	for _, path := range a.rules(*s).Immutable {

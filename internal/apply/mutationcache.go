@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreationGrace is how long a created object may be missing from the cache before it is taken for deleted. A watch
-// usually brings it within milliseconds; after this time it was probably deleted while the watch was interrupted.
+// CreationGrace is how long a created object may be missing from the cache before it counts as deleted. A watch usually brings it
+// within milliseconds. After this time, it was probably deleted while the watch was interrupted.
 const CreationGrace = 30 * time.Second
 
-// MutationCache holds what this process wrote until the informer cache has caught up: a cached copy that is older than our own
-// write never counts. It is safe for concurrent use.
+// MutationCache holds the writes of this process until the informer cache has received them, so that a cached copy older than an
+// own write never counts. It is safe for concurrent use.
 type MutationCache struct {
 	clock  clock.PassiveClock
 	mutex  sync.Mutex
@@ -61,8 +61,8 @@ func (m *MutationCache) Forget(object client.Object) {
 }
 
 // Latest returns the newer of the cached object and the one that was written, or nil if the object does not exist. The cached
-// object has its name and namespace even if found is false. Pending reports that this process created the object and the
-// informer cache has not received it yet: if it still has not after CreationGrace, the caller must look again.
+// object carries name and namespace even if found is false. Pending reports that this process created the object and the informer
+// cache has not received it. If it still has not after CreationGrace, the caller must look again.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -86,8 +86,8 @@ func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.
 	}
 }
 
-// ObserveEvent takes an object that the informer cache has received. It reports whether this is what this process wrote last,
-// so that there is nothing to react to.
+// ObserveEvent records an object that the informer cache received. It reports whether this is the last write of this process, which
+// needs no reaction.
 func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -110,8 +110,8 @@ func (m *MutationCache) ObserveDelete(received client.Object) {
 	}
 }
 
-// newer reports whether the first is a later version than the second. Versions that cannot be compared come from an API server
-// older than Kubernetes 1.35; then the informer cache is trusted.
+// newer reports whether the first version is later. API servers before Kubernetes 1.35 do not promise comparable versions; if they
+// cannot be compared, the informer cache counts.
 func newer(first, second client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(first.GetResourceVersion(), second.GetResourceVersion())
 	return err == nil && order > 0

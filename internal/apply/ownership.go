@@ -33,8 +33,8 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	}
 }
 
-// orphaned reports whether an object has no controller, and is one that was applied for an owner of the same name, and that has lost
-// it: by a deletion that orphans, or by an edit.
+// orphaned reports whether an object without a controller was applied for an owner of the same name, and lost it by an orphaning
+// deletion or an edit.
 func (a *Applier) orphaned(owner, live client.Object) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
 		return false
@@ -48,8 +48,8 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 	return true
 }
 
-// predecessor reports whether the controller is an earlier object of the owner's kind and name, which is gone: the garbage
-// collector deletes what it left. Other groups may have the same kind.
+// predecessor reports whether the controller is an earlier, deleted object with the owner's kind and name. The garbage collector
+// deletes what it left. Other API groups may have the same kind.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {

@@ -22,8 +22,8 @@ type Plan struct {
 	first client.Object
 }
 
-// Before returns the plan with a desired object that is written before guarded ones. If it cannot be, these are not created, and of
-// those that exist only the size is written.
+// Before returns the plan with a desired object to write before guarded ones. If that write fails, guarded objects are not created,
+// and of existing ones only the size is written.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p
@@ -81,12 +81,12 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// FirstPending reports whether the object that is written before guarded ones is to be written.
+// FirstPending reports whether the object named by Before has to be written.
 func (p Plan) FirstPending() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
 
-// Pending returns the kinds of the objects that the plan is to create, change or delete, one for each.
+// Pending returns the kinds of the objects to create, change or delete, each once.
 func (p Plan) Pending() []string {
 	var kinds []string
 	for _, s := range p.steps {
@@ -110,7 +110,7 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing reports whether the plan is to create or to adopt anything, and knows of nothing that prevents it.
+// Missing reports whether the plan creates or adopts anything, with no known obstacle.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
@@ -120,7 +120,7 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs reports whether a live object of a kind is not as desired in the given field, or below it.
+// Differs reports whether a live object of a kind differs from the desired one at or below a field.
 func (p Plan) Differs(kind string, field ...string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)

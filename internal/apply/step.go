@@ -15,12 +15,13 @@ type step struct {
 	rendered rendering
 	// difference is how the live object differs from what was rendered.
 	difference difference
-	// drifted reports that this or an earlier process has applied what was rendered: somebody else has changed the object since.
+	// drifted means that this or an earlier process applied exactly what was rendered, so somebody else has changed the object
+	// since.
 	drifted bool
-	// inTheWay is somebody else's object of the name, as this process has found out by a refusal. It may be gone.
+	// inTheWay is somebody else's object of the same name, known from a refusal. It may be gone by now.
 	inTheWay *ConflictError
-	// immutable is an *ImmutableError if the live object has another value of a field that nobody can change. What was rendered has
-	// the live value then.
+	// immutable is an *ImmutableError if the live object has another value of an immutable field; the rendered object then carries
+	// the live value.
 	immutable error
 	// err says why nothing can be done.
 	err error

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// update writes a step whose object exists, and remembers what it needs to know somebody else's work when it sees it. A write
-// that changes nothing undoes nothing: the API server, or a webhook, makes the same of it again.
+// update writes a step whose object exists, and remembers what it needs to recognize foreign changes later. A write that changes
+// nothing counts as no correction: the API server or a webhook would make the same of it again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
 	before, managed := s.live.GetResourceVersion(), managedFields(nil)
 	if s.drifted {
@@ -42,8 +42,8 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	return outcome{live: changed, written: written, correction: correction, err: err}
 }
 
-// change makes a live object hold what was rendered. If that is refused, it makes it hold the size. It returns what is there then,
-// and whether a write was accepted.
+// change writes what was rendered. If that is refused, it writes the size alone. It returns the resulting object, and whether a
+// write was accepted.
 func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
 	if s.rendered.sizeOnly {
@@ -68,7 +68,7 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	return changed, sent, err
 }
 
-// changeSize makes a live object hold the size. It is no apply, which would drop the other fields.
+// changeSize patches the size. It is no apply, which would drop the other fields.
 func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
 	found, err := a.differ.compare(s.live, size)
 	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {
@@ -82,9 +82,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies what was rendered. Where that is refused, or does not help, since somebody has added to owned fields, these are
-// replaced. If nothing new is desired, this is known to be the cause, and comes first. What a webhook has added is left to it: it
-// would add it again, perhaps with another value, and so replace the pods once more.
+// changeAll applies what was rendered. If that is refused, or leaves additions of others to owned fields, it replaces these fields.
+// If nothing new is desired, such additions are the known cause, and it replaces them first. It leaves additions of a webhook
+// alone: the webhook would add them again, perhaps with another value, and each time replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {
@@ -116,7 +116,7 @@ func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	return a.merge(ctx, s, body)
 }
 
-// isRefusal reports whether the API server has decided against a write, rather than failed or found another object.
+// isRefusal reports whether the API server refused a write, rather than failed or found a newer object.
 func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -35,7 +35,7 @@ func (a *Applier) patch(
 	if err != nil {
 		return nil, err
 	}
-	// An apply with unknown fields is refused anyway; to warn of duplicate ones, the API server would parse it twice.
+	// The API server refuses unknown fields in an apply anyway. To warn of duplicate ones, it would parse the body twice.
 	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
 	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
@@ -44,7 +44,7 @@ func (a *Applier) patch(
 	return answer, nil
 }
 
-// empty returns an object of the same kind and name. What is read into an object that holds something is merged with it.
+// empty returns an object of the same kind and name: decoding merges into what an object already holds.
 func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
 	if err != nil {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence keeps a process that has lost its lease from changing anything. Leader election alone does not: a leader
-// that was paused for longer than its lease, by a frozen machine for example, goes on where it was, with what it knew then,
-// until it finds time to ask for the lease.
+// Package fence stops a process that has lost its lease from writing. Leader election alone does not: a leader that was paused for
+// longer than its lease, for example by a frozen machine, carries on with what it knew until it next checks the lease.
 package fence
 
 import (
@@ -59,7 +58,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// What others wait for is the end of the lease since they saw it renewed, which is after now.
+		// Others wait for the end of the lease, counted from when they saw the renewal, which is later than now.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
@@ -74,15 +73,15 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// concernsLease reports whether a request reads or writes the lease: by its name, or to create it.
+// concernsLease reports whether a request reads, writes or creates the lease.
 func (f *fence) concernsLease(request *http.Request) bool {
 	const leases = "/leases"
 	path := request.URL.Path
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
 }
 
-// releases reports whether a request gives the lease back: it is an update to a lease that nobody holds. What cannot be read is
-// no release.
+// releases reports whether a request gives the lease back, by an update without a holder. A body that cannot be read does not
+// count.
 func releases(request *http.Request) bool {
 	if request.Method != http.MethodPut || request.GetBody == nil {
 		return false
@@ -110,8 +109,7 @@ func (f *fence) note(renewed time.Time) {
 	f.renewed = renewed
 }
 
-// held is decided by both clocks: the monotonic one goes on while a process is stopped, but not while a machine sleeps, and
-// the wall clock may be set.
+// held uses both clocks: the monotonic clock stops while a machine sleeps, and the wall clock can be set.
 func (f *fence) held() bool {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()

@@ -104,15 +104,20 @@ func (p *proxy) begin(ctx context.Context) error {
 		return err
 	}
 	count := routes.Pool.At(time.Now())
-	p.written = p.options.valuesOf(routes.Pool, count, p.known)
-	err = errors.Join(replaceFile(p.options.program(), string(program)), replaceFile(p.options.values(), p.written))
+	p.written = p.options.valuesOf(routes, count, p.known)
+	err = errors.Join(
+		replaceFile(p.options.program(), string(program)),
+		replaceFile(p.options.copies(), string(copiesRoute)),
+		replaceFile(p.options.values(), p.written),
+	)
 	if err != nil {
 		return err
 	}
-	if err := keepFileLimit(p.options.connectionLimit(2*count + backends)); err != nil {
+	nodes := count * len(routes.Patterns())
+	if err := keepFileLimit(p.options.connectionLimit(2*nodes + backends)); err != nil {
 		p.log.Printf("clients that take all connections could end the proxy: %v", err)
 	}
-	if p.process, err = start(p.options.Program, p.options.arguments(count)); err != nil {
+	if p.process, err = start(p.options.Program, p.options.arguments(nodes)); err != nil {
 		return err
 	}
 	p.reload = &reload{first: true, sent: time.Now()}
@@ -162,7 +167,7 @@ func (p *proxy) change(now time.Time) {
 		return // its nodes are looked up first, which takes two seconds at most
 	}
 	count := p.read.Pool.At(now)
-	if values := p.options.valuesOf(p.read.Pool, count, p.known); values != p.written {
+	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
 		if err := replaceFile(p.options.values(), values); err != nil {
 			p.log.Printf("the routes stay as they are: %v", err)
 			return // it is tried again

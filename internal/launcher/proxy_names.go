@@ -116,11 +116,7 @@ func namesOf(routes protocol.Routes) []string {
 	if next := routes.Pool.Next; next != nil {
 		count = max(count, next.Count)
 	}
-	names := make([]string, count)
-	for i := range names {
-		names[i] = routes.Pool.Node(i)
-	}
-	return names
+	return routes.Names(count)
 }
 
 // inTurn are the names whose turn it is.

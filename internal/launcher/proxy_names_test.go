@@ -246,7 +246,7 @@ func TestAddressOfIPv6(t *testing.T) {
 	p.at(dns, 0, 0)
 	p.startNode(0)
 	known := addresses{"node-0.shop.svc": netip.MustParseAddr("::ffff:" + p.node(0))} // over a socket of IPv6
-	must(t, os.WriteFile(p.proxy.values(), []byte(p.proxy.valuesOf(protocol.Pool{Pattern: p.pattern}, 1, known)), 0o600))
+	must(t, os.WriteFile(p.proxy.values(), []byte(p.proxy.valuesOf(protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}, 1, known)), 0o600))
 	dns.change(func() { dns.away = true })
 	text := p.lead(1)
 	p.startProxy()

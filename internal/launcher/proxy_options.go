@@ -80,12 +80,13 @@ func (o ProxyOptions) connectionLimit(nodes int) int {
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	return protocol.List{Arguments: []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
-		"-o", fmt.Sprintf("proxy_config=routelib,proxy_arg=%s", o.program()),
+		"-o", fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program()),
 	}}
 }
 
-// program is the file with the routes' program, values that with the values for it, and accepted that with the text from which they were
-// made.
+// program is the file with the routes' program, copies that with its route to copies, values that with the values for it, and accepted that
+// with the text from which they were made.
 func (o ProxyOptions) program() string  { return filepath.Join(o.State, "routes.lua") }
+func (o ProxyOptions) copies() string   { return filepath.Join(o.State, "copies.lua") }
 func (o ProxyOptions) values() string   { return filepath.Join(o.State, "routes.values") }
 func (o ProxyOptions) accepted() string { return filepath.Join(o.State, "routes.accepted") }

@@ -22,6 +22,11 @@ import (
 //go:embed routes.lua
 var program []byte
 
+// copiesRoute is the route of that program to pools that are copies of each other.
+//
+//go:embed copies.lua
+var copiesRoute []byte
+
 // readRoutes returns the routes that the ConfigMap has, and their text, which may be that of an error.
 func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	text, err := os.ReadFile(filepath.Join(o.Routes, protocol.RoutesKey))
@@ -42,12 +47,15 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 }
 
 // valuesOf is the text of the file that the program reads. A node without an address is not tried.
-func (o ProxyOptions) valuesOf(pool protocol.Pool, count int, known addresses) string {
+func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "name %s\ncount %d\nbuffers %d\n", pool.Pattern, count, o.Threads*buffersPerThread)
-	for i := range count {
-		if address := known[pool.Node(i)]; address.IsValid() {
-			fmt.Fprintf(&text, "%s %s\n", pool.Node(i), address)
+	fmt.Fprintf(&text, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
+	for i, pattern := range routes.Patterns() {
+		fmt.Fprintf(&text, "name%d %s\n", i+1, pattern)
+	}
+	for _, name := range routes.Names(count) {
+		if address := known[name]; address.IsValid() {
+			fmt.Fprintf(&text, "%s %s\n", name, address)
 		}
 	}
 	return text.String()

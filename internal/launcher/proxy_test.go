@@ -288,7 +288,7 @@ func TestEndOfProxy(t *testing.T) {
 func TestParseProxy(t *testing.T) {
 	o, err := ParseProxy([]string{"--threads", "2", "--max-connections", "500"}, io.Discard)
 	must(t, err)
-	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib,proxy_arg=/run/launcher/routes.lua" {
+	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua" {
 		t.Errorf("the arguments are %s", got)
 	}
 	for _, args := range []string{"--threads=0", "--threads=65", "--max-connections=0", "--max-connections=65537", "more", "--nonsense"} {

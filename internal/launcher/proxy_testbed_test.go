@@ -68,11 +68,7 @@ func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.netwo
 
 // names are those of the first nodes.
 func (p *proxyPod) names(count int) []string {
-	names := make([]string, count)
-	for i := range names {
-		names[i] = protocol.Pool{Pattern: p.pattern}.Node(i)
-	}
-	return names
+	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
 
 // startNode starts an empty node and waits until it answers.

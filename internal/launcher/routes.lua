@@ -13,47 +13,66 @@ end
 -- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly. The launcher has
 -- looked up its address: memcached would wait for DNS in the threads that serve clients. A node whose address has not changed keeps its
 -- connections when this is read again.
-local slots, names = {}, {}
-for i = 0, math.tointeger(values.count) - 1 do
-    local name = values.name:gsub("%%d", i)
-    slots[i + 1] = { label = name, host = values[name] or "none", port = "11211", down = values[name] == nil }
-    names[i + 1] = name
-end
-if #slots == 0 then
-    slots[1] = { label = "none", host = "none", port = "11211", down = true }
-    names[1] = "none"
+local function slots_of(pattern)
+    local slots, names = {}, {}
+    for i = 0, math.tointeger(values.count) - 1 do
+        local name = pattern:gsub("%%d", i)
+        slots[i + 1] = { label = name, host = values[name] or "none", port = "11211", down = values[name] == nil }
+        names[i + 1] = name
+    end
+    if #slots == 0 then
+        slots[1] = { label = "none", host = "none", port = "11211", down = true }
+        names[1] = "none"
+    end
+    return slots, names
 end
 
--- The ring of libmemcached, on which a direct client and each proxy find the same node for a key.
-local ring = {
-    hash = mcp.dist_ring_hash.hash,
-    new = function(servers, options)
-        for i, server in ipairs(servers) do
-            server.addr = names[i]
-        end
-        return mcp.dist_ring_hash.new(servers, options)
-    end,
-}
+-- A node that closes an idle connection is not away: its first failure leads to another connect at once. So a node that hangs
+-- costs two timeouts before it counts as away, together a second. From then on it is tried each second.
+local patience = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, retrytimeout = 1 }
 
 -- Whoever reads slowly what it has asked for occupies memory. Beyond this, others that ask get errors, and the proxy stays.
 settings{ buffer_memory_limit = math.tointeger(values.buffers) }
 
-pools{
-    main = {
-        options = { dist = ring, hash = ring.hash, omode = "twemproxy", obuckets = 160 },
-        -- A node that closes an idle connection is not away: its first failure leads to another connect at once. So a node that hangs
-        -- costs two timeouts before it counts as away, together a second. From then on it is tried each second.
-        backend_options = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, retrytimeout = 1 },
-        backends = slots,
-    },
-}
-
--- What reads misses in the proxy's own storage, which is empty, if the node is away. What writes gets its error.
-local function reading()
-    return route_failover{ children = { "main", "internal" } }
+-- A single pool has the ring of libmemcached, on which a direct client and each proxy find the same node for a key. What reads misses in
+-- the proxy's own storage, which is empty, if the node is away. What writes gets its error.
+local function single(slots, names)
+    local ring = {
+        hash = mcp.dist_ring_hash.hash,
+        new = function(servers, options)
+            for i, server in ipairs(servers) do
+                server.addr = names[i]
+            end
+            return mcp.dist_ring_hash.new(servers, options)
+        end,
+    }
+    local options = { dist = ring, hash = ring.hash, omode = "twemproxy", obuckets = 160 }
+    pools{ main = { options = options, backend_options = patience, backends = slots } }
+    local function reading()
+        return route_failover{ children = { "main", "internal" } }
+    end
+    routes{
+        cmap = { get = reading(), gets = reading(), mg = reading() },
+        default = route_direct{ child = "main" },
+    }
 end
 
-routes{
-    cmap = { get = reading(), gets = reading(), mg = reading() },
-    default = route_direct{ child = "main" },
-}
+-- Pools that are copies have memcached's own jump hash, by which slot i of each holds the same keys. See copies.lua.
+local function copies(patterns)
+    local children = {}
+    for i, pattern in ipairs(patterns) do
+        children[i] = "copy" .. i
+        pools{ [children[i]] = { backend_options = patience, backends = (slots_of(pattern)) } }
+    end
+    routes{ default = route_copies{ children = children } }
+end
+
+local patterns = {}
+while values["name" .. #patterns + 1] do
+    patterns[#patterns + 1] = values["name" .. #patterns + 1]
+end
+if #patterns == 1 then
+    single(slots_of(patterns[1]))
+else
+    copies(patterns)
+end

@@ -30,8 +30,8 @@ func newLogger(to io.Writer, options ...zap.Opts) logr.Logger {
 	return zap.New(append(options, zap.WriteTo(visibleText{to}))...)
 }
 
-// visibleText writes log entries. Errors quote what webhooks, containers and users wrote: a control character, or one that
-// changes the direction of text, could forge a line or hide one. It is written as JSON escapes it.
+// visibleText writes log entries with control characters and direction marks escaped as in JSON. Errors quote what webhooks,
+// containers and users wrote, which could otherwise forge or hide a line.
 type visibleText struct {
 	io.Writer
 }

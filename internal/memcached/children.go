@@ -21,24 +21,24 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Child is a Kind of object that the operator keeps for Memcacheds. A row of Children is all that the caches, the watches, the
-// observation and the writes know of it.
+// Child is a kind of object that the operator keeps for each Memcached. Caches, watches, observation and writes know nothing about
+// it beyond its row in Children.
 type Child struct {
 	// Kind with its group and version.
 	Kind schema.GroupVersionKind
-	// Suffix follows the name of the Memcached in that of the object, empty if the names are the same. Of rows of one Kind, each has
-	// one, and none ends with another one: otherwise the objects of two Memcacheds could have the same name.
+	// Suffix is what an object's name has after the Memcached's name; empty if the names are equal. Among rows of one Kind, each
+	// has a suffix, and none ends with another's: otherwise objects of two Memcacheds could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
-	// Spec returns the part of an object that the operator determines. A change of it is handled without delay.
+	// Spec returns the part of an object that the operator sets. A foreign change of it is handled without delay.
 	Spec func(client.Object) any
 	// Workload reports that objects of this Kind run the nodes, so that their status counts.
 	Workload bool
 	// Fields are the rules for its fields.
 	Fields field.Rules
-	// Expected reports whether one may exist even if the cache does not hold it, because it has lost the label by which the
-	// cache selects. Then the API server is asked.
+	// Expected reports whether to ask the API server for an object that the cache does not hold: it may have lost the label that
+	// the cache selects by.
 	Expected func(*cachev1alpha1.Memcached) bool
 }
 
@@ -58,7 +58,7 @@ var Children = []Child{
 	child(Child{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		// Most Memcacheds have none, and a request at each change of a spec would be too much to find one without a label.
+		// Most Memcacheds have none. Looking for one without a label would cost a request at each change of a spec.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
 	child(Child{
@@ -117,7 +117,7 @@ var Children = []Child{
 // PodTemplatePath is the field of a workload that holds the pod template.
 var PodTemplatePath = []string{"spec", "template"}
 
-// podSpecPath is the part of it that belongs to the operator as a whole: see ADR-0008. Others may add labels and annotations to pods.
+// podSpecPath is owned as a whole: see ADR-0008. Others may add labels and annotations to the pods.
 var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
 // child completes a row with what depends on the Go type of the objects.
@@ -140,7 +140,7 @@ func (c Child) Named(memcached types.NamespacedName) client.Object {
 	return object
 }
 
-// MemcachedOf returns the name of the Memcached that may have the object of this Kind and name. It is empty if none may.
+// MemcachedOf returns the Memcached to which an object of this Kind and name may belong; an empty name if none fits.
 func (c Child) MemcachedOf(object types.NamespacedName) types.NamespacedName {
 	name, found := strings.CutSuffix(object.Name, c.Suffix)
 	if !found {
@@ -151,8 +151,8 @@ func (c Child) MemcachedOf(object types.NamespacedName) types.NamespacedName {
 
 func configMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
 
-// ChildOf returns the row of an object; false if its Kind is not in the table. If several rows have the Kind and the name fits none of
-// them, it is one of them.
+// ChildOf returns the row for an object; false if its Kind is not in the table. If no row of its Kind fits the name, it returns one
+// of them.
 func ChildOf(object client.Object) (Child, bool) {
 	var found Child
 	for _, child := range Children {
@@ -177,8 +177,8 @@ func Kinds() []Child {
 	return kinds
 }
 
-// unwantedBudget reports whether there may be a PodDisruptionBudget that nothing else will find: the spec has changed, and it
-// wants none.
+// unwantedBudget reports whether the spec has changed and wants no PodDisruptionBudget: an earlier one may exist that only the API
+// server knows.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)

@@ -17,8 +17,8 @@ import (
 // that no longer reports (k8s.io/kubernetes/pkg/controller/tainteviction).
 const evictedByTaint = "DeletionByTaintManager"
 
-// lostPodMargin is how long a pod may exceed its grace period before it counts as lost. A kubelet that works needs some seconds
-// to kill the containers and to report that, and the clocks of several API servers differ.
+// lostPodMargin is how long after its grace period a pod counts as lost. A working kubelet needs some seconds to kill containers
+// and report it, and the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
 // LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next
@@ -48,15 +48,15 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	return lost, next
 }
 
-// inStatefulSet reports whether a pod belongs to one of the workloads, and that is a StatefulSet.
+// inStatefulSet reports whether a pod belongs to one of the workloads that is a StatefulSet.
 func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
 	return slices.ContainsFunc(workloads, func(w *Workload) bool {
 		return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
 	})
 }
 
-// evictedByTaints reports whether a pod is being evicted because of a taint, with a grace period. One without has been deleted
-// for good: only finalizers keep it.
+// evictedByTaints reports whether a pod is being evicted because of a taint, with a grace period. Without one, the pod has been
+// deleted by force, and only finalizers keep it.
 func evictedByTaints(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.DisruptionTarget)
 	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) > 0 &&

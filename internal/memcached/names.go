@@ -29,13 +29,13 @@ const ContainerName = "memcached"
 // AgentContainerName is the name of the container that observes memcached, and that hands it certificates and users.
 const AgentContainerName = "memcached-agent"
 
-// LauncherContainerName is the name of the init container that puts the launcher into a volume, for the container of memcached.
+// LauncherContainerName is the name of the init container that installs the launcher for the memcached container.
 const LauncherContainerName = "launcher"
 
 // LauncherPort is the port on which launchers serve their status and the probes.
 const LauncherPort = 9151
 
-// TemplateAnnotation is the annotation of the pods of a StatefulSet that names the section of the arguments of their template.
+// TemplateAnnotation is the annotation on pods of a StatefulSet that names their template's section in the arguments.
 const TemplateAnnotation = "cache.example.com/template"
 
 // MetricsPort is the port on which agents serve metrics, and the one of the Prometheus exporter for memcached.
@@ -47,7 +47,7 @@ const Port = 11211
 // TLSPort is the port on which the nodes serve TLS.
 const TLSPort = 11212
 
-// SelectorLabels select the pods of one Memcached. A selector cannot be changed, so there is no version among them.
+// SelectorLabels returns the labels that select the pods of a Memcached. Selectors are immutable, so they contain no version.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return IdentityOf(mc.Name)
 }

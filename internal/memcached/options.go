@@ -12,7 +12,8 @@ type Options struct {
 	// OmitRunAsUser leaves the user of the pods to the cluster. OpenShift's restricted-v2 gives each namespace a range of
 	// users and refuses any other.
 	OmitRunAsUser bool
-	// AllowSystemPriorityClasses lets Memcacheds have the PriorityClasses of Kubernetes, for which other pods are evicted.
+	// AllowSystemPriorityClasses permits Memcacheds to use the PriorityClasses of Kubernetes' own components, whose pods preempt
+	// all others.
 	AllowSystemPriorityClasses bool
 }
 

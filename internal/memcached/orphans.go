@@ -10,8 +10,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Orphans are the nodes that no workload controls, sorted by number or name: somebody has deleted it with --cascade=orphan. The
-// Service selects them all the same. A ReplicaSet without a Deployment goes on replacing its pods.
+// Orphans returns the nodes without a workload, sorted by number or name: its owner was deleted with --cascade=orphan. The Service
+// still selects them. A ReplicaSet without a Deployment keeps replacing its pods.
 func (v View) Orphans() []*corev1.Pod {
 	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
 	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {

@@ -16,16 +16,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Plan is what a Memcached must be like. It is decided once in a reconcile, by desired.For: the objects are written, and the status
-// compares with the rest.
+// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile; its objects are written, and the status
+// is compared with the rest.
 type Plan struct {
 	// Objects are all that must exist. What exists and is not among them is to be deleted.
 	Objects []client.Object
-	// Former is the one of the objects that the nodes leave, nil if there is none. Only its metadata and its size matter: all else of
-	// it is left as it is.
+	// Former is the object among Objects that nodes leave during a move, or nil. Only its metadata and its size matter.
 	Former client.Object
-	// Problem is why the spec cannot be carried out, nil if it can. The pods that it leads to must not be made, and those that run
-	// stay as they are. All else is as it should be.
+	// Problem is why the spec cannot be carried out, or nil. With a problem, no pods of the new spec are made, and running ones
+	// stay. All other objects are written.
 	Problem *Problem
 	// Wave is how far the nodes of a StatefulSet are with their arguments.
 	Wave Wave
@@ -33,13 +32,12 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until there is another one, 0 for never.
 	NextLostPod time.Duration
-	// Record is what the status is to record when the workload has been written. A workload with another hash of the template runs
-	// pods of an earlier spec.
+	// Record is what the status records once the workload has been written. A workload with another template hash runs pods of an
+	// earlier spec.
 	Record cachev1alpha1.MemcachedRecord
-	// StaleDefaults says in words which defaults of the pods are older than the operator's, so that the next rollout replaces
-	// them. Empty if there are none.
+	// StaleDefaults lists, in words, defaults of the pods that are older than the operator's and that the next rollout replaces.
 	StaleDefaults string
-	// Changes are how the spec differs from the one that was last carried out, if that is known.
+	// Changes lists how the spec differs from the last one that was carried out, if that is known.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
@@ -68,7 +66,7 @@ type Wave struct {
 	Running []types.UID
 	// Ask are the nodes whose answers the next step depends on.
 	Ask []*corev1.Pod
-	// Blocked says which node the next step waits for, and why, if that may need somebody's help. Empty if it need not.
+	// Blocked names the node that the next step waits for, and the cause, if somebody may have to help.
 	Blocked string
 }
 
@@ -88,7 +86,7 @@ func (p *Problem) And(other *Problem) *Problem {
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
 }
 
-// ChangesKind reports whether a change of the spec is one of the objects of a Kind: of those whose name the field has, or else of the
+// ChangesKind reports whether a change of a spec field affects objects of a Kind: the Kind named like the field, or else the
 // workload.
 func ChangesKind(change, kind string) bool {
 	field, _, _ := strings.Cut(change, " ")

@@ -26,8 +26,8 @@ func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// ContainerStatuses are those that can say why a pod is not ready. Others may have put containers into it, also such as run
-// first (spec.initContainers): of those, the ones that have done their work say nothing.
+// ContainerStatuses returns the statuses that may say why a pod is not ready. It leaves out init containers of others that have
+// finished.
 func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for _, container := range pod.Status.InitContainerStatuses {
@@ -45,8 +45,8 @@ func HasAgent(pod *corev1.Pod) bool {
 	})
 }
 
-// FailedAt is when a pod failed, as far as the pod shows: when the last of its conditions changed or the last of its containers
-// ended. One that the kubelet did not admit has failed when it was created.
+// FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. If the
+// kubelet did not admit the pod, that is its creation.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp
 	for i := range pod.Status.Conditions {

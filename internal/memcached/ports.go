@@ -23,8 +23,8 @@ var (
 	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}
 )
 
-// ClientPorts are the ports of the nodes that clients can reach. Clients without TLS come first, if there are any: while a cache
-// moves to TLS, what is announced stays as it was.
+// ClientPorts returns the ports of the nodes that clients can reach. Plaintext comes first, so what is announced stays the same
+// while a cache moves to TLS.
 func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort {
 	var ports []ClientPort
 	if HasPlaintext(mc) {

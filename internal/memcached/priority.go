@@ -9,8 +9,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// systemPriority is how the names of the classes begin that Kubernetes keeps for what a cluster cannot run without. All other
-// pods must give way to theirs, budget or not.
+// systemPriority is the prefix of PriorityClasses that Kubernetes reserves for critical components. All other pods give way to
+// these, regardless of budgets.
 const systemPriority = "system-"
 
 // CheckPriority refuses a class of the system, unless the installer allows them.

@@ -10,14 +10,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TemplateHashAnnotation and PodDefaultsAnnotation are the annotations of the workload that hold the record in case the status is
+// TemplateHashAnnotation and PodDefaultsAnnotation are annotations of the workload with a copy of the record, in case the status is
 // lost: see ADR-0014.
 const (
 	TemplateHashAnnotation = "cache.example.com/template-hash"
 	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
 )
 
-// AppliedHashAnnotation is the annotation of each child with the hash of what was applied last.
+// AppliedHashAnnotation is the annotation on each child with the hash of what was applied last.
 const AppliedHashAnnotation = "cache.example.com/applied-hash"
 
 // RecordAnnotations are the annotations of a workload that hold a record.
@@ -43,8 +43,8 @@ func (w *Workload) RecordAnnotations() map[string]string {
 	return annotations
 }
 
-// LastApplied returns the defaults that were carried out last, if that was for a template with this hash. The status has the record.
-// The annotations of the workload have it if the status was lost, or was not written after the workload.
+// LastApplied returns the recorded defaults if they belong to a template with this hash. They come from the status, or from the
+// workload's annotations if the status was lost or not written after the workload.
 func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
 	last := v.Last.Applied
 	if last != nil && last.Workload == WorkloadKind(v.Memcached) && last.TemplateHash == templateHash {
@@ -61,7 +61,7 @@ func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefault
 	return defaults, true
 }
 
-// CarriedOut is the record after a write: the decided one if the workload bears it, and until then the last one.
+// CarriedOut returns the decided record once the workload carries it, and the last record until then.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
 	live := v.Workload
 	if live == nil {

@@ -40,7 +40,7 @@ func (v View) TLSServers() []string {
 	return nil
 }
 
-// ports are the ports for clients that the StatefulSet opens, and those that the spec asks for if there is no StatefulSet yet.
+// ports returns the client ports that the StatefulSet opens, or those in the spec if there is no StatefulSet yet.
 func (v View) ports() []ClientPort {
 	wanted, set := ClientPorts(v.Memcached), v.Workload
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {

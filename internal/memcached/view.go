@@ -17,13 +17,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Observed is what was read from the cluster for one Memcached, in a single pass. It holds facts and no decisions: the objects
-// have the names of children of the Memcached, and may belong to somebody else.
+// Observed is what a single pass read from the cluster for one Memcached. It holds facts only: objects with the names of its
+// children may belong to somebody else.
 type Observed struct {
 	// Children are the objects of the Kinds in Children that exist.
 	Children []client.Object
-	// Pods have the instance label of the Memcached and have not succeeded. They are reduced to what the status needs: see the
-	// cache options of the controllers.
+	// Pods are those with the Memcached's instance label that have not succeeded, reduced to what the status needs: see
+	// CacheOptions of the controllers.
 	Pods []corev1.Pod
 	// PendingCreate reports that the cache has not received an object that was created.
 	PendingCreate bool
@@ -35,8 +35,8 @@ type View struct {
 
 	// Memcached as it was read. It may come from a cache: nothing may change it.
 	Memcached *cachev1alpha1.Memcached
-	// Workload is of the Kind that the spec asks for, Former of the other one: the nodes leave it. Each is nil if there is none that
-	// belongs to the Memcached.
+	// Workload is the workload of the Kind that the spec asks for, Former that of the other Kind, which nodes leave. Each is nil if
+	// the Memcached has none.
 	Workload, Former *Workload
 	// Last is what the last status says.
 	Last Last
@@ -52,7 +52,7 @@ type Last struct {
 	Generation int64
 	// Applied is what was carried out for the pods, nil if that is not known.
 	Applied *cachev1alpha1.MemcachedRecord
-	// Servers is how many servers it lists, Ready and Updated are how many nodes it counts as such.
+	// Servers is the number of servers in that status, Ready and Updated the counts of nodes.
 	Servers        int
 	Ready, Updated int32
 	// Conditions say what progressed since when, and whether the nodes were ready.
@@ -113,8 +113,8 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// belonging returns a workload if it belongs to the Memcached, or nil. One that was made for a Memcached of the name and that has
-// no owner any more belongs to it: its pods hold the cache.
+// belonging returns a workload if it belongs to the Memcached, else nil. A workload without an owner that was made for a Memcached
+// of this name belongs to it: its pods hold the cache.
 func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
@@ -127,7 +127,7 @@ func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	return workload
 }
 
-// ServiceName is the name of the Service that belongs to the Memcached, empty if there is none.
+// ServiceName returns the name of the Memcached's Service, or an empty name.
 func (v View) ServiceName() string {
 	for _, child := range v.Children {
 		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, v.Memcached) {
@@ -137,7 +137,7 @@ func (v View) ServiceName() string {
 	return ""
 }
 
-// Discoverable reports whether a Service leads clients to the nodes, whomever it belongs to.
+// Discoverable reports whether a Service with the right name exists, whoever owns it.
 func (v View) Discoverable() bool {
 	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
 		service, ok := child.(*corev1.Service)

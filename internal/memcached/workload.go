@@ -23,7 +23,7 @@ type Workload struct {
 
 	// Kind of the object.
 	Kind cachev1alpha1.WorkloadKind
-	// Size is how many nodes it asks for, Selector selects them, and Template is what they are made from.
+	// Size is the requested number of nodes, Selector selects them, and Template is their pod template.
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
@@ -35,13 +35,13 @@ type Workload struct {
 	ObservedGeneration int64
 	// Replicas, Updated, Ready and Available are how many nodes its controller has counted.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that its last rollout is complete, First that it has begun no second one. Nobody tells the latter about
-	// a StatefulSet.
+	// Complete reports that its last rollout is complete, First that this is its only rollout so far. A StatefulSet does not tell
+	// the latter.
 	Complete, First bool
-	// UpdateRevision is what a StatefulSet's pods made from the template bear as a label, empty for other workloads.
+	// UpdateRevision is the revision label of a StatefulSet's updated pods, empty for other workloads.
 	UpdateRevision string
-	// Overdue is its own message that a rollout has exceeded its deadline, Refused the error with which the API server refuses
-	// its pods. Both are empty if there is no such thing.
+	// Overdue is the workload's own message that a rollout exceeded its deadline, Refused the API server's error about its pods.
+	// Each is empty if there is none.
 	Overdue, Refused string
 	// Owns reports whether a pod is one of its pods.
 	Owns func(*corev1.Pod) bool
@@ -99,7 +99,7 @@ func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	return outdated
 }
 
-// Nodes are the pods of the workload that are not terminating and have not failed, sorted by name, those of a StatefulSet by number.
+// Nodes returns the workload's pods that are not terminating and have not failed, sorted by name, or by number for a StatefulSet.
 func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	if w == nil {
 		return nil
@@ -125,8 +125,7 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether the controller of a workload has carried out its spec, so that the last of its pods became ready or
-// left a moment ago.
+// Settled reports whether a workload's controller has carried out its spec: every pod is ready, and no other one is left.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
@@ -141,8 +140,8 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// ProgressDeadlineSeconds is how long the workload of a Memcached may take for the next node of a rollout. It runs for each node
-// anew; a node that must be ready for an hour before the next must fit in it.
+// ProgressDeadlineSeconds is how long a rollout may take for its next node. The time starts anew for each node, and must exceed
+// minReadySeconds.
 func ProgressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
 	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
 }

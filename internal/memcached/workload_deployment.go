@@ -70,8 +70,8 @@ func deploymentWorkload(object client.Object) *Workload {
 	return w
 }
 
-// ownedByDeployment reports whether a pod is one of a Deployment. ReplicaSets are not watched for this: their names are that of
-// the Deployment and the hash that their pods have as a label.
+// ownedByDeployment reports whether a pod belongs to a Deployment. It needs no watch on ReplicaSets: their names are the
+// Deployment's name and the pods' label pod-template-hash.
 func ownedByDeployment(pod *corev1.Pod, deployment string) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" &&

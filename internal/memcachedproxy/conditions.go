@@ -88,6 +88,8 @@ func progressingCondition(f facts) metav1.Condition {
 		}
 	case announced(f) != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonRoutesAnnounced, announced(f)
+	case differingSizes(f.View) != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonPoolSizesDiffer, differingSizes(f.View)
 	default:
 		condition.Status = metav1.ConditionFalse
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"

@@ -6,6 +6,7 @@ package memcachedproxy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,37 +17,45 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// poolProblem is why the proxies cannot lead to the Memcached of spec.pools, nil if they can.
+// poolProblem is why the proxies cannot lead to the Memcacheds of spec.pools, nil if they can.
 func poolProblem(v View) *memcached.Problem {
-	name := v.Proxy.Spec.Pools[0].Name
-	switch _, known := nodesOf(v.Pool); {
-	case v.Pool == nil:
+	var problem *memcached.Problem
+	for i, mc := range v.pools() {
+		problem = problem.And(problemOf(v.Proxy, v.Proxy.Spec.Pools[i].Name, mc))
+	}
+	return problem
+}
+
+// problemOf is why proxies cannot lead to a Memcached with the name, nil if they can.
+func problemOf(proxy *cachev1alpha1.MemcachedProxy, name string, mc *cachev1alpha1.Memcached) *memcached.Problem {
+	switch _, known := nodesOf(mc); {
+	case mc == nil:
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
 			"spec.pools names the Memcached %s, which does not exist in the namespace: create it, with spec.workload StatefulSet", name)}
-	case unsupported(v) != nil:
-		return unsupported(v)
+	case unsupported(mc) != nil:
+		return unsupported(mc)
 	case !known:
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
 			"The Memcached %s has no servers in its status yet: see its conditions", name)}
 	default:
-		return unreachable(v)
+		return unreachable(proxy, mc)
 	}
 }
 
 // unsupported is why proxies cannot lead to a Memcached that exists, nil if they can.
-func unsupported(v View) *memcached.Problem {
-	if v.Pool == nil {
+func unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
+	if mc == nil {
 		return nil
 	}
 	var message string
-	switch spec, name := v.Pool.Spec, v.Pool.Name; {
-	case memcached.WorkloadKind(v.Pool) != cachev1alpha1.WorkloadStatefulSet:
-		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", name)
-	case spec.Auth != nil:
+	switch {
+	case memcached.WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
+		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", mc.Name)
+	case mc.Spec.Auth != nil:
 		message = fmt.Sprintf("spec.auth of the Memcached %s makes clients log in, which proxies cannot: remove it, and limit who may connect "+
-			"with spec.networkPolicy", name)
-	case !memcached.HasPlaintext(v.Pool):
-		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", name)
+			"with spec.networkPolicy", mc.Name)
+	case !memcached.HasPlaintext(mc):
+		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", mc.Name)
 	default:
 		return nil
 	}
@@ -55,15 +64,34 @@ func unsupported(v View) *memcached.Problem {
 
 // unreachable is why the NetworkPolicy of the Memcached keeps the proxies out, nil if it lets them in, or if that cannot be known. Who may
 // create a proxy must not go around the list of who may connect, so nobody extends it but its author.
-func unreachable(v View) *memcached.Problem {
-	wanted := v.Pool.Spec.NetworkPolicy
-	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(v.Proxy)) }
+func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcached) *memcached.Problem {
+	wanted := mc.Spec.NetworkPolicy
+	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
 	if len(wanted.From) == 0 || !ptr.Deref(wanted.Enabled, true) || slices.ContainsFunc(wanted.From, listed) {
 		return nil
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: fmt.Sprintf(
 		"spec.networkPolicy.from of the Memcached %s does not list the proxies: add {podSelector: {matchLabels: {%s: %s, %s: %s}}}",
-		v.Pool.Name, memcached.NameLabel, Name, memcached.InstanceLabel, v.Proxy.Name)}
+		mc.Name, memcached.NameLabel, Name, memcached.InstanceLabel, proxy.Name)}
+}
+
+// differingSizes says that the Memcacheds of spec.pools, which are copies of each other, have different numbers of nodes, empty if not.
+func differingSizes(v View) string {
+	var sizes []string
+	same := true
+	for _, mc := range v.pools() {
+		count, known := nodesOf(mc)
+		if !known {
+			return ""
+		}
+		sizes = append(sizes, fmt.Sprintf("%s has %d", mc.Name, count))
+		same = same && count == len(v.Pool.Status.Servers)
+	}
+	if same {
+		return ""
+	}
+	return fmt.Sprintf("Copies must have the same number of nodes, but %s: proxies use the smallest number above 0 until spec.size of all "+
+		"is the same", strings.Join(sizes, ", "))
 }
 
 // mayBe reports whether pods with these labels, of the same namespace, may be among the peers. The labels of the namespace and the

@@ -4,6 +4,7 @@
 package memcachedproxy
 
 import (
+	"slices"
 	"time"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -18,12 +19,15 @@ const notice = 2 * time.Minute
 // have read it.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
-	count, known := nodesOf(v.Pool)
-	if !known || unsupported(v) != nil {
+	count, known := slotsOf(v)
+	if !known {
 		return live
 	}
 	wanted := protocol.Routes{Pool: protocol.Pool{Pattern: patternOf(v.Pool), Count: count}}
-	if live == nil || live.Pool.Pattern != wanted.Pool.Pattern {
+	for _, mc := range v.Copies {
+		wanted.Copies = append(wanted.Copies, patternOf(mc))
+	}
+	if live == nil || !slices.Equal(live.Patterns(), wanted.Patterns()) {
 		return &wanted
 	}
 	present := live.Pool.At(v.Now)
@@ -50,6 +54,21 @@ func (v View) liveRoutes() *protocol.Routes {
 
 // patternOf is the name of each node of a Memcached, as in its status.servers.
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
+
+// slotsOf is how many nodes of each pool share the keys, false if that is not known. A slot needs a node of each pool, so the smallest pool
+// counts; one without any node is like a copy that is away.
+func slotsOf(v View) (count int, known bool) {
+	for _, mc := range v.pools() {
+		nodes, known := nodesOf(mc)
+		if !known || unsupported(mc) != nil {
+			return 0, false
+		}
+		if count == 0 || nodes > 0 && nodes < count {
+			count = nodes
+		}
+	}
+	return count, true
+}
 
 // nodesOf is how many servers a Memcached has, false if that is not known.
 func nodesOf(mc *cachev1alpha1.Memcached) (count int, known bool) {

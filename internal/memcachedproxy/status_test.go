@@ -97,6 +97,24 @@ func TestConditions(t *testing.T) {
 			message: "From 10:02:00 UTC on, all proxies lead to 4 nodes instead of 3",
 		},
 		{
+			name: "copies of different sizes", change: func(v *View) {
+				v.Copies = []*cachev1alpha1.Memcached{copyOf("twins", 4)}
+				copied(v.Proxy)
+				*v = view(*v, For(*v, options))
+			},
+			want: "False/PoolSizesDiffer True/ProxiesReady True/PoolSizesDiffer False/AsExpected",
+			message: "Copies must have the same number of nodes, but sessions has 3, twins has 4: proxies use the smallest number above 0 until " +
+				"spec.size of all is the same",
+		},
+		{
+			name: "copies of one size", change: func(v *View) {
+				v.Copies = []*cachev1alpha1.Memcached{copyOf("twins", 3)}
+				copied(v.Proxy)
+				*v = view(*v, For(*v, options))
+			},
+			want: "True/AllProxiesReady True/ProxiesReady False/Complete False/AsExpected", message: "All 2 proxies are ready",
+		},
+		{
 			name: "the pool is gone", written: memcached.Written{Problem: &memcached.Problem{Reason: "PoolNotFound", Message: "It is gone"}},
 			want: "False/PoolNotFound True/ProxiesReady False/Stuck True/PoolNotFound", message: "It is gone",
 		},

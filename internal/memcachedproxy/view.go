@@ -22,8 +22,9 @@ import (
 type View struct {
 	// Proxy as it was read. It may come from a cache: nothing may change it.
 	Proxy *cachev1alpha1.MemcachedProxy
-	// Pool is the Memcached of spec.pools, nil if there is none.
-	Pool *cachev1alpha1.Memcached
+	// Pool is the first Memcached of spec.pools, and Copies are the others, in their order. Those that do not exist are nil.
+	Pool   *cachev1alpha1.Memcached
+	Copies []*cachev1alpha1.Memcached
 	// Namesake is the Memcached that has the name of the MemcachedProxy, nil if there is none.
 	Namesake *cachev1alpha1.Memcached
 	// Children are the objects of the Kinds in Children that exist. They may belong to somebody else.
@@ -38,6 +39,11 @@ type View struct {
 
 // Size is how many proxies are wanted.
 func (v View) Size() int32 { return ptr.Deref(v.Proxy.Spec.Size, 2) }
+
+// pools are all Memcacheds of spec.pools, in their order.
+func (v View) pools() []*cachev1alpha1.Memcached {
+	return append([]*cachev1alpha1.Memcached{v.Pool}, v.Copies...)
+}
 
 // Workload is the Deployment of the MemcachedProxy, nil if there is none. One that was made for a MemcachedProxy of the name and that has
 // no owner any more belongs to it.

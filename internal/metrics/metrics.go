@@ -16,7 +16,7 @@ type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	// ItemMemory is the item memory of each node, in bytes, and MaxConnections how many clients may be connected to each.
+	// ItemMemory is the memory for items of each node in bytes, MaxConnections the limit of client connections of each node.
 	ItemMemory     int64
 	MaxConnections int32
 	// Stuck says that a change cannot go on.
@@ -29,8 +29,8 @@ type Condition struct {
 	Type, Status string
 }
 
-// Metrics are the operator's series. Those of the Memcacheds are made when they are asked for: kept for thousands, they
-// would need some 4 KiB for each.
+// Metrics is a collector of the operator's series. It builds those of Memcacheds at each scrape: keeping them would need about 4
+// KiB for each Memcached.
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec

@@ -17,7 +17,7 @@ const completionTimeout = 3 * time.Second
 // finder looks something up in the cluster.
 type finder func(ctx context.Context, c *cluster) ([]string, error)
 
-// complete returns what a function finds. It hides errors, which would disturb the line that the user types.
+// complete returns candidates from a function. It hides errors, which would disturb the line that the user types.
 func (s *session) complete(command *cobra.Command, find finder) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 // renewal is how long before its end a certificate is a problem.
 const renewal = 7 * 24 * time.Hour
 
-// problems are those of certificates and Secrets that the operator does not see: it reads no Secret. Each is told once, with its nodes.
+// problems are problems of certificates and Secrets, which the operator does not read. Each is listed once, with its nodes.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod, report *cacheReport) []string {
 	found := make([][]string, len(pods))
 	atOnce(len(pods), func(i int) {

@@ -74,8 +74,9 @@ func redactEnv(env []corev1.EnvVar) {
 	}
 }
 
-// redactLog copies a log of memcached, unless it contains keys. After the command verbosity 2, which any client may send, memcached logs
-// each request, from several threads and in pieces: a piece of a key can be a line of its own. So nothing is left of such a log.
+// redactLog copies a log of memcached, unless it contains keys. After the command verbosity 2, which any client may send, memcached
+// logs each request from several threads and in pieces, and a piece of a key can be a line of its own. Such a log is left out
+// completely.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {

@@ -40,8 +40,8 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 	}
 }
 
-// PodDisruptionBudget lets a drain take one pod at a time, whatever the size, unless the spec says otherwise. A pod that is not ready
-// may always be evicted: it serves nobody, and would block the drain for good.
+// PodDisruptionBudget returns a budget that lets a drain take one pod at a time, unless the spec says otherwise. Pods that are not
+// ready may always be evicted: they serve nobody, and would block the drain for ever.
 func PodDisruptionBudget(
 	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
 ) policyv1.PodDisruptionBudgetSpec {

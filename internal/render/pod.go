@@ -28,7 +28,8 @@ func PodSecurityContext(omitRunAsUser bool) *corev1.PodSecurityContext {
 	return security
 }
 
-// Restricted is what each container must not do. The security context of the pod says the rest.
+// Restricted returns the security context of a container for the Pod Security level "restricted". The pod's own context adds the
+// rest.
 func Restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -46,17 +47,16 @@ func PullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectRef
 	return secrets
 }
 
-// NodeSelector keeps pods off Windows, where the image does not run. The value that the user gives counts, though: no field is
-// overruled in silence.
+// NodeSelector keeps pods off Windows, where the image does not run. A value of the user for the same key wins.
 func NodeSelector(wanted map[string]string) map[string]string {
 	selector := map[string]string{corev1.LabelOSStable: "linux"}
 	maps.Copy(selector, wanted)
 	return selector
 }
 
-// TopologySpread spreads pods over hosts and zones as far as possible, those of each rollout among themselves, which the label rollout
-// tells apart. A constraint of the user that does not say which pods it is about is about these; Kubernetes would take it for one about
-// none, and it would spread nothing.
+// TopologySpread spreads the pods of one rollout, told apart by the label rollout, over hosts and zones as far as possible. A
+// user's constraint without a label selector gets one for these pods: Kubernetes would apply it to no pods, and it would spread
+// nothing.
 func TopologySpread(
 	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
@@ -81,8 +81,8 @@ func TopologySpread(
 	return constraints
 }
 
-// WithAPIDefaults sets what the API server would: whatever else is in the spec of the pods is somebody else's. It is no part of the
-// template's hash, of which another value replaces every pod.
+// WithAPIDefaults sets what the API server would default, so that anything else in a pod spec is known to be foreign. The
+// template's hash is computed without it: a changed hash replaces every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName

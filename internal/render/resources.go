@@ -10,9 +10,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources have a memory limit that is given or computed. What has a limit and no request is requested as much as it is limited. For
-// memory that is a must, since memory that is promised but not there means a killed pod; for the others it is what the API server makes
-// of pods, written out so that it is seen and stays.
+// Resources returns container resources with a memory limit, given or computed. A limit without a request becomes the request too.
+// For memory that is necessary: a pod whose memory is promised but missing is killed. For the others, the API server would do the
+// same.
 func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Quantity) corev1.ResourceRequirements {
 	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, memoryLimit)
@@ -24,8 +24,8 @@ func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Qua
 	return resources
 }
 
-// rounded is a list as the API server stores it: it rounds every quantity up to thousandths. If we applied something
-// else, each reconcile would find a difference and write.
+// rounded returns a list as the API server stores it, with quantities rounded up to thousandths. Otherwise each reconcile would
+// find a difference and write.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
 	for name, quantity := range list {
@@ -34,7 +34,7 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// roundedUp rounds CPU up to thousandths and bytes to whole ones: the API server warns of thousandths of a byte.
+// roundedUp rounds CPU up to thousandths and bytes up to whole numbers: the API server warns of thousandths of a byte.
 func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
 	scale := resource.Scale(0)
 	if name == corev1.ResourceCPU {

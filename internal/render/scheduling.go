@@ -86,7 +86,7 @@ func nodeSelectorTerm(wanted cachev1alpha1.NodeSelectorTerm) corev1.NodeSelector
 	}
 }
 
-// podAffinity returns the one of two types of Kubernetes with the same fields that has the longer name.
+// podAffinity returns affinity terms as PodAntiAffinity, which has the same fields as PodAffinity and converts to it.
 func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 	return corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: each(wanted.RequiredDuringSchedulingIgnoredDuringExecution, podAffinityTerm),
@@ -97,8 +97,7 @@ func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 	}
 }
 
-// podAffinityTerm leaves out namespaces and namespaceSelector, whatever the API server let in: a Memcached has no say about
-// the pods of others.
+// podAffinityTerm drops namespaces and namespaceSelector: a Memcached must not refer to pods of other namespaces.
 func podAffinityTerm(wanted cachev1alpha1.PodAffinityTerm) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
 		LabelSelector:     optional(wanted.LabelSelector, LabelSelector),

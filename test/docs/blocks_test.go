@@ -87,7 +87,7 @@ func TestPagesRun(t *testing.T) {
 	}
 	t.Run("config/samples", func(t *testing.T) {
 		runner := server.inNamespace(t, "shop")
-		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . large namespaced tls; do\n"+
+		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . copies large namespaced tls; do\n"+
 			"  kubectl apply --dry-run=server -k config/samples/$folder\ndone\n```\n"))
 		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
 	})
@@ -176,7 +176,7 @@ func start(t *testing.T) server {
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"bash", "cat", "date", "grep", "head", "sleep", "sort"} {
+	for _, name := range []string{"bash", "cat", "date", "grep", "head", "mktemp", "openssl", "sleep", "sort"} {
 		path, err := exec.LookPath(name)
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, name))

@@ -31,14 +31,35 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the blocks of docs/clients.md that have names. Every other block must say that it is not run.
+// guideBlocks returns the blocks with names of the README, the tutorial, docs/clients.md and the pages by language. Manifests without one on the latter
+// say that they are not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
-	page := docs.Parse("docs/clients.md", []byte(clustertest.Read("docs/clients.md")))
-	for _, block := range page.Blocks {
-		Expect(block.Marker).To(Or(Equal("run: "+block.Name()), HavePrefix(docs.NotRun)), "before line %d of %s", block.Line, page.Path)
+	blocks := map[string]string{}
+	for _, path := range []string{"README.md", "docs/tutorial.md"} {
+		page := docs.Parse(path, []byte(clustertest.Read(path)))
+		maps.Copy(blocks, page.Named())
 	}
-	return page.Named()
+	for _, path := range guidePages() {
+		page := docs.Parse(path, []byte(clustertest.Read(path)))
+		for _, block := range page.Blocks {
+			if block.Runs() {
+				Fail(fmt.Sprintf("the block at line %d of %s must have a name, or say that it is not run", block.Line, path))
+			}
+		}
+		maps.Copy(blocks, page.Named())
+	}
+	return blocks
+}
+
+// guidePages are the pages about clients.
+func guidePages() []string {
+	GinkgoHelper()
+	pages := clustertest.Must(filepath.Glob("../../docs/clients/*.md"))
+	for i, page := range pages {
+		pages[i] = strings.TrimPrefix(page, "../../")
+	}
+	return append(pages, "docs/clients.md")
 }
 
 // newGuide creates the Memcached of a block of the guide.
@@ -46,8 +67,9 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	GinkgoHelper()
 	g := &guide{blocks: guideBlocks()}
 	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
-		"go", "login", "memcached", "names", "nutcracker", "openssl", "php", "pylibmc", "pymemcache", "python", "statefulset", "tls", "tools",
-	}), "blocks of docs/clients.md that run")
+		"django", "dogpile", "go", "keystone", "login", "memcached", "names", "one address", "openssl", "page", "php", "php sessions", "proxy",
+		"pylibmc", "pymemcache", "python", "statefulset", "tls", "tools",
+	}), "blocks about clients that run")
 	namespace := k8s.NewNamespace(ctx)
 	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
 	writeFile(manifest, g.blocks[memcached])
@@ -68,14 +90,11 @@ func serviceOf(mc *cachev1alpha1.Memcached) string {
 func (g *guide) followNodes(ctx context.Context) {
 	GinkgoHelper()
 	service := "MEMCACHED_SERVICE=" + g.service
-	startProcess(applicationProcess(ctx, service, "sh", "-u", "-c", g.blocks["nutcracker"]))
-	python := []string{g.blocks["python"], g.blocks["pylibmc"]}
 	g.use(
-		newGuideClient(ctx, "pylibmc", service, "test/e2e/clients/driver.py", python...),
+		newGuideClient(ctx, "pylibmc", service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pylibmc"]),
 		newGuideClient(ctx, "pymemcache", service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pymemcache"]),
 		newGuideClient(ctx, "php", service, "test/e2e/clients/driver.php", g.blocks["php"]),
 		newGuideClient(ctx, "go", service, "test/e2e/clients/driver.go", g.blocks["go"]),
-		newGuideClient(ctx, behindProxy, "MEMCACHED_SERVICE=127.0.0.1", "test/e2e/clients/driver.py", python...),
 	)
 }
 

@@ -67,9 +67,6 @@ type guide struct {
 	rows    [][]string
 }
 
-// behindProxy is a client of nutcracker, which ends its connections when the nodes change.
-const behindProxy = "nutcracker"
-
 // refill empties all nodes and has the first client write all keys, until every client finds all of them.
 func (g *guide) refill(ctx context.Context) {
 	GinkgoHelper()
@@ -98,9 +95,7 @@ func (g *guide) change(ctx context.Context, title string, least float64, change 
 	})
 	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
 	for i, client := range g.clients {
-		if client.name != behindProxy {
-			Expect(outcomes[i]).To(Equal(all(kept)), client.name)
-		}
+		Expect(outcomes[i]).To(Equal(all(kept)), client.name)
 	}
 	g.refill(ctx)
 }

@@ -64,11 +64,14 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// newProxy creates a MemcachedProxy of 2 for a Memcached, and waits until it is Ready.
-func newProxy(ctx context.Context, mc *cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
+// newProxy creates a MemcachedProxy of 2 for a Memcached or its copies, and waits until it is Ready.
+func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
-	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}}
-	front.Spec.Size, front.Spec.Pools = ptr.To(int32(2)), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
+	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
+	front.Spec.Size = ptr.To(int32(2))
+	for _, mc := range pools {
+		front.Spec.Pools = append(front.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: mc.Name})
+	}
 	Expect(k8s.Create(ctx, front)).To(Succeed())
 	Eventually(ctx, func(g Gomega) {
 		g.Expect(k8s.Reread(ctx, front)).To(Succeed())

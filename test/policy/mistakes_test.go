@@ -98,7 +98,7 @@ var inStatus = map[string]mistake{
 	"the name of a Service": {
 		cluster: &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, says: []string{"Conflict", "Service"},
 	},
-	"a label that is none": {spec: `{size: 1, workload: StatefulSet, scheduling: {nodeSelector: {"not a label": x}}}`, says: []string{"InvalidSpec", "spec.scheduling.nodeSelector"}},
+	"a label that is none": {spec: `{size: 1, scheduling: {nodeSelector: {"not a label": x}}}`, says: []string{"InvalidSpec", "spec.scheduling.nodeSelector"}},
 }
 
 // A newcomer reads what is wrong where they look, with the field and what to do.

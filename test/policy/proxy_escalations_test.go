@@ -170,7 +170,9 @@ func proxyContentEscalations() []escalation {
 		{"use another port of a proxy", "proxies", ports, updateProxyChild(&corev1.Service{}, func(s *corev1.Service) { s.Spec.Ports[0].TargetPort = intstr.FromInt32(22) })},
 		{"lead to another host", "proxies", routes, route("example-%d.com 3\n")},
 		{"lead to another namespace", "proxies", routes, route("stable-nodes-%d.stable-nodes.kube-system.svc 3\n")},
+		{"copy to another namespace", "proxies", routes, route("stable-nodes-%d.stable-nodes.shop.svc 3\nstable-nodes-%d.stable-nodes.kube-system.svc\n")},
 		{"write more than routes", "proxies", routes, route("stable-nodes-%d.stable-nodes.shop.svc 3\nos.exit()\n")},
+		{"write four copies", "proxies", routes, route("a-%d.a.shop.svc 3\nb-%d.b.shop.svc\nc-%d.c.shop.svc\nd-%d.d.shop.svc\n")},
 		{"add a key to the routes", "proxies", routes, updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) { c.Data["more"] = "x" })},
 		{"add bytes to the routes", "proxies", "binaryData, immutable: the ConfigMap of a proxy must have none", updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
 			c.BinaryData = map[string][]byte{"x": {1}}
@@ -246,6 +248,9 @@ func harmlessForProxies() map[string]attempt {
 		"create the routes of a proxy":     createProxyChild(func(*corev1.ConfigMap) {}),
 		"announce a number of nodes": updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
 			c.Data["routes"] = "stable-nodes-%d.stable-nodes.shop.svc 3 next 4 2026-11-24T10:00:00Z\n"
+		}),
+		"announce it for copies": updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
+			c.Data["routes"] = "stable-nodes-%d.stable-nodes.shop.svc 3 next 4 2026-11-24T10:00:00Z\nb-%d.b.shop.svc\nc-%d.c.shop.svc\n"
 		}),
 		"scale a proxy":                   updateProxyChild(&appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) }),
 		"label the Service of a proxy":    updateProxyChild(&corev1.Service{}, func(s *corev1.Service) { s.Labels["team"] = "storefront" }),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,19 @@ const MaxNodes = 1000
 // ordinal stands for the number of a node in the pattern of a Pool.
 const ordinal = "%d"
 
-// Routes are the nodes to which a proxy leads its clients: one pool.
+// MaxPools is how many pools routes can have.
+const MaxPools = 3
+
+// Routes are the nodes to which a proxy leads its clients: one pool, or pools that are copies of each other.
 type Routes struct {
 	Pool Pool
+	// Copies are the patterns of the other pools. Each has as many nodes as Pool, and node i of one holds the keys of node i of the others.
+	Copies []string
 }
 
-// Pool is a cache whose nodes share the keys by the ring of libmemcached. Proxies whose rings differ leave old values behind, so a new
-// number of nodes is announced before it holds, and all proxies change at the same time.
+// Pool is a cache whose nodes share the keys: by the ring of libmemcached, or if there are copies of it, by the jump hash of memcached's
+// proxy. Proxies that divide the keys differently leave old values behind, so a new number of nodes is announced before it holds, and all
+// proxies change at the same time.
 type Pool struct {
 	// Pattern is the name of each node, as clients have it that connect to the nodes directly, with %d in the place of its ordinal.
 	Pattern string
@@ -53,21 +60,50 @@ var (
 
 // ParseRoutes reads the text of routes.
 func ParseRoutes(text string) (Routes, error) {
-	parts := pool.FindStringSubmatch(strings.TrimSuffix(text, "\n"))
-	if parts == nil {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	parts := pool.FindStringSubmatch(lines[0])
+	if parts == nil || len(lines) > MaxPools {
 		return Routes{}, fmt.Errorf("%w: routes %q", ErrNotOurs, shorten(text))
 	}
-	parsed := Pool{Pattern: parts[1]}
-	err := checkPattern(parsed.Pattern)
-	var countErr, nextErr error
-	parsed.Count, countErr = parseCount(parts[2])
-	if parts[3] != "" {
-		parsed.Next, nextErr = parseNext(parts[3], parts[4])
+	parsed := Routes{Pool: Pool{Pattern: parts[1]}}
+	if len(lines) > 1 {
+		parsed.Copies = lines[1:]
 	}
-	if err := errors.Join(err, countErr, nextErr); err != nil {
+	var countErr, nextErr error
+	parsed.Pool.Count, countErr = parseCount(parts[2])
+	if parts[3] != "" {
+		parsed.Pool.Next, nextErr = parseNext(parts[3], parts[4])
+	}
+	if err := errors.Join(checkPatterns(parsed.Patterns()), countErr, nextErr); err != nil {
 		return Routes{}, err
 	}
-	return Routes{Pool: parsed}, nil
+	return parsed, nil
+}
+
+// Patterns are those of all pools.
+func (r Routes) Patterns() []string { return append([]string{r.Pool.Pattern}, r.Copies...) }
+
+// Names are those of the first nodes of each pool.
+func (r Routes) Names(count int) []string {
+	var names []string
+	for _, pattern := range r.Patterns() {
+		for i := range count {
+			names = append(names, strings.Replace(pattern, ordinal, strconv.Itoa(i), 1))
+		}
+	}
+	return names
+}
+
+// checkPatterns returns what is wrong with the patterns of the pools. A node that is its own twin would be no copy.
+func checkPatterns(patterns []string) error {
+	var errs []error
+	for i, pattern := range patterns {
+		errs = append(errs, checkPattern(pattern))
+		if slices.Contains(patterns[:i], pattern) {
+			errs = append(errs, fmt.Errorf("%w: pattern %q twice", ErrNotOurs, shorten(pattern)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func checkPattern(pattern string) error {
@@ -101,12 +137,10 @@ func (r Routes) String() string {
 	if next := r.Pool.Next; next != nil {
 		text += " next " + strconv.Itoa(next.Count) + " " + next.From.UTC().Format(time.RFC3339)
 	}
+	for _, pattern := range r.Copies {
+		text += "\n" + pattern
+	}
 	return text + "\n"
-}
-
-// Node is the name of a node.
-func (p Pool) Node(number int) string {
-	return strings.Replace(p.Pattern, ordinal, strconv.Itoa(number), 1)
 }
 
 // At is how many nodes the pool has at a time.

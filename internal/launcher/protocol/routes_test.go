@@ -17,14 +17,18 @@ const sessions = "sessions-%d.sessions.shop.svc"
 var from = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 
 func TestRoutes(t *testing.T) {
-	for text, want := range map[string]Pool{
-		sessions + " 3\n": {Pattern: sessions, Count: 3},
-		sessions + " 0\n": {Pattern: sessions},
-		sessions + " 3 next 1000 2026-11-24T10:00:00Z\n": {Pattern: sessions, Count: 3, Next: &NextCount{Count: 1000, From: from}},
-		"127.0.0.1%d 2\n": {Pattern: "127.0.0.1%d", Count: 2},
+	const b, c = "b-%d.b.shop.svc", "c-%d.c.shop.svc"
+	announced := Pool{Pattern: sessions, Count: 3, Next: &NextCount{Count: 1000, From: from}}
+	for text, want := range map[string]Routes{
+		sessions + " 3\n": {Pool: Pool{Pattern: sessions, Count: 3}},
+		sessions + " 0\n": {Pool: Pool{Pattern: sessions}},
+		sessions + " 3 next 1000 2026-11-24T10:00:00Z\n": {Pool: announced},
+		"127.0.0.1%d 2\n":            {Pool: Pool{Pattern: "127.0.0.1%d", Count: 2}},
+		sessions + " 3\n" + b + "\n": {Pool: Pool{Pattern: sessions, Count: 3}, Copies: []string{b}},
+		sessions + " 3 next 1000 2026-11-24T10:00:00Z\n" + b + "\n" + c + "\n": {Pool: announced, Copies: []string{b, c}},
 	} {
 		routes, err := ParseRoutes(text)
-		if diff := cmp.Diff(want, routes.Pool); diff != "" || err != nil {
+		if diff := cmp.Diff(want, routes); diff != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", text, err, diff)
 		}
 		if got := routes.String(); got != text {
@@ -36,7 +40,8 @@ func TestRoutes(t *testing.T) {
 func TestRoutesOfOthers(t *testing.T) {
 	for _, text := range []string{
 		"", "\n", sessions, sessions + " ", sessions + " x\n", sessions + " -1\n", sessions + " 1001\n", sessions + " 99999\n", sessions + " 3 4\n",
-		sessions + " 3\n" + sessions + " 3\n", sessions + " 3\n\n", sessions + "  3\n", sessions + " 3 next 4\n", sessions + " 3 next 4 soon\n",
+		sessions + " 3\n" + sessions + " 3\n", sessions + " 3\n" + sessions + "\n", sessions + " 3\nb-%d.svc\nb-%d.svc\n", sessions + " 3\n%d.b\n ",
+		sessions + " 3\nb-%d.svc\nc-%d.svc\nd-%d.svc\n", sessions + " 3\nb-%d.svc 3\n", sessions + " 3\n\nb-%d.svc\n", sessions + " 3\n\n", sessions + "  3\n", sessions + " 3 next 4\n", sessions + " 3 next 4 soon\n",
 		sessions + " 3 next 1001 2026-11-24T10:00:00Z\n", sessions + " 3 next 4 2026-13-24T10:00:00Z\n", sessions + " 3 next 4 2026-11-24T10:00:00Z x\n",
 		"sessions.shop.svc 3\n", "%d-%d.shop.svc 3\n", "s\"..os.exit()..\"-%d 3\n", "-%d.shop.svc 3\n", "s-%d..svc 3\n", "S-%d.svc 3\n", "s-%d.svc. 3\n",
 		"s-%d.svc:11211 3\n", strings.Repeat("a", 200) + "%d 3\n", "s-%d\n 3\n", "s-%d 3\r\n",

@@ -22,8 +22,8 @@ func wantsAgent(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.Monitoring.Enabled || hasCredentials(mc)
 }
 
-// agents are the containers that run beside memcached for as long as it does: one that observes it, if the spec wants that. They
-// start before it and stop after it (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
+// agents returns the native sidecars: the agent, if the spec needs one. They start before memcached and stop after it
+// (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
 func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
 	if !wantsAgent(mc) {
 		return nil
@@ -43,7 +43,7 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 		StartupProbe: agentStartupProbe(mc),
 		// A node that does not answer leaves the Service within 13 s. One that answers again returns within 5 s.
 		ReadinessProbe: httpProbe("/readyz", 5, 2),
-		// About the agent alone: whatever is wrong with memcached, a restart of the agent does not help.
+		// Liveness is about the agent alone: restarting it does not help a broken memcached.
 		LivenessProbe:   httpProbe("/livez", 10, 6),
 		SecurityContext: render.Restricted(),
 	}}
@@ -70,9 +70,9 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcach
 		"the operator does not know: set its environment variable %s, or %s", field, memcached.AgentImageVariable, remedy)}
 }
 
-// agentResources hold a scrape of a node with every slab class in use twice over, and with credentials two generations of them in
-// memory, which the container that writes them pays for. A limit of CPU would only slow scrapes down, but pods that are Guaranteed
-// by what the spec says stay so.
+// agentResources suffice for a scrape of a node that uses every slab class, twice at once, and for two versions of the credentials
+// in memory, which are charged to the container that writes them. A CPU limit would only slow scrapes down, but a pod that the spec
+// makes Guaranteed stays so.
 func agentResources(mc *cachev1alpha1.Memcached) corev1.ResourceRequirements {
 	memory := "24Mi"
 	if hasCredentials(mc) {

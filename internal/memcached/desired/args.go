@@ -15,12 +15,12 @@ import (
 
 const idleTimeoutOption = ",idle_timeout="
 
-// defaultIdleTimeout is that of caches with TLS or users: nobody occupies their connections for longer without authenticating. Clients
-// that keep idle connections in pools connect again.
+// defaultIdleTimeout applies with TLS or users, so that clients cannot hold connections for longer without authenticating. Clients
+// with pools reconnect.
 const defaultIdleTimeout = "10m"
 
-// args are the arguments of memcached (memcached -h, doc/protocol.txt). UDP stays off, watch and shutdown are never
-// offered: they serve attackers better than users.
+// args returns memcached's arguments (memcached -h, doc/protocol.txt). UDP, watch and shutdown are never enabled: they serve
+// attackers better than users.
 func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{

@@ -26,8 +26,8 @@ const (
 	hashPrefix = "hash:"
 )
 
-// recordSpec is a spec as a record has it: the fields that are set, with those of an object each on its own. A pause holds changes back,
-// and is none.
+// recordSpec flattens a spec for the record: one entry for each field that is set, and for each field of an object. It leaves out
+// paused, which only delays changes.
 func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	spec.Paused = false
 	fields, recorded := map[string]any{}, recordedFields{}
@@ -64,8 +64,8 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// specChanges says which fields differ between recorded specs, and how as far as that is known, the size first. An object of several
-// fields that comes or goes is named as a whole. From a spec that was not recorded, nothing differs.
+// specChanges lists the fields that differ between two recorded specs, with their values where recorded, the size first. An object
+// with several fields that was added or removed is listed as a whole. Without a recorded spec, the list is empty.
 func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func specChanges(before, after recordedFields) []string {
 	return slices.Compact(changes)
 }
 
-// cameOrWent reports whether all fields of an object are recorded once only, and are several.
+// cameOrWent reports whether an object with several fields exists in only one of the two records.
 func cameOrWent(object string, before, after recordedFields) bool {
 	count := func(recorded recordedFields) (fields int) {
 		for name := range recorded {
@@ -104,8 +104,8 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges are those of the changes of the spec for which a decided record replaces or restarts the nodes: neither their number nor
-// the way to replace them. A record for the template and the arguments that they have keeps what it says.
+// rolloutChanges selects the changes that replace or restart nodes, not those of size or update strategy. If the record is for the
+// current template and arguments, it keeps the recorded changes.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

@@ -16,11 +16,11 @@ import (
 // serversKey is the key with the addresses of all nodes.
 const serversKey = "servers"
 
-// ConfigMap tells applications where the servers are: as environment variables, or as files that they watch. With size 0 it
-// exists as well, with no servers: pods that refer to it would not start without it.
+// ConfigMap returns the ConfigMap that tells applications the servers, as environment variables or as files. It exists with size 0
+// too, without servers: pods that refer to it would not start otherwise.
 //
-// The servers stay the same while clients move to TLS. Those that have moved find theirs under a key of its own, which stays when
-// the others are shut out.
+// While clients move to TLS, the key for plaintext keeps its servers, and the TLS servers have a key of their own, which stays once
+// plaintext is off.
 func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	mc := v.Memcached
 	data := map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// defaultPreStopDelay is for how many seconds a node goes on serving after it began to leave, unless the user says otherwise.
+// defaultPreStopDelay is how many seconds a node still serves after its deletion began, unless the user says otherwise.
 const defaultPreStopDelay = 5
 
 // container runs memcached.
@@ -35,10 +35,11 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
 		VolumeMounts:    append(launcherMounts(mc), memcachedMounts(mc)...),
-		// A TCP connect is the only check that works whatever a later version puts in front of the commands, and that a busy
-		// memcached passes. A restart loses a share of the cache, so it takes a minute of refused connections.
+		// A TCP connection is the only check that passes on a busy memcached and whatever later versions demand before commands. A
+		// restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
-		// The first probe often comes before memcached listens. Without this one the node would serve 5 s later than it could.
+		// The first probe often comes before memcached listens. Without a startup probe the node would serve 5 s later than it
+		// could.
 		StartupProbe:    tcpProbe(mc, 1, 60),
 		LivenessProbe:   tcpProbe(mc, 10, 6),
 		Lifecycle:       lifecycle(mc),
@@ -59,8 +60,8 @@ func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	return ports
 }
 
-// tcpProbe connects to the first port for clients. memcached counts what does not speak TLS there as a failed handshake, so that the
-// port without TLS is the first one.
+// tcpProbe connects to the first client port. On a TLS port, memcached would count each probe as a failed handshake, so the
+// plaintext port comes first.
 func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
 	port := memcached.ClientPorts(mc)[0]
 	return &corev1.Probe{
@@ -72,8 +73,8 @@ func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe
 	}
 }
 
-// lifecycle lets a node that leaves go on serving until clients and DNS have learnt of it: memcached itself exits at once
-// on SIGTERM, and drains nothing.
+// lifecycle delays the shutdown until clients and DNS have noticed that the node leaves: memcached exits at once on SIGTERM and
+// drains nothing.
 func lifecycle(mc *cachev1alpha1.Memcached) *corev1.Lifecycle {
 	delay := preStopDelay(mc)
 	if delay == 0 {

@@ -14,15 +14,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Volumes of pods with certificates or users. Only the agent mounts Secrets: it copies what it has checked to the memory that it
-// shares with memcached, so that memcached never reads half of a change, and starts again while a Secret is broken.
+// Volumes of pods with certificates or users. Only the agent mounts Secrets. It copies valid content to memory that it shares with
+// memcached, so memcached never reads half of a change, and can restart while a Secret is broken.
 const (
 	tlsSecretVolume   = "tls-secret"
 	usersSecretVolume = "users-secret"
 	checkedVolume     = "credentials"
 )
 
-// Where the volumes are mounted. The agent replaces current at once, as the kubelet replaces the content of a Secret.
+// Mount paths. The agent replaces "current" atomically, as the kubelet replaces the content of a Secret.
 const (
 	tlsSourcePath   = "/etc/memcached-agent/tls"
 	usersSourcePath = "/etc/memcached-agent/users"
@@ -40,8 +40,8 @@ func requiresClientCertificates(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.TLS != nil && mc.Spec.TLS.ClientAuth == cachev1alpha1.ClientAuthRequire
 }
 
-// credentialVolumes are those of certificates and users. A Secret that is missing does not keep the agent from starting, which says what
-// is wrong.
+// credentialVolumes returns the volumes for certificates and users. Secrets are optional: the agent starts without one and says
+// what is missing.
 func credentialVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if !hasCredentials(mc) {
 		return nil
@@ -118,8 +118,8 @@ func agentArgs(mc *cachev1alpha1.Memcached) []string {
 	return args
 }
 
-// agentStartupProbe keeps memcached from starting until the agent has valid credentials, however long that takes: an agent that is
-// killed for waiting would be started again after minutes.
+// agentStartupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. An agent killed
+// for waiting would be restarted only after minutes.
 func agentStartupProbe(mc *cachev1alpha1.Memcached) *corev1.Probe {
 	if !hasCredentials(mc) {
 		return nil
@@ -136,8 +136,8 @@ func shareProcesses(mc *cachev1alpha1.Memcached) *bool {
 	return ptr.To(true)
 }
 
-// credentialArgs are the arguments of memcached with which it listens on other addresses, and knows users. The agent always finds
-// memcached without TLS on the loopback address.
+// credentialArgs returns the arguments for TLS listeners and users. The agent can always reach memcached without TLS on the
+// loopback address.
 func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	var args []string
 	if mc.Spec.TLS != nil {
@@ -153,8 +153,8 @@ func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	return args
 }
 
-// tlsOptions are the values of memcached's -o for TLS, empty for none. Mode 2 refuses clients without a certificate; mode 1 does
-// not.
+// tlsOptions returns the values of memcached's -o for TLS, empty without it. ssl_verify_mode 2 refuses clients without a
+// certificate; 1 does not.
 func tlsOptions(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.TLS == nil {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podDefaults are what the operator decides about the pods where the spec does not, and what a later version of the operator may
-// decide differently.
+// podDefaults are the operator's choices for pods where the spec makes none. A later version of the operator may choose
+// differently.
 type podDefaults = cachev1alpha1.MemcachedDefaults
 
 // recordedDefault is one of the podDefaults. A new one is a field of MemcachedDefaults and a row of recordedDefaults.
@@ -27,10 +27,10 @@ type recordedDefault struct {
 	present func(*cachev1alpha1.Memcached, memcached.Options) string
 	get     func(podDefaults) string
 	set     func(*podDefaults, string)
-	// valid reports whether a recorded value, empty for none, can be kept. What cannot was not written by us.
+	// valid reports whether to keep a recorded value (empty for none). The operator did not write an invalid one.
 	valid func(*cachev1alpha1.Memcached, string) bool
-	// newer says in words what a rollout would adopt for the better in the place of a recorded value, empty for nothing. It is nil
-	// if a newer value is no reason to empty a cache.
+	// newer describes the improvement if a rollout replaces a recorded value; empty for none. It is nil where a newer value does
+	// not justify emptying a cache.
 	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 
@@ -82,7 +82,7 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row of a container's image. It announces another image in these words.
+// recordedImage completes the row for the image of a container. Words precede the image in the announcement of a newer one.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {
@@ -101,9 +101,9 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 	return row
 }
 
-// decideDefaults keeps the defaults of the running pods for as long as the spec gives no other cause to replace them, so that an
-// upgrade of the operator alone (a newer default image, another sizing model) replaces no pod. The next rollout that the user
-// causes adopts the present defaults. Changed reports that the nodes are to run with others, or with other arguments.
+// decideDefaults keeps the defaults of running pods while the spec gives no other cause to replace them, so that an upgrade of the
+// operator alone (a newer image, another sizing model) replaces no pod. The next rollout that a user causes adopts the current
+// defaults. Changed reports that nodes will run with other defaults or arguments.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
@@ -123,13 +123,13 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	return defaults, !found || restarts
 }
 
-// restartsInPlace reports whether nodes with recorded defaults are to run with other arguments.
+// restartsInPlace reports whether nodes keep their recorded defaults and get other arguments.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	last := v.Last.Applied
 	return hasLauncher(v.Memcached) && last != nil && last.ArgumentsHash != argumentList(v.Memcached, recorded).Hash()
 }
 
-// replacedByHand reports whether somebody has replaced all pods with kubectl since the last record.
+// replacedByHand reports whether somebody restarted the rollout with kubectl since the last record.
 func replacedByHand(v memcached.View) bool {
 	last := v.Last.Applied
 	return last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v)
@@ -142,7 +142,7 @@ func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
-// staleDefaults says in words which defaults a rollout would replace for the better. Empty if there are none.
+// staleDefaults lists, in words, the recorded defaults that a rollout would improve; empty if none.
 func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
 	var stale []string
 	for _, row := range recordedDefaults {

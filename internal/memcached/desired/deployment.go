@@ -25,7 +25,7 @@ func deployment(
 			Replicas:        &size,
 			Selector:        &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			MinReadySeconds: mc.Spec.UpdateStrategy.MinReadySeconds,
-			// A memcached node has no state to go back to: one old ReplicaSet is enough to see what changed.
+			// Nobody rolls a cache back to earlier data: one old ReplicaSet is enough to see what changed.
 			RevisionHistoryLimit:    ptr.To(int32(1)),
 			ProgressDeadlineSeconds: ptr.To(memcached.ProgressDeadlineSeconds(mc)),
 			Strategy: appsv1.DeploymentStrategy{

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired decides what the objects of a Memcached must be. It is pure, and knows nothing of the status.
+// Package desired computes the children that a Memcached must have. It is pure, and does not know package status.
 package desired

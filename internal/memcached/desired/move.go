@@ -11,11 +11,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// A cache whose workload is to be of another Kind moves there node by node: one starts in the new workload, and when it is ready one
-// of the former workload leaves. Each step follows from what is observed alone, so that a move can be interrupted, and turned back.
+// A cache moves to a workload of another Kind node by node: one starts in the new workload, and when it is ready, one leaves the
+// former workload. Each step follows from the observed state alone, so a move can be interrupted and reversed.
 
-// moveIn is how many nodes the workload has that the spec asks for. During a move there is at most one node more than the size,
-// and what has moved stays.
+// moveIn returns the replicas of the workload that the spec asks for. During a move there is at most one node more than spec.size,
+// and nodes that have moved stay.
 func moveIn(v memcached.View) int32 {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
@@ -36,8 +36,8 @@ func moveIn(v memcached.View) int32 {
 	return min(max(size, 0), mc.Spec.Size)
 }
 
-// formerWorkload is the workload that the nodes leave, with as many as have not moved, nil if it has none and can go. All else of it
-// is left as it is: a node that is about to leave is not replaced first.
+// formerWorkload returns the workload that nodes leave, with replicas for those that have not moved; nil once it can go. Only its
+// replicas change: a node about to leave must not be replaced first.
 func formerWorkload(v memcached.View) client.Object {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
@@ -57,9 +57,9 @@ func formerWorkload(v memcached.View) client.Object {
 	return former.Resized(metadata, size)
 }
 
-// moved is how many nodes of the workload that the spec asks for are available, and stay. Its controller counts those that have been
-// ready for minReadySeconds, and may not have seen that one is no longer ready. After a change of mind it may count some that leave:
-// as many as the former workload was to have are left, and what it has counted before it has seen its present size is no news.
+// moved returns how many nodes of the new workload are available and will stay. It checks readiness itself, because the controller
+// counts nodes that were ready for minReadySeconds and may not have noticed that one no longer is. After a change of mind, nodes
+// beyond the workload's size are leaving, and a workload whose controller has not seen its current size counts for nothing.
 func moved(v memcached.View) int32 {
 	present := v.Workload
 	if present == nil || present.Unobserved() {

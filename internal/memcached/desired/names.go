@@ -12,8 +12,8 @@ import (
 
 const port = memcached.Port
 
-// Labels that only describe an object. A user may set them on the pods and the Service: to say, for instance, which
-// application the cache is part of.
+// Labels that only describe an object. A user may override them on pods and Service, for example to name the application that the
+// cache belongs to.
 const (
 	componentLabel = "app.kubernetes.io/component"
 	component      = "cache"
@@ -21,8 +21,7 @@ const (
 	partOf         = "memcached"
 )
 
-// labelsOf are the labels of an object: those that describe it, those that the user wants, and above all those by which
-// it is found.
+// labelsOf returns the labels of an object: descriptive ones, overridden by the user's, overridden by those that select it.
 func labelsOf(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
 	labels := map[string]string{componentLabel: component, partOfLabel: partOf}
 	for key, value := range wanted {

@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy lets clients reach exactly the ports that the pods open: for each, those that the spec lists, or the pods of the
-// namespace. An agent that nobody asked for metrics shows them only to those whom the spec lists.
+// NetworkPolicy returns a policy that opens exactly the ports of the pods, each to the peers in the spec, or else to pods of the
+// namespace. If monitoring is off, the agent's metrics are open only to peers that the spec lists.
 func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.ClientPorts(mc) {
@@ -55,7 +55,7 @@ func operatorRule() networkingv1.NetworkPolicyIngressRule {
 	}
 }
 
-// wantsNetworkPolicy reports whether there is to be a NetworkPolicy. Who lists clients or readers of metrics wants one.
+// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Listing clients or readers of metrics asks for one.
 func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
 	wanted := mc.Spec.NetworkPolicy
 	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)

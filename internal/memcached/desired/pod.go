@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// shutdownSeconds and the delay before the shutdown add up to the termination grace period: memcached exits within a second of
-	// SIGTERM, so what remains is for a kubelet that is late.
+	// shutdownSeconds plus the delay before the shutdown is the termination grace period. memcached exits within a second of
+	// SIGTERM; the rest is for a slow kubelet.
 	shutdownSeconds = 30
 )
 
-// podTemplate is the template of the pods. A difference in what it returns replaces every node, so a change of it is a
-// change of the product: the golden files guard it.
+// podTemplate returns the pod template. Any difference in it replaces every node, so changing it is a change of the product,
+// guarded by golden files.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	scheduling := mc.Spec.Scheduling
 	return corev1.PodTemplateSpec{

@@ -12,7 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// resources have the memory limit that is given or computed: a killed node is a lost share of the cache.
+// resources returns the container's resources with a memory limit, given or computed: a node killed for memory loses its share of
+// the cache.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	limit, given := givenMemoryLimit(mc)
 	if !given && defaults.MemoryLimit != "" {

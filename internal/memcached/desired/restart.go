@@ -15,11 +15,12 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// restartedAtAnnotation is the annotation of the pods with spec.restartedAt. Another value makes another template, and so other
-// pods.
+// restartedAtAnnotation holds spec.restartedAt in the pod template of a Deployment: another value makes another template, which
+// replaces the pods.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations are the annotations of the pods, nil for none. Launchers find the time of the restart in their arguments.
+// podAnnotations returns the annotations of the pods, nil for none. Launchers read the time of a restart from their arguments
+// instead.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if hasLauncher(mc) {
@@ -35,7 +36,7 @@ func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	return annotations
 }
 
-// restartedAt is spec.restartedAt as the API server stores it in the status, in whole seconds; nil if there is none.
+// restartedAt returns spec.restartedAt in whole seconds, as the API server stores it in the status; nil if unset.
 func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	if mc.Spec.RestartedAt.IsZero() {
 		return nil
@@ -43,7 +44,7 @@ func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	return ptr.To(mc.Spec.RestartedAt.Rfc3339Copy())
 }
 
-// keepRestart gives a spec without restartedAt the time of the nodes: removing the field is no reason to replace them again.
+// keepRestart keeps the recorded time when spec.restartedAt is removed: that is no reason to replace the nodes again.
 func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if !mc.Spec.RestartedAt.IsZero() {
 		return
@@ -67,8 +68,8 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 // kubectlRestartedAt is the annotation of the pods that kubectl rollout restart sets.
 const kubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// rolloutRestartedAt is when somebody has last replaced the nodes of a StatefulSet with kubectl, empty for never. restartedAt does not
-// replace them.
+// rolloutRestartedAt returns when somebody last ran kubectl rollout restart on the StatefulSet; empty for never. spec.restartedAt
+// restarts its nodes in place.
 func rolloutRestartedAt(v memcached.View) string {
 	const longest = 64 // kubectl writes 25
 	live := v.Workload

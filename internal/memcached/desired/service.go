@@ -14,10 +14,10 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service is the headless Service whose DNS name lists the ready nodes. Pods that are not ready are not published: with a
-// Deployment they would be the starting and the stopping ones, and a rollout would announce more nodes than there are.
+// Service returns the headless Service whose DNS name lists the ready nodes. It does not publish pods that are not ready: with a
+// Deployment, a rollout would announce starting and stopping pods, more than there are nodes.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	// Said although it is Kubernetes' default: a Service that had another policy keeps it when nobody says anything.
+	// Set although it is Kubernetes' default: a Service with another policy would keep it otherwise.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

@@ -35,11 +35,11 @@ type sizing struct {
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
-	// agent says whether an agent asks memcached how it is, and credentials whether it proves certificates and users as well.
+	// agent reports whether an agent connects to memcached, credentials whether it also verifies certificates and users.
 	agent, credentials bool
 	// launcher says whether a launcher runs memcached, in the same container.
 	launcher bool
-	// tls says whether clients may use TLS, and plaintext whether others may then connect as well.
+	// tls reports whether clients may use TLS, plaintext whether they may also connect without it.
 	tls, plaintext bool
 }
 
@@ -150,8 +150,8 @@ func (s sizing) connectionLimit() int32 {
 	return limit
 }
 
-// listeners is on how many sockets memcached listens: one for IPv4 and one for IPv6 of each port for clients, and one for the agent
-// if there is no port without TLS.
+// listeners returns the number of sockets on which memcached listens: one each for IPv4 and IPv6 for each client port, and one for
+// the agent if there is no plaintext port.
 func (s sizing) listeners() int32 {
 	const each, agent = 2, 1
 	switch {
@@ -185,8 +185,8 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	return s
 }
 
-// threads is one worker for each CPU that the pod may use, since more of them only wait for each other; without a CPU
-// limit memcached's own default.
+// threads returns one worker for each CPU of the limit, because more would only wait for each other; without a limit, memcached's
+// default.
 func threads(mc *cachev1alpha1.Memcached) int32 {
 	if mc.Spec.Config.Threads != 0 {
 		return mc.Spec.Config.Threads
@@ -197,7 +197,7 @@ func threads(mc *cachev1alpha1.Memcached) int32 {
 	return defaultThreads
 }
 
-// givenMemoryLimit is the memory limit that the spec gives: a request alone is the limit too.
+// givenMemoryLimit returns the memory limit in the spec. A request without a limit counts as the limit.
 func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
 	if limit, ok := mc.Spec.Resources.Limits[corev1.ResourceMemory]; ok {
 		return limit, true

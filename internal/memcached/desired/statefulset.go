@@ -29,7 +29,7 @@ func statefulSet(
 			ServiceName:         mc.Name,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
-			// A memcached node has no state to go back to: one old revision is enough to see what changed.
+			// Nobody rolls a cache back to earlier data: one old revision is enough to see what changed.
 			RevisionHistoryLimit: ptr.To(int32(1)),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
+// conditions returns the four conditions, each computed from the facts by its own function, and the one for kstatus.
 func conditions(f facts) []metav1.Condition {
 	mc := f.Memcached
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
@@ -72,7 +72,7 @@ func degradedCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// primaryProblem is what the user should hear of first: what was refused, else what is wrong with the pods.
+// primaryProblem is the problem to report first: a refusal, else what is wrong with the pods.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
@@ -114,8 +114,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck says why a change cannot go on; empty if it can, or if there is none. A workload that could not be written is stuck,
-// even if it still moves to its previous spec. One that moves is not stuck because another object was refused.
+// stuck says why a change cannot proceed; empty if it can, or if there is none. A workload that could not be written is stuck, even
+// while it still rolls out its previous spec. A refusal of another object does not make it stuck.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
@@ -132,7 +132,7 @@ func (f facts) stuck() string {
 	}
 }
 
-// readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
+// readyCondition is the summary: True when everything is as specified, else with the reason of the first cause.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

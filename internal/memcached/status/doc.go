@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status decides what the status of a Memcached says, and what the statuses together say of the operator. It is pure, and
-// knows what is desired only as a memcached.Plan: it does not know how the objects are built.
+// Package status computes the status of a Memcached, and a summary of all statuses for the operator. It is pure. It knows the
+// desired state only as a memcached.Plan.
 package status

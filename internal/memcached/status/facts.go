@@ -21,7 +21,7 @@ type facts struct {
 	memcached.Written
 
 	size int32
-	// accepted is how many nodes the workload asks for: another number than size if a new size was not written.
+	// accepted is the size that the workload has, which differs from spec.size if a new size was not written.
 	accepted int32
 	// required is how many nodes must be ready for the cache to be available; available says whether it is.
 	required  int32
@@ -37,7 +37,7 @@ type facts struct {
 	rollout rolloutState
 	// applied is what was carried out.
 	applied *cachev1alpha1.MemcachedRecord
-	// staleDefaults says which defaults the next rollout will adopt, empty if the nodes have them.
+	// staleDefaults lists the defaults that the next rollout will adopt; empty if the nodes have the current ones.
 	staleDefaults string
 	// held are the changes that a pause holds back, in words.
 	held []string
@@ -74,7 +74,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut is what was carried out: the spec as soon as nothing of it is held back, and what a rollout is for until it is complete.
+// carriedOut returns the record for the status: the new one as soon as nothing of the spec is held back, with the cause of a
+// rollout until it is complete.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -89,7 +90,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	return record
 }
 
-// cause completes the message of a rollout with the changes of the spec that it is for, as far as they are known.
+// cause adds the changes that caused a rollout to its message, as far as they are known.
 func (f facts) cause() string {
 	if f.rollout.reason != cachev1alpha1.ReasonRollingOut || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
@@ -106,7 +107,7 @@ func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	return problem
 }
 
-// askedFor is how many nodes the cluster was asked for. During a move there may be one more than are wanted.
+// askedFor returns how many nodes the cluster was asked for. During a move that may be one more than spec.size.
 func askedFor(size int32, w, former *memcached.Workload) int32 {
 	switch {
 	case w == nil && former == nil:
@@ -135,15 +136,15 @@ func (f facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
 }
 
-// required is how many nodes must be ready: what a rollout leaves of the size that the cluster has accepted, since nodes that
-// it was never asked for are not lost, and of the size that the spec asks for, since no more are wanted. A cache without a
-// node is not available, however many may be replaced at once.
+// required returns how many nodes must be ready for the cache to be available: what a rollout leaves of the accepted size, or of
+// spec.size if that is smaller. Nodes that were never asked for are not missing. A cache without a ready node is not available,
+// whatever the limits of the rollout.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady is the number of ready nodes that a rollout leaves of so many at least, as the Deployment controller computes it:
-// percentages of maxUnavailable are rounded down, those of maxSurge up, and if both come to 0, one may be unavailable.
+// requiredReady returns how many of the nodes a rollout leaves ready, as the Deployment controller computes it: percentages of
+// maxUnavailable are rounded down, those of maxSurge up, and if both are 0, one may be unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
 	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)
@@ -155,8 +156,8 @@ func requiredReady(size int32, plan memcached.Plan) int32 {
 	return int32(max(int(size)-missing, 0)) //nolint:gosec // at most size
 }
 
-// stillAvailable reports whether the cache was available and no node has been lost since. The nodes that more are required of are
-// those that a new size adds, and which start or are refused: they were never there.
+// stillAvailable reports whether the cache was available and has lost no node since. Nodes that a larger size adds, and that start
+// or are refused, were never there.
 func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }

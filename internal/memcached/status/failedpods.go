@@ -16,13 +16,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// replacedWithin is how long the ReplicaSet controller may take to create a pod in the place of one that has failed. A pod that
-// is created later is created for another cause.
+// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod created later has another cause.
 const replacedWithin = time.Minute
 
-// podFailed reports why the kubelet rejected or ended a pod, while a node is missing for that: there are so many fewer nodes
-// than the workload asks for, or the pod's replacement has not started. Failed pods stay for days, until Kubernetes collects
-// them: one that was replaced is of the past. The message has no name, since each try has another one.
+// podFailed says why the kubelet rejected or ended a pod, as long as a node is missing because of it: the workload is short of
+// nodes, or the replacement has not started. Kubernetes keeps failed pods for days, so a pod that was replaced does not count. The
+// message has no pod name, because each attempt has another one.
 func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcached.Problem {
 	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack names what a pause holds back: changes of the spec, and what else differs of the pods and of other objects by their kind.
+// heldBack lists what a pause holds back: changes of the spec, and other pending differences by kind of object.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
 }
 
-// restartCommand is the command that replaces the nodes, and with it adopts the operator's defaults.
+// restartCommand returns the command that replaces the nodes, and so adopts the operator's defaults.
 func restartCommand(mc *cachev1alpha1.Memcached) string {
 	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // restartedAt keeps its pods
 		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)

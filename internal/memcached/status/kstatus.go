@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// KStatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus knows. It takes an absent condition for False, and
-// expects no other status than True. They follow from the other conditions alone, so that they cause no write of their own. A
-// Memcached that a pause keeps from being Ready has none: nothing is under way, and nothing is wrong.
+// KStatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus evaluates. It takes an absent condition for False and
+// expects only the status True. They follow from the other conditions alone, so they cause no extra write. A paused Memcached that
+// is not Ready has none: nothing is in progress, and nothing failed.
 func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,

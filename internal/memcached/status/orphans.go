@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problemOfOrphans reports nodes that no workload controls and that the present one, which has settled, has not adopted.
+// problemOfOrphans reports nodes without a workload that the current, settled workload has not adopted.
 func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil
@@ -23,8 +23,8 @@ func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	return orphaned(f.Memcached, orphans)
 }
 
-// orphaned names nodes that no workload controls. They hold data, and clients use them, so it is for the user to remove them: those
-// of a ReplicaSet with it, as it would replace them.
+// orphaned names nodes without a workload. They hold data that clients use, so only the user may remove them; those of a ReplicaSet
+// together with it, because it would replace them.
 func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil

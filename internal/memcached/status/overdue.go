@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue says that a change has exceeded the progress deadline, empty if it has not. It is for the changes that no controller has a
-// deadline for: those of a StatefulSet, and the move from one workload to another. That they go on shows in the pods.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty one. It covers changes for which no
+// controller has a deadline: those of a StatefulSet, and moves between workloads. Changes of the pods count as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
@@ -37,12 +37,12 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether no controller has a deadline for the changes of the workload, which exists.
+// unwatched reports whether the workload exists and no controller enforces a deadline for its changes.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
 
-// progressingSince is when the change began, or the zero time if it is known to be overdue; false if it begins now.
+// progressingSince returns when the change began, or the zero time if it is known to be overdue; false if it begins now.
 func progressingSince(v memcached.View) (time.Time, bool) {
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {
@@ -75,7 +75,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// RequeueAfter is after how long a status must be computed again although nothing happens, 0 for never.
+// RequeueAfter is when to compute a status again even without an event; 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	after := time.Duration(0)
 	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {

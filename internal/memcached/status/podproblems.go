@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// PodProblem says why the pods of a workload are not there or not ready: the first check that finds something. The words are those of the
-// cluster, without the parts that change at every retry, since a message that changes is a status that is written.
+// PodProblem says why pods of a workload are missing or not ready, by the first check that finds something. It quotes the cluster
+// without the parts that differ at each retry, because each new message is a write of the status.
 func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
 	if w == nil {
 		return nil
@@ -53,7 +53,7 @@ func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 	return nil
 }
 
-// backOff is what the kubelet puts before the cause while it does not try (pkg/kubelet/images/image_manager.go).
+// backOff is the kubelet's prefix of the cause while it waits for the next attempt (pkg/kubelet/images/image_manager.go).
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)
 
 // pullError is the same text while the kubelet pulls and while it backs off.
@@ -107,7 +107,7 @@ func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTermi
 	return words
 }
 
-// remedyFor says what an exit of memcached means for the spec, empty if the exit itself says all that is known.
+// remedyFor says which field of the spec helps against an exit of memcached; empty if the exit itself says everything.
 func remedyFor(exit *corev1.ContainerStateTerminated) string {
 	switch {
 	case exit.Reason == "OOMKilled":
@@ -122,8 +122,8 @@ func remedyFor(exit *corev1.ContainerStateTerminated) string {
 // notEnoughFiles is the exit code of memcached when it cannot raise its limit of open files (EX_OSERR, memcached.c).
 const notEnoughFiles = 71
 
-// exitOf is the exit that is why a pod is not ready, nil if there is none. A container that runs again is not ready because of
-// its exit until it has been ready once: if the pod turned unready after the container was started again, it is for another cause.
+// exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod has been
+// ready once. If the pod became unready after the container had restarted, there is another cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)

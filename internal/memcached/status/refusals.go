@@ -46,5 +46,5 @@ var specFields = strings.NewReplacer(
 	"spec.strategy.rollingUpdate", "spec.updateStrategy",
 )
 
-// NameSpecFields names the fields of the Memcached in a message about those of its workload.
+// NameSpecFields replaces field names of the workload in a message by those of the Memcached.
 func NameSpecFields(message string) string { return specFields.Replace(message) }

@@ -41,8 +41,7 @@ var refusals = []remedy{
 // demanded matches a resource that a ResourceQuota demands of each container.
 var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
 
-// refusalRemedy names the fields of the Memcached that help against the refusal of its pods, empty if the refusal says all that
-// is known.
+// refusalRemedy names the fields of the Memcached that help if its pods are refused; empty if the refusal says everything.
 func refusalRemedy(refusal string) string {
 	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
 	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
@@ -68,7 +67,7 @@ func schedulingRemedies(message string) string {
 	return words.String()
 }
 
-// pullRemedy names the field that helps if the image of a container cannot be pulled. Images of others are theirs.
+// pullRemedy names the field that helps if an image cannot be pulled; none for containers that others injected.
 func pullRemedy(container string) string {
 	const login = "spec.imagePullSecrets if its registry demands a login"
 	switch container {
@@ -94,7 +93,7 @@ var explained = []string{
 	cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonQuotaExceeded,
 }
 
-// withRunbook is the message of a problem with the section of the runbook, which stays when a long message is cut.
+// withRunbook appends the section of the runbook to a message, shortening the message if necessary.
 func withRunbook(problem memcached.Problem) string {
 	message := SanitizeMessage(problem.Message)
 	if !slices.Contains(explained, problem.Reason) {

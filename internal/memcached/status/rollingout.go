@@ -10,8 +10,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RollingOut reports whether nodes of a Memcached are being replaced, according to its status. Nodes that are started for the
-// first time, added or removed are not: they have no data yet, or are not replaced.
+// RollingOut reports whether nodes of a Memcached are being replaced, according to its status. Nodes that are added, removed or
+// started for the first time are not replaced.
 func RollingOut(mc *cachev1alpha1.Memcached) bool {
 	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	return progressing != nil && progressing.Status == metav1.ConditionTrue &&

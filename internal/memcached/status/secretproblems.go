@@ -36,7 +36,7 @@ func secretRefused(pod *corev1.Pod) *memcached.Problem {
 	return nil
 }
 
-// refusalOf returns for what reason and with which words an agent has refused a Secret, empty if it has not.
+// refusalOf returns the reason and the message with which an agent has refused a Secret; empty if it has not.
 func refusalOf(container corev1.ContainerStatus) (reason, words string) {
 	exit := lastExit(container)
 	if exit == nil || container.Name != memcached.AgentContainerName {

@@ -35,7 +35,7 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
-// quoted marks what a container says as its own words, whatever it says: its image may be that of anybody.
+// quoted marks text of a container as a quotation: its image may be anybody's.
 func quoted(message string) string {
 	const longest = 512 // leaves room for what the operator says
 	return `"` + shorten(strings.ReplaceAll(plain(message), `"`, "'"), longest) + `"`
@@ -46,7 +46,7 @@ func plain(text string) string {
 	return strings.TrimSpace(strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// visible replaces the characters that do something to a terminal or to the order of the text: containers write them too.
+// visible replaces characters that control a terminal or the direction of text.
 func visible(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):

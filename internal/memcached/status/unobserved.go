@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Unobserved is the status of a Memcached of which something could not be read, as the problem says. Nothing is tried then, and what
-// the last status counted is all that is known of the nodes: it stays, with the generation that it is about.
+// Unobserved returns the status of a Memcached that could not be read completely, for the reason in the problem. Nothing was
+// written, so counts and observed generation of the last status stay.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
 	if mc.Spec.Paused {

@@ -35,7 +35,7 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
-// silentUntil reports whether memcached and its agent run and the agent has no answer, and at what time that is to be reported.
+// silentUntil reports whether memcached and its agent run but the agent gets no answer, and when to report that.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
 	ready := memcached.PodCondition(pod, corev1.PodReady)

@@ -19,8 +19,8 @@ var oldestVersion = [3]int{1, 6, 45}
 // to version, and beside a digest a tag means nothing.
 var versionTag = regexp.MustCompile(`(?:^|/)memcached:v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(?:[-_.][\w.-]*)?$`)
 
-// versionOf returns the version of memcached that the name of an image says, and whether that is too old. The images of others count
-// their own versions, so their tags say nothing.
+// versionOf returns the memcached version in the name of an image, and whether it is too old. Images of other publishers have
+// version numbers of their own, so their tags count for nothing.
 func versionOf(image string) (version string, old bool) {
 	match := versionTag.FindStringSubmatch(image)
 	if match == nil {
@@ -35,7 +35,7 @@ func versionOf(image string) (version string, old bool) {
 	return match[1] + "." + match[2] + "." + match[3], false
 }
 
-// unsupported says that the nodes run, or are rolled to, a memcached that is too old, and what to do; empty otherwise.
+// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old; empty otherwise.
 func (f facts) unsupported() string {
 	if f.Workload == nil {
 		return ""

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# As one_address.py, with the configuration of an OpenStack service, which oslo.cache reads.
+
+import sys
+
+from oslo_cache import core
+from oslo_config import cfg
+
+configuration = cfg.ConfigOpts()
+core.configure(configuration)
+configuration([], project="keystone", default_config_files=[sys.argv[1]])
+region = core.configure_cache_region(configuration, core.create_region())
+created = []
+assert region.get_or_create("keystone", lambda: created.append(True) or "value") == "value"
+assert bool(created) == (sys.argv[2] == "store"), "created %d times" % len(created)
+print("done")

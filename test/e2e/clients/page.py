@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The Memcached Operator Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# As one_address.py, with the page of the tutorial.
+
+import sys
+
+__name__ = "page"
+exec(open(sys.argv[1]).read())
+text, source = page()
+assert text == b"Hello" and source == ("made" if sys.argv[2] == "store" else "from the cache"), source
+print("done")

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Applications that know one address use it with the settings of docs/clients: what they store is found by another process of theirs.
+var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
+	It("store and find with the one address", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+		g := newGuide(ctx, "proxy")
+		front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: "sessions-proxy"}}
+		Eventually(ctx, func(gomega Gomega) {
+			gomega.Expect(k8s.Reread(ctx, front)).To(Succeed())
+			gomega.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
+		}).Should(Succeed())
+		address := front.Name + "." + front.Namespace + ".svc.cluster.local:11211"
+		for name, application := range map[string]string{
+			"page": "page.py", "one address": "one_address.py", "django": "django.py", "dogpile": "dogpile.py", "keystone": "keystone.py", "php sessions": "sessions.php",
+		} {
+			By(name)
+			settings := strings.ReplaceAll(g.blocks[name], "sessions-proxy:11211", address)
+			Expect(settings).NotTo(Equal(g.blocks[name]), "the settings of %s name the address", name)
+			for _, step := range []string{"store", "find"} {
+				Eventually(ctx, func() string { return runApplication(ctx, settings, application, step) }).Should(HaveSuffix("done\n"), "%s: %s", name, step)
+			}
+		}
+	})
+})
+
+// runApplication runs a step of an application of test/e2e/clients with settings, and returns what it prints.
+func runApplication(ctx context.Context, settings, application, step string) string {
+	GinkgoHelper()
+	file := filepath.Join(GinkgoT().TempDir(), "settings")
+	writeFile(file, settings)
+	command := []string{"/usr/bin/python3", "-I"} // Debian's own, for its modules; -I since the files here have names of modules
+	if filepath.Ext(application) == ".php" {
+		command = []string{"php"}
+	}
+	command = append(command, filepath.Join("clients", application), file, step)
+	process := exec.CommandContext(ctx, command[0], command[1:]...)
+	output, _ := process.CombinedOutput() // it says what fails
+	return string(output)
+}
