@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -16,9 +17,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
-// Launchers asks the launcher of a pod for its status.
+// Launchers asks the launcher of a pod for its status, that of a node or that of a proxy.
 type Launchers interface {
 	Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
+	ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
 }
 
 // askedAtOnce is how many launchers are asked at the same time.
@@ -57,18 +59,25 @@ func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 }
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
+	return AskAll(pods, func(pod *corev1.Pod) memcached.Answer {
+		status, err := r.launchers.Status(ctx, pod)
+		if err != nil {
+			return memcached.Answer{Failure: err.Error()}
+		}
+		return memcached.Answer{Status: status}
+	})
+}
+
+// AskAll asks the launchers of pods, several at a time.
+func AskAll[T any](pods []*corev1.Pod, ask func(*corev1.Pod) T) map[types.UID]T {
 	var mutex sync.Mutex
 	var asking sync.WaitGroup
-	answers, slots := memcached.Answers{}, make(chan struct{}, askedAtOnce)
+	answers, slots := map[types.UID]T{}, make(chan struct{}, askedAtOnce)
 	for _, pod := range pods {
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answer := memcached.Answer{}
-			var err error
-			if answer.Status, err = r.launchers.Status(ctx, pod); err != nil {
-				answer.Failure = err.Error()
-			}
+			answer := ask(pod)
 			mutex.Lock()
 			defer mutex.Unlock()
 			answers[pod.UID] = answer

@@ -40,21 +40,38 @@ func (l DirectLaunchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.
 	return l.Client.Status(ctx, pod.Status.PodIP, memcached.LauncherPort)
 }
 
+// ProxyStatus implements Launchers.
+func (l DirectLaunchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	return l.Client.ProxyStatus(ctx, pod.Status.PodIP, memcached.LauncherPort)
+}
+
 // ProxiedLaunchers asks launchers through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.
 type ProxiedLaunchers struct{ REST rest.Interface }
 
 // Status implements Launchers.
 func (l ProxiedLaunchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	var status protocol.Status
+	err := l.ask(ctx, pod, &status)
+	return status, err
+}
+
+// ProxyStatus implements Launchers.
+func (l ProxiedLaunchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	var status protocol.ProxyStatus
+	err := l.ask(ctx, pod, &status)
+	return status, err
+}
+
+func (l ProxiedLaunchers) ask(ctx context.Context, pod *corev1.Pod, status any) error {
 	ctx, cancel := context.WithTimeout(ctx, launcherclient.Timeout)
 	defer cancel()
 	text, err := l.REST.Get().Namespace(pod.Namespace).Resource("pods").
 		Name(pod.Name + ":" + strconv.Itoa(memcached.LauncherPort)).SubResource("proxy").Suffix(protocol.StatusPath).DoRaw(ctx)
 	if err != nil {
-		return protocol.Status{}, err
+		return err
 	}
-	var status protocol.Status
-	if err := json.Unmarshal(text, &status); err != nil {
-		return protocol.Status{}, fmt.Errorf("the answer of %s: %w", pod.Name, err)
+	if err := json.Unmarshal(text, status); err != nil {
+		return fmt.Errorf("the answer of %s: %w", pod.Name, err)
 	}
-	return status, nil
+	return nil
 }

@@ -45,6 +45,11 @@ func (l *launchers) Status(_ context.Context, pod *corev1.Pod) (protocol.Status,
 	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], SecondsInEffect: 3600}, nil
 }
 
+// ProxyStatus is for proxies.
+func (*launchers) ProxyStatus(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
+	return protocol.ProxyStatus{}, errors.ErrUnsupported
+}
+
 // look returns the names of those that were asked since the last look.
 func (l *launchers) look() []string {
 	l.mutex.Lock()

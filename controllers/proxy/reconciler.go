@@ -8,14 +8,19 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
+	launcherclient "github.com/example/memcached-operator/internal/launcher/client"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
@@ -27,6 +32,7 @@ type Reconciler struct {
 	mutations *apply.MutationCache
 	applier   *apply.Applier
 	recorder  events.EventRecorder
+	launchers controllers.Launchers
 	// clock measures how much time has passed, serverClock is that of the times in objects.
 	clock, serverClock clock.PassiveClock
 	options            memcached.Options
@@ -42,7 +48,7 @@ func NewReconciler(
 		rules[child.Kind] = child.Fields
 	}
 	return &Reconciler{
-		client: c, live: live, mutations: mutations, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
+		client: c, live: live, mutations: mutations, launchers: controllers.DirectLaunchers{Client: launcherclient.New()}, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
 		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
@@ -51,6 +57,9 @@ func NewReconciler(
 		}),
 	}
 }
+
+// UseLaunchers sets how launchers are asked.
+func (r *Reconciler) UseLaunchers(launchers controllers.Launchers) { r.launchers = launchers }
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/status,verbs=patch
@@ -71,23 +80,44 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	plan := memcachedproxy.For(view, r.options)
+	view.Answers = r.ask(ctx, plan.Ask)
 	written := r.write(ctx, view, plan)
 	if r.isTransient(request.NamespacedName, written) {
 		return reconcile.Result{}, written.Err
 	}
-	if err := r.report(ctx, proxy, memcachedproxy.StatusFor(view, plan, written)); err != nil {
+	status := memcachedproxy.StatusFor(view, plan, written)
+	if err := r.report(ctx, proxy, status); err != nil {
 		return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 	}
-	return requeue(view, plan, written)
+	return requeue(view, plan, written, status)
 }
 
 // recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
 // creation that the cache should have received by then.
 const recheckInterval = apply.CreationGrace
 
-// requeue is what Reconcile returns. No event comes when an announced number of nodes holds.
-func requeue(view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written) (reconcile.Result, error) {
+// askInterval is how often the launchers are asked whether they have new routes: the kubelet tells nobody that it has brought them.
+const askInterval = 5 * time.Second
+
+// ask asks the launchers of proxies for their status.
+func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
+	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
+		status, err := r.launchers.ProxyStatus(ctx, pod)
+		if err != nil {
+			return memcachedproxy.Answer{Failure: err.Error()}
+		}
+		return memcachedproxy.Answer{Status: status}
+	})
+}
+
+// requeue is what Reconcile returns. No event comes when an announced number of nodes holds, nor when proxies have new routes.
+func requeue(
+	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
+) (reconcile.Result, error) {
 	waits := []time.Duration{written.RetryAfter, plan.Next}
+	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
+		waits = append(waits, askInterval)
+	}
 	if view.PendingCreate || written.Created || written.Waiting != "" {
 		waits = append(waits, recheckInterval)
 	}

@@ -49,11 +49,15 @@ func limitFilter(arch uint32) []unix.SockFilter {
 	if runtime.GOARCH == "s390x" { // the lower half of an argument comes last
 		low = 4
 	}
-	load := func(at uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at} }
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
 	is := func(value uint32, yes, no uint8) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: yes, Jf: no, K: value}
 	}
-	answer := func(action uint32) unix.SockFilter { return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action} }
+	answer := func(action uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+	}
 	return []unix.SockFilter{
 		load(archAt), is(arch, 0, 7),
 		load(numberAt), is(unix.SYS_PRLIMIT64, 0, 5),

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies.
+// NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies, and the operator their launchers.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -20,7 +20,10 @@ func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPol
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{render.IngressRule(proxy.Spec.NetworkPolicy.From, memcached.Port)},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				render.IngressRule(proxy.Spec.NetworkPolicy.From, memcached.Port),
+				render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort),
+			},
 		},
 	}
 }

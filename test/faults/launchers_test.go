@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 // launchers simulates the launchers of all pods. What one runs outlives the operator, and changes when it is asked: its kubelet has just
@@ -41,6 +43,18 @@ func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Statu
 		l.ran[pod.UID] = append(ran, list)
 	}
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// ProxyStatus implements controllers.Launchers.
+func (*launchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcachedproxy.RoutesSuffix}
+	if err := user.Get(ctx, name, &config); err != nil {
+		return protocol.ProxyStatus{}, err
+	}
+	text := config.Data[protocol.RoutesKey]
+	routes, err := protocol.ParseRoutes(text)
+	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(time.Now())}, err
 }
 
 // listOf is the list that the ConfigMap has for a pod, or the one that it runs with.

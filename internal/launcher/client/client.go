@@ -39,34 +39,41 @@ func New() *Client {
 	}}
 }
 
-// Status asks the launcher at an IP address. The error names the address.
+// Status asks the launcher of a node at an IP address. The error names the address.
 func (c *Client) Status(ctx context.Context, address string, port int) (protocol.Status, error) {
+	return ask[protocol.Status](ctx, c, address, port)
+}
+
+// ProxyStatus asks the launcher of a proxy.
+func (c *Client) ProxyStatus(ctx context.Context, address string, port int) (protocol.ProxyStatus, error) {
+	return ask[protocol.ProxyStatus](ctx, c, address, port)
+}
+
+func ask[T any](ctx context.Context, c *Client, address string, port int) (status T, err error) {
 	target := url.URL{Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: protocol.StatusPath}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
-		return protocol.Status{}, err
+		return status, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return protocol.Status{}, err // it names the URL
+		return status, err // it names the URL
 	}
 	defer response.Body.Close()
-	status, err := decode(response)
-	if err != nil {
-		return protocol.Status{}, fmt.Errorf("%s: %w", target.String(), err)
+	if err := decode(response, &status); err != nil {
+		return *new(T), fmt.Errorf("%s: %w", target.String(), err)
 	}
 	return status, nil
 }
 
 var errAnswer = errors.New("not the answer of a launcher")
 
-func decode(response *http.Response) (protocol.Status, error) {
+func decode(response *http.Response, status any) error {
 	if response.StatusCode != http.StatusOK {
-		return protocol.Status{}, fmt.Errorf("%w: %s", errAnswer, response.Status)
+		return fmt.Errorf("%w: %s", errAnswer, response.Status)
 	}
-	var status protocol.Status
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&status); err != nil {
-		return protocol.Status{}, fmt.Errorf("%w: %w", errAnswer, err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(status); err != nil {
+		return fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	return status, nil
+	return nil
 }

@@ -25,7 +25,7 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
 	if hasLauncher(mc) {
-		rules = append(rules, operatorRule())
+		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort))
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -39,19 +39,6 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress:     rules,
 		},
-	}
-}
-
-// operatorRule lets the operator ask launchers, in whichever namespace it is.
-func operatorRule() networkingv1.NetworkPolicyIngressRule {
-	return networkingv1.NetworkPolicyIngressRule{
-		From: []networkingv1.NetworkPolicyPeer{{
-			NamespaceSelector: &metav1.LabelSelector{},
-			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
-			}},
-		}},
-		Ports: render.TCPPorts(memcached.LauncherPort),
 	}
 }
 
