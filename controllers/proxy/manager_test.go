@@ -111,7 +111,7 @@ var _ = Describe("A running manager", Serial, func() {
 		Expect(user.Delete(ctx, younger)).To(Succeed())
 
 		By("nothing while nothing happens")
-		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("RoutesAnnounced"))
+		Eventually(ctx, func() string { return message(ctx, front) }).Should(ContainSubstring("does not answer the operator"))
 		requests.Reset()
 		Consistently(ctx, requests.Writes).WithTimeout(2 * time.Second).Should(BeEmpty())
 	})
