@@ -30,7 +30,7 @@ const askedAtOnce = 64
 // question for another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
-	view.Answers = r.states.get(name).running
+	view.Answers = r.states.Get(name).running
 	const rounds = 3
 	for range rounds {
 		plan := desired.For(*view, r.options)
@@ -42,7 +42,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 		view.Answers = answers
 	}
 	plan := desired.For(*view, r.options)
-	r.states.update(name, func(s *instanceState) { s.running = running(*view, plan) })
+	r.states.Update(name, func(s *instanceState) { s.running = running(*view, plan) })
 	return plan
 }
 

@@ -29,7 +29,7 @@ type Reconciler struct {
 	clock       clock.PassiveClock
 	serverClock clock.PassiveClock
 	options     memcached.Options
-	states      instanceStates
+	states      States[instanceState]
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.

@@ -36,7 +36,7 @@ type Reconciler struct {
 	// clock measures how much time has passed, serverClock is that of the times in objects.
 	clock, serverClock clock.PassiveClock
 	options            memcached.Options
-	states             states
+	states             controllers.States[state]
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
