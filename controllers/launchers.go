@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,7 @@ func (l DirectLaunchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.
 
 // ProxyStatus implements Launchers.
 func (l DirectLaunchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
-	return l.Client.ProxyStatus(ctx, pod.Status.PodIP, memcached.LauncherPort)
+	return l.Client.ProxyStatus(ctx, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(memcached.LauncherPort)))
 }
 
 // ProxiedLaunchers asks launchers through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.

@@ -41,7 +41,8 @@ var _ = Describe("A paused Memcached", func() {
 			mc.Spec.Image, mc.Spec.Config.Memory = "memcached:1.6.46", ptr.To(resource.MustParse("128Mi"))
 		})
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(Equal("spec.paused holds back: size 3 to 5, config.memory 64Mi to 128Mi, image unset to memcached:1.6.46. To resume: " +
+		Expect(message(ctx, mc, "Progressing")).To(Equal("spec.paused holds back: size 3 to 5, config.memory 64Mi to 128Mi, image unset to memcached:1.6.46; " +
+			"the nodes will be replaced, without their items. To resume: " +
 			"kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"paused":false}}'`))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image, mc.Spec.Config.Memory = "", nil })
 		o.step(ctx, mc, writeStatus)

@@ -3,12 +3,12 @@
 
 package v1alpha1
 
-// MemcachedTLS says how the nodes serve TLS. The operator has no access to Secrets: the kubelet mounts them into the agent of each pod,
+// MemcachedTLS says how memcached serves TLS. The operator has no access to Secrets: the kubelet mounts them into the agent of each pod,
 // which checks them and hands them to memcached.
 type MemcachedTLS struct {
-	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain of
-	// the nodes (tls.crt), its private key (tls.key) and, with clientAuth Require, the CAs that sign the certificates of clients
-	// (ca.crt). New content is in service without a restart, after the agent has checked it. Another name replaces the nodes
+	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain
+	// of the pods (tls.crt), its private key (tls.key) and, with clientAuth Require, the CAs that sign the certificates of clients
+	// (ca.crt). New content is in service without a restart, after the agent has checked it. Another name replaces the pods
 	// one after the other.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
@@ -17,7 +17,7 @@ type MemcachedTLS struct {
 	SecretName string `json:"secretName"`
 
 	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts
-	// clients with a certificate that a CA in ca.crt has signed, and no others. A change replaces the nodes one after the
+	// clients with a certificate that a CA in ca.crt has signed, and no others. A change replaces the pods one after the
 	// other.
 	// +optional
 	// +kubebuilder:default=None
@@ -25,7 +25,7 @@ type MemcachedTLS struct {
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
 	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is
-	// 1.2. A change replaces the nodes one after the other.
+	// 1.2. A change replaces the pods one after the other.
 	// +optional
 	// +kubebuilder:default="1.2"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -80,11 +80,11 @@ const (
 
 // MemcachedAuth says who may use the cache.
 type MemcachedAuth struct {
-	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
-	// value is the password. If it has the keys username and password only, as kubernetes.io/basic-auth has, they are those of one
-	// user. Both have at most 253 bytes together, and a password has no line break. What changes is in service
-	// without a restart, after the agent has checked it; connections of users who are removed stay until memcached restarts.
-	// Another name of the Secret replaces the nodes one after the other.
+	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its value
+	// the password. A Secret of the type kubernetes.io/basic-auth, with the keys username and password alone, has one user. A name and
+	// its password have at most 253 bytes together, and no line break. New content is in service without a restart, after the agent has
+	// checked it; connections of removed users stay until memcached restarts. Another name of the Secret replaces the nodes one after
+	// the other.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.auth.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"

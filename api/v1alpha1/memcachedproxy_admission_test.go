@@ -63,6 +63,11 @@ var _ = DescribeTable("The spec of a proxy that cannot work is refused with the 
 	Entry(nil, `{pools: [{name: a}], podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`, `spec.podDisruptionBudget`),
 	Entry(nil, `{pools: [{name: a}], networkPolicy: {from: []}}`, `spec.networkPolicy.from in body should have at least 1 items`),
 	Entry(nil, `{pools: [{name: a}], networkPolicy: {from: [{}]}}`, peerRule),
+	Entry(nil, `{pools: [{name: a}], networkPolicy: {metricsFrom: []}}`, `spec.networkPolicy.metricsFrom in body should have at least 1 items`),
+	Entry(nil, `{pools: [{name: a}], tls: {}}`, `spec.tls.secretName: Required value`),
+	Entry(nil, `{pools: [{name: a}], tls: {secretName: Front}}`, `spec.tls.secretName must be the name of a Secret`),
+	Entry(nil, `{pools: [{name: a}], tls: {secretName: front, clientAuth: Maybe}}`, `spec.tls.clientAuth: Unsupported value: "Maybe"`),
+	Entry(nil, `{pools: [{name: a}], tls: {secretName: front, minVersion: "1.1"}}`, `spec.tls.minVersion must be "1.2" or "1.3"`),
 	Entry(nil, `{pools: [{name: a}], podMetadata: {labels: {app.kubernetes.io/name: x}}}`, `they belong to the operator, remove them`),
 	Entry(nil, `{pools: [{name: a}], scheduling: {priorityClassName: High}}`, priorityClassRule),
 )
@@ -86,7 +91,9 @@ var _ = Describe("A MemcachedProxy", func() {
 		_, err := dryRunProxy(ctx, "front", `{size: 0, pools: [{name: sessions}], image: "memcached:1.6.45", imagePullPolicy: Always,
 			imagePullSecrets: [{name: a}], config: {threads: 64, maxConnections: 65536}, resources: {limits: {memory: 1Gi}},
 			scheduling: {nodeSelector: {a: b}}, podMetadata: {labels: {a: b}}, service: {annotations: {a: b}, ipFamilyPolicy: PreferDualStack},
-			podDisruptionBudget: {minAvailable: 50%}, networkPolicy: {enabled: true, from: [{podSelector: {}}]}}`)
+			podDisruptionBudget: {minAvailable: 50%}, networkPolicy: {enabled: true, from: [{podSelector: {}}],
+			metricsFrom: [{namespaceSelector: {}}]}, monitoring: {enabled: true},
+			tls: {secretName: front, clientAuth: Require, minVersion: "1.3", plaintext: Enabled}}`)
 		Expect(err).NotTo(HaveOccurred())
 	})
 	It("can be scaled, and kubectl get shows what it leads to", func(ctx SpecContext) {

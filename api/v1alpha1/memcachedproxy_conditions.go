@@ -3,7 +3,8 @@
 
 package v1alpha1
 
-// A MemcachedProxy has the condition types of a Memcached, and those of its reasons that are about any pods. These are its own.
+// A MemcachedProxy has the condition types of a Memcached. Of the reasons, it shares those about pods in general, such as
+// ImagePullFailed. These are the reasons that only a MemcachedProxy has.
 const (
 	// ReasonAllProxiesReady says that every proxy is ready, up to date, and leads to all nodes of the pool.
 	ReasonAllProxiesReady = "AllProxiesReady"

@@ -63,7 +63,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedProxyConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each proxy. The default memory limit is computed from config (connections, threads), and
+	// resources are the compute resources of each proxy. The default memory limit is computed from config (connections, threads) and tls, and
 	// the memory request equals the limit. If only a memory request is given, it is also the limit. CPU has no default; a
 	// HorizontalPodAutoscaler by CPU needs a request.
 	// +optional
@@ -97,6 +97,18 @@ type MemcachedProxySpec struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedProxyNetworkPolicy `json:"networkPolicy,omitzero"`
+
+	// monitoring configures an agent in each pod, which serves the metrics of the proxy and notices when memcached does not answer.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
+	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
+
+	// tls lets clients connect to the proxies with TLS, at port 11212. The default is no TLS. The proxies connect to the nodes without
+	// it. In each pod, an agent as with monitoring hands the certificate to memcached. Enabling or disabling it replaces the proxies one
+	// after the other.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
+	TLS *MemcachedTLS `json:"tls,omitempty"`
 }
 
 // MemcachedProxyPool is a Memcached to which proxies lead.
@@ -131,7 +143,7 @@ type MemcachedProxyConfig struct {
 
 // MemcachedProxyNetworkPolicy says who may connect to the proxies.
 type MemcachedProxyNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy. The default is true if from is given, and false otherwise.
+	// enabled says whether there is a NetworkPolicy. The default is true if from or metricsFrom is given, and false otherwise.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
@@ -144,6 +156,16 @@ type MemcachedProxyNetworkPolicy struct {
 	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
+
+	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
+	// of the namespace. With spec.tls alone, it is nobody.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.metricsFrom must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Metrics from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	MetricsFrom []NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
 // MemcachedProxy is one address for the nodes of a cache: proxies that find the node of each key, reconciled as a Deployment, with a

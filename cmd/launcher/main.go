@@ -55,8 +55,19 @@ func run() int {
 	code, err := launcher.Run(context.Background(), options, signals(), log)
 	if err != nil {
 		log.Print(err)
+		tell(err)
 	}
 	return code
+}
+
+// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created the file.
+func tell(problem error) {
+	file, err := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return
+	}
+	_, _ = file.WriteString(problem.Error()) // the log has it too
+	_ = file.Close()
 }
 
 // runProxy does the same in the container of a proxy.

@@ -3,6 +3,7 @@
 
 <!-- Generated from the types in api/ by make api-docs. -->
 
-`kubectl explain memcached.spec --recursive` prints the same information in a terminal.
+`kubectl explain memcached.spec.FIELD` prints the same in a terminal, and the bounds of the types that have the fields of Kubernetes' own: affinity,
+tolerations, spread constraints and selectors, without references to other namespaces.
 {{ range . }}{{ template "gvDetails" . }}{{ end -}}
 {{- end -}}

@@ -1,6 +1,8 @@
 {{- define "type" -}}
 {{- $type := . -}}
-{{- if markdownShouldRenderType $type }}
+{{- /* The types of Kubernetes with bounds, and what the operator keeps for itself, are for kubectl explain. */ -}}
+{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage)$" -}}
+{{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
 
@@ -13,12 +15,12 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- if $type.Members }}
 
 | Field | Meaning |
-| --- | --- |
+|---|---|
 {{- if $type.GVK }}
 | `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
-| `{{ .Name }}`<br />{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
+| `{{ .Name }}`<br>{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
 {{- end }}
 {{- end }}
 {{- end }}
@@ -28,7 +30,10 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- if eq .Name "metadata" -}}
 The metadata of the object.
 {{- else -}}
-{{ .Doc | replace "\n" " " | markdownRenderFieldDoc }}
+{{- /* Without the name of the field, with which each comment begins. */ -}}
+{{- $doc := .Doc | replace "\n" " " -}}
+{{- $doc = regexReplaceAll "^\\w+ (?:is|are) " $doc "" -}}
+{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|where|whether|which|who)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
 {{- end -}}
 {{- end -}}
 
@@ -39,6 +44,9 @@ The metadata of the object.
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-meta\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-resource-api\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
+{{- $link = regexReplaceAll "\\[(Affinity|Toleration|TopologySpreadConstraint)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
+{{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
+{{- $link = regexReplaceAll "\\[(NamespaceSelector|MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
 
@@ -53,5 +61,9 @@ count, and that of a status is for kubectl get. */ -}}
 {{- end -}}
 
 {{- define "enum" -}}
-{{- range .Validation }}{{ if hasPrefix "Enum" . }} One of {{ . | trimPrefix "Enum: [" | trimSuffix "]" | replace " " ", " }}.{{ end }}{{ end -}}
+{{- $doc := .Doc -}}
+{{- range .Validation }}{{ if hasPrefix "Enum" . }}
+{{- $values := . | trimPrefix "Enum: [" | trimSuffix "]" | splitList " " -}}
+{{- if not (contains (last $values) $doc) }} One of {{ $values | join ", " }}.{{ end }}
+{{- end }}{{ end -}}
 {{- end -}}

@@ -102,11 +102,16 @@ func describe(schema, values []byte) ([]byte, error) {
 
 // table returns the values as a table of Markdown.
 func table(values []value) string {
-	rows := []string{"| value | default | meaning |", "|---|---|---|"}
+	rows := []string{"| value: default | meaning |", "|---|---|"}
 	for _, v := range values {
-		if !v.group {
-			rows = append(rows, "| `"+strings.Join(v.path, ".")+"` | `"+v.initial+"` | "+v.meaning+" |")
+		if v.group {
+			continue
 		}
+		name := strings.Join(v.path, ".")
+		if initial := strings.Trim(v.initial, `"`); !slices.Contains([]string{"", "[]", "{}"}, initial) && len(initial) < 60 {
+			name += ": " + initial
+		}
+		rows = append(rows, "| `"+name+"` | "+v.meaning+" |")
 	}
 	return strings.Join(rows, "\n") + "\n"
 }

@@ -3,11 +3,14 @@
 
 package main
 
+import "slices"
+
 const (
 	fleetUID = "memcached-fleet"
 	cacheUID = "memcached-cache"
 
 	ofCache = "{{namespace}}/{{memcached}}"
+	ofProxy = "{{namespace}}/{{memcachedproxy}}"
 )
 
 // fleet shows all caches. Graphs show the 20 caches that matter most, however many there are.
@@ -26,7 +29,7 @@ func fleet() dashboard {
 		panels = append(panels, graph.leadingTo("Show this cache", toCache))
 	}
 	return newDashboard(fleetUID, "Memcached / Fleet", "All Memcacheds of the operator, and the operator itself.",
-		[]variable{namespaces}, append(panels, operatorGraphs()...))
+		[]variable{namespaces}, slices.Concat(panels, proxyGraphs(), operatorGraphs()))
 }
 
 func fleetNumbers() []panel {
@@ -68,6 +71,20 @@ func fleetGraphs() []panel {
 			`topk(20, sum by (namespace, memcached) (`+
 				`rate(memcached_read_bytes_total{memcached!="",namespace=~"$namespace"}[$__rate_interval])`+
 				` + rate(memcached_written_bytes_total{memcached!="",namespace=~"$namespace"}[$__rate_interval])))`, ofCache).fromZero(),
+	}
+}
+
+// proxyGraphs are about MemcachedProxies.
+func proxyGraphs() []panel {
+	return []panel{
+		graph("Requests through proxies", "Requests per second, of all kinds, by MemcachedProxy.", "reqps",
+			`topk(20, sum by (namespace, memcachedproxy) (`+
+				`rate(memcached_proxy_requests_total{memcachedproxy!="",namespace=~"$namespace"}[$__rate_interval])))`, ofProxy).fromZero(),
+		graph("Nodes that proxies cannot reach", "Nodes that are away for at least one of the proxies: their keys miss, and what writes "+
+			"them fails.", "none",
+			`topk(20, count by (namespace, memcachedproxy) (`+
+				`group by (namespace, memcachedproxy, backend) (memcached_proxy_backend_away{memcachedproxy!="",namespace=~"$namespace"} > 0)))`,
+			ofProxy).fromZero(),
 	}
 }
 

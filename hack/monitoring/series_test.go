@@ -23,6 +23,8 @@ const (
 	exporterSeries = root + "/internal/agent/stats/testdata/memcached_exporter-0.16.0.txt"
 	operatorSeries = root + "/internal/metrics/metrics.go"
 	agentSeries    = root + "/internal/agent/credentialseries.go"
+	proxySeries    = root + "/internal/agent/stats/proxy.go"
+	routesSeries   = root + "/internal/agent/routesseries.go"
 )
 
 // labelSet is what labels a series can have.
@@ -50,7 +52,7 @@ func (s labelSet) lacks(names []string) []string {
 
 // What the PodMonitor, the ServiceMonitor and the kubelet's endpoint add to each series.
 var (
-	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached")
+	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached", "memcachedproxy")
 	ofOperator = labels("namespace", "pod", "container", "job", "instance", "endpoint", "service", "exported_namespace")
 	ofCAdvisor = labels("namespace", "pod", "container", "job", "instance", "node", "id", "name", "image")
 	// kube-state-metrics keeps the namespace, the pod and the container that its series are about, if Prometheus honors its labels.
@@ -96,6 +98,15 @@ func known(t *testing.T) series {
 			t.Errorf("%s does not define %s", agentSeries, name)
 		}
 		all[name] = ofNodes.with(own...)
+	}
+	source = read(t, proxySeries) + strings.ReplaceAll(read(t, routesSeries), `"memcached_`, `"`)
+	for name, own := range map[string][]string{
+		"proxy_requests_total": {"command"}, "proxy_backend_away": {"backend"}, "proxy_routes_refused": nil,
+	} {
+		if !strings.Contains(source, `"`+name+`"`) {
+			t.Errorf("neither %s nor %s defines %s", proxySeries, routesSeries, name)
+		}
+		all["memcached_"+name] = ofNodes.with(own...)
 	}
 	instance := []string{"namespace", "name"}
 	source = read(t, operatorSeries)

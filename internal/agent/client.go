@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
@@ -35,6 +36,8 @@ type client struct {
 	now     func() time.Time
 	// logins returns the users to log in as, the first that memcached accepts. It returns none if memcached demands no login.
 	logins func() []credentials.User
+	// readStats reads the statistics that count for this memcached.
+	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
 	// idle holds the connection for the next scrape.
 	idle          slot
@@ -43,18 +46,37 @@ type client struct {
 	answered time.Time
 }
 
+// statistics become series. The error names a value that is not a number.
+type statistics interface {
+	Collect(series chan<- prometheus.Metric) error
+}
+
+func readNode(ctx context.Context, conn *memcache.Conn) (statistics, error) {
+	return stats.Read(ctx, conn)
+}
+
+func readProxy(ctx context.Context, conn *memcache.Conn) (statistics, error) {
+	return stats.ReadProxy(ctx, conn)
+}
+
 func newClient(o Options) *client {
-	return &client{address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil }}
+	c := &client{
+		address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil }, readStats: readNode,
+	}
+	if o.Launcher != "" {
+		c.readStats = readProxy
+	}
+	return c
 }
 
 // stats reads all statistics within the timeout.
-func (c *client) stats() (*stats.Stats, error) {
+func (c *client) stats() (statistics, error) {
 	shared, err, _ := c.reads.Do("", func() (any, error) { return c.read() })
-	read, _ := shared.(*stats.Stats)
+	read, _ := shared.(statistics)
 	return read, c.explain(err)
 }
 
-func (c *client) read() (*stats.Stats, error) {
+func (c *client) read() (statistics, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	if held := c.idle.take(); held != nil {
@@ -71,11 +93,11 @@ func (c *client) read() (*stats.Stats, error) {
 	return c.readOver(ctx, fresh)
 }
 
-func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (*stats.Stats, error) {
-	var read *stats.Stats
+func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (statistics, error) {
+	var read statistics
 	err := credentials.LogIn(ctx, conn, c.logins())
 	if err == nil {
-		read, err = stats.Read(ctx, conn)
+		read, err = c.readStats(ctx, conn)
 	}
 	c.release(conn, err)
 	return read, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/example/memcached-operator/internal/agent/stats"
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
@@ -42,8 +43,8 @@ func mustBeReadable(t *testing.T, c *client) {
 	read, err := c.stats()
 	if err != nil {
 		t.Errorf("stats: %v", err)
-	} else if read.General["version"] != "1.6.45" {
-		t.Errorf("the version is %q", read.General["version"])
+	} else if version := read.(*stats.Stats).General["version"]; version != "1.6.45" {
+		t.Errorf("the version is %q", version)
 	}
 }
 

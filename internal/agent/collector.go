@@ -13,7 +13,7 @@ import (
 )
 
 // interfaceVersion is the latest version in docs/design/agent-interface.md.
-const interfaceVersion = "2"
+const interfaceVersion = "3"
 
 // newRegistry returns everything that /metrics shows.
 func newRegistry(memcached *collector, version string) *prometheus.Registry {
@@ -34,12 +34,13 @@ func newRegistry(memcached *collector, version string) *prometheus.Registry {
 // collector reads memcached whenever it is scraped.
 type collector struct {
 	memcached *client
+	families  []*stats.Family
 	failures  *prometheus.CounterVec
 	readable  *transitions
 }
 
-func newCollector(memcached *client, readable *transitions) *collector {
-	c := &collector{memcached: memcached, readable: readable, failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newCollector(memcached *client, families []*stats.Family, readable *transitions) *collector {
+	c := &collector{memcached: memcached, families: families, readable: readable, failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memcached_agent_read_failures_total",
 		Help: "Scrapes for which the statistics of memcached could not be read, or not all of them, by reason.",
 	}, []string{"reason"})}
@@ -52,7 +53,7 @@ func newCollector(memcached *client, readable *transitions) *collector {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 	c.failures.Describe(descriptions)
-	for _, family := range stats.Families() {
+	for _, family := range c.families {
 		descriptions <- family.Description()
 	}
 }

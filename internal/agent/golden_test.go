@@ -5,7 +5,9 @@ package agent
 
 import (
 	"flag"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -15,40 +17,90 @@ import (
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/default.golden.txt")
-
-const goldenFile = "testdata/default.golden.txt"
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
 // prometheus/memcached_exporter 0.16.0 wrote the golden file from the same recording: that of a memcached 1.6.45, as Debian builds
 // it, with the options of the operator.
 func TestGoldenScrape(t *testing.T) {
-	status, body := startAgent(t, newFake(t, recorded(t, "default")).options()).get(t, "/metrics")
+	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
+}
+
+// A proxy has the series about the process and its connections under the same names, none about items, and some of its own. One of its
+// nodes is away.
+func TestGoldenScrapeOfAProxy(t *testing.T) {
+	o := newFake(t, recorded(t, "proxy")).options()
+	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)
+	mustScrape(t, "proxy", o)
+}
+
+// newLauncher is a launcher with this status. It returns its address.
+func newLauncher(t *testing.T, status string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, status) }))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// Routes that are refused are seen. A launcher that does not answer takes away its series alone.
+func TestRoutesSeries(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	defer gone.Close()
+	for name, test := range map[string]struct{ launcher, want string }{
+		"refused": {newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),
+			"memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n"},
+		"gone": {gone.Listener.Addr().String(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFake(t, recorded(t, "proxy")).options()
+			o.Launcher = test.launcher
+			_, body := startAgent(t, o).get(t, "/metrics")
+			got := ""
+			for line := range strings.Lines(body) {
+				if strings.HasPrefix(line, "memcached_proxy_nodes") || strings.HasPrefix(line, "memcached_proxy_routes") {
+					got += line
+				}
+			}
+			if got != test.want || !strings.Contains(body, "\nmemcached_up 1\n") {
+				t.Errorf("got %q, want %q in:\n%s", got, test.want, body)
+			}
+		})
+	}
+}
+
+// mustScrape compares a scrape with a golden file.
+func mustScrape(t *testing.T, name string, o Options) {
+	t.Helper()
+	status, body := startAgent(t, o).get(t, "/metrics")
 	if status != http.StatusOK {
 		t.Fatalf("/metrics: %d", status)
 	}
 	if *update {
-		if err := os.WriteFile(goldenFile, []byte(exported(body)), 0o644); err != nil {
+		if err := os.WriteFile(goldenFile(name), []byte(exported(body)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(golden(t), exported(body)); diff != "" {
+	if diff := cmp.Diff(golden(t, name), exported(body)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 // Each family has series: memcached 1.6.45 has a value for it.
 func TestMemcachedFillsEachFamily(t *testing.T) {
-	scraped := golden(t)
-	for _, family := range stats.Families() {
-		if !strings.Contains(scraped, "\n"+family.Name+"{") && !strings.Contains(scraped, "\n"+family.Name+" ") {
-			t.Errorf("the recording has no value for %s", family.Name)
+	for name, families := range map[string][]*stats.Family{"default": stats.Families(), "proxy": stats.ProxyFamilies()} {
+		scraped := "\n" + golden(t, name)
+		for _, family := range families {
+			if !strings.Contains(scraped, "\n"+family.Name+"{") && !strings.Contains(scraped, "\n"+family.Name+" ") {
+				t.Errorf("the recording %s has no value for %s", name, family.Name)
+			}
 		}
 	}
 }
 
-func golden(t *testing.T) string {
+func goldenFile(name string) string { return "testdata/" + name + ".golden.txt" }
+
+func golden(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(goldenFile)
+	text, err := os.ReadFile(goldenFile(name))
 	if err != nil {
 		t.Fatal(err)
 	}

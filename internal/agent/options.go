@@ -20,7 +20,7 @@ var ErrUsage = errors.New("wrong flags")
 // maxTimeout is the longest useful timeout: Prometheus waits no longer for a scrape.
 const maxTimeout = time.Minute
 
-// Options are the flags of version 2 of the interface.
+// Options are the flags of version 3 of the interface.
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
@@ -28,6 +28,8 @@ type Options struct {
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
+	// Launcher is the address of the launcher of a memcached that is a proxy, empty by default: memcached stores items.
+	Launcher string
 	// Credentials are what memcached serves with, by default nothing.
 	Credentials credentials.Config
 }
@@ -39,6 +41,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Memcached, "memcached", "127.0.0.1:11211", "Address of memcached.")
 	flags.StringVar(&o.Listen, "listen", ":9150", "Address of /metrics, /startupz, /readyz and /livez.")
 	flags.DurationVar(&o.Timeout, "timeout", time.Second, "How long memcached may take to answer a scrape or a probe.")
+	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
 	addCredentials(flags, &o.Credentials)
 	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
 	flags.Usage = func() {}
@@ -74,6 +77,9 @@ func (o Options) validate() error {
 	}
 	if _, port, err := net.SplitHostPort(o.Credentials.TLS); err != nil || port == "" {
 		return fmt.Errorf("%w: --tls is %q, but must be an address such as 127.0.0.1:11212", ErrUsage, o.Credentials.TLS)
+	}
+	if _, port, err := net.SplitHostPort(o.Launcher); o.Launcher != "" && (err != nil || port == "") {
+		return fmt.Errorf("%w: --launcher is %q, but must be an address such as 127.0.0.1:9151", ErrUsage, o.Launcher)
 	}
 	if o.Timeout <= 0 || o.Timeout > maxTimeout {
 		return fmt.Errorf("%w: --timeout is %s, but must be positive and at most %s", ErrUsage, o.Timeout, maxTimeout)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
+	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
 // Limits of the HTTP server. Everybody who may scrape can reach its port, and the agent has 24 MiB.
@@ -42,7 +43,14 @@ func newHandler(
 		"The statistics of memcached can be read")
 	answers := newTransitions(log, memcached.now, "memcached does not answer", "memcached answers")
 	mux := http.NewServeMux()
-	registry := newRegistry(newCollector(memcached, readable), version)
+	families := stats.Families()
+	if o.Launcher != "" {
+		families = stats.ProxyFamilies()
+	}
+	registry := newRegistry(newCollector(memcached, families, readable), version)
+	if o.Launcher != "" {
+		registry.MustRegister(newRoutesCollector(o))
+	}
 	if o.Credentials.Enabled() {
 		registry.MustRegister(credentialsCollector{reloader.Status})
 	}

@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,26 +17,40 @@ import (
 )
 
 // begin starts memcached with the list of this node, or with what it ran with before in another container of the pod.
-func (l *launcher) begin() error {
+func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
 		l.log.Printf("what memcached ran with before is not known: %v", err)
 	}
 	l.state = loaded
-	last, ran := loaded.accepted()
+	list, known, err := l.choose()
+	if err != nil {
+		return err
+	}
+	if err := l.checkVersion(ctx, list); err != nil {
+		return err
+	}
+	return l.start(list, known)
+}
+
+// choose returns the list to begin with. A known one has run before, or there is no other.
+func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
+	last, ran := l.state.accepted()
 	if !ran {
 		first, err := l.first()
-		if err != nil {
-			return err
+		former, found := l.source.former()
+		if err != nil || !found || former.Hash() == first.Hash() {
+			return first, true, err
 		}
-		return l.start(first, true)
+		l.state.Accepted = former.String() // other nodes run with it: this one goes back to it if memcached refuses the first
+		return first, false, nil
 	}
 	l.source.changed()
-	found, err := l.source.read(false)
-	if err != nil || found.hash == "" || found.problem != nil || loaded.refuses(found.hash) {
-		return l.start(last, true)
+	found, err := l.source.entry(false)
+	if err != nil || found.hash == "" || found.problem != nil || l.state.refuses(found.hash) {
+		return last, true, nil //nolint:nilerr // what the ConfigMap says can wait
 	}
-	return l.start(found.list, last.Hash() == found.hash)
+	return found.list, last.Hash() == found.hash, nil
 }
 
 // beginFailed returns the exit code of a container that has not started memcached.
@@ -77,7 +92,7 @@ var errMissing = errors.New("arguments are missing")
 // assigned returns the list that a first start uses.
 func (l *launcher) assigned() (protocol.List, error) {
 	l.source.changed()
-	found, err := l.source.read(true)
+	found, err := l.source.entry(true)
 	switch {
 	case err == nil && found.hash == "":
 		section := protocol.SectionKey(l.options.Template)

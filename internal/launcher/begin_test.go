@@ -103,6 +103,37 @@ func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
 }
 
+// A new node of a wave can get arguments that are bad: it starts with those that the others still run with.
+func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	former, bad := inFile(t), inFile(t, "-t 4", "-t 2")
+	p.write(protocol.ListKey(former.Hash()), former.String())
+	p.section.Default = former.Hash()
+	p.assign(bad)
+	p.start()
+	refused := func(s protocol.Status) bool {
+		return s.Hash == former.Hash() && s.Restarting == "" && s.Refused != nil && s.Refused.Hash == bad.Hash()
+	}
+	p.status("the former list is in effect", refused)
+	p.end()
+	p.start() // another container remembers it
+	p.status("the former list is in effect", refused)
+}
+
+// Without others, the kubelet tries again.
+func TestOnlyArgumentsAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	bad := inFile(t, "-t 4", "-t 2")
+	p.section.Default = bad.Hash()
+	p.assign(bad)
+	p.start()
+	if code := p.exit(); code != 64 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestTimeInEffect(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

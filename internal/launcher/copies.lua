@@ -87,7 +87,7 @@ local function decide(rctx, copies, request)
         if says > most then
             best, most, decider = answer, says, i
         end
-        if most >= REFUSED then
+        if most == DONE then
             break
         end
     end

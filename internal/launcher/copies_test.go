@@ -6,11 +6,7 @@
 package launcher
 
 import (
-	"bufio"
-	"encoding/base64"
 	"fmt"
-	"net"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,157 +14,6 @@ import (
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
-
-// dialogues are commands of clients, with K for the key, B for it in base64, and C for the CAS value that was last seen. After the
-// first one, or before it if there is a bar, something happens to a copy.
-var dialogues = []struct {
-	name, text string
-	// single says that one copy decides, and the others forget the key.
-	single bool
-}{
-	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
-	{name: "gets", text: "set K 7 0 1|a|gets K|gets no-such-key"},
-	{name: "set", text: "|set K 0 0 1|a|set K 3 100 2|bb"},
-	{name: "set over another", text: "set K 0 0 1|a|set K 3 0 2|bb"},
-	{name: "set noreply", text: "|set K 0 0 1 noreply|a"},
-	{name: "set that has expired", text: "set K 0 0 1|a|set K 0 -1 1|b"},
-	{name: "set too large", text: "set K 0 0 1|a|set K 0 0 2000000|" + strings.Repeat("x", 2_000_000)},
-	{name: "add", text: "|add K 0 0 1|a|add K 0 0 1|b"},
-	{name: "add what exists", text: "set K 0 0 1|a|add K 0 0 1|b"},
-	{name: "add after delete", text: "set K 0 0 1|a|delete K|add K 0 0 1|b|add K 0 0 1|c"},
-	{name: "replace", text: "set K 0 0 1|a|replace K 5 0 1|b"},
-	{name: "replace nothing", text: "|replace K 5 0 1|b"},
-	{name: "append", text: "set K 0 0 1|a|append K 0 0 1|b|append K 0 0 1|c"},
-	{name: "append to nothing", text: "|append K 0 0 1|b"},
-	{name: "prepend", text: "set K 0 0 1|a|prepend K 0 0 1|b"},
-	{name: "prepend to nothing", text: "|prepend K 0 0 1|b"},
-	{name: "cas", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b", single: true},
-	{name: "cas twice", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b|cas K 4 0 1 C|c|gets K|cas K 4 0 1 C|d", single: true},
-	{name: "cas too late", text: "set K 0 0 1|a|gets K|set K 0 0 1|b|cas K 0 0 1 C|c"},
-	{name: "cas of nothing", text: "|cas K 0 0 1 5|b"},
-	{name: "incr", text: "set K 0 0 2|10|incr K 5|decr K 1|decr K 100"},
-	{name: "incr nothing", text: "|incr K 5|decr K 5"},
-	{name: "incr a word", text: "set K 0 0 1|a|incr K 5"},
-	{name: "touch", text: "set K 0 0 1|a|touch K 100|mg K t"},
-	{name: "touch nothing", text: "|touch K 100"},
-	{name: "touch to expire", text: "set K 0 0 1|a|touch K -1|get K"},
-	{name: "gat", text: "set K 9 0 1|a|gat 100 K|gat 100 K no-such-key|mg K t"},
-	{name: "gats", text: "set K 9 0 1|a|gats 100 K|gat 100 no-such-key"},
-	{name: "delete", text: "set K 0 0 1|a|delete K|delete K"},
-	{name: "delete noreply", text: "set K 0 0 1|a|delete K noreply|get K"},
-	{name: "mg", text: "set K 9 0 1|a|mg K v f s k Oabc|mg K|mg K q v|mg no-such-key v|mg no-such-key v q k|mg no-such-key s k Oabc q|mn"},
-	{name: "mg with a new lifetime", text: "set K 0 0 1|a|mg K T100 v|mg K t v|mg no-such-key T100 v|mg no-such-key T100 v q"},
-	{name: "mg that makes an item", text: "|mg K N100 v c|mg K N100 v|mg K v|ms K 1|a|mg K N100 v t"},
-	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N100 v t|mg K v"},
-	{name: "mg that makes one quietly", text: "|mg K N100 v q|mg K N100 v q|mg K v q k"},
-	{name: "mg with all of it", text: "set K 0 0 1|a|mg K N30 T100 v t|mg K v t"},
-	{name: "mg that makes one with a lifetime", text: "|mg K T100 N30 v|mg K v"},
-	{name: "mg before the end", text: "set K 0 20 1|a|mg K R30 v"},
-	{name: "ms", text: "|ms K 1 F5 T100 c|a|mg K v f t"},
-	{name: "ms with its mode", text: "set K 0 0 1|a|ms K 1 MS k Oabc|b|ms K 1 q|c|ms K 1 q k|d"},
-	{name: "ms as add", text: "|ms K 1 ME|a|ms K 1 ME|b|ms K 1 ME q|c"},
-	{name: "ms as add of what exists", text: "set K 0 0 1|a|ms K 1 ME|b|ms K 1 ME q Oabc|b"},
-	{name: "ms as replace", text: "set K 0 0 1|a|ms K 1 MR|b|ms no-such-key 1 MR|b"},
-	{name: "ms as append", text: "set K 0 0 1|a|ms K 1 MA|b|ms K 1 MP|c|ms no-such-key 1 MA|b"},
-	{name: "ms as append that may make an item", text: "set K 0 0 1|a|ms K 1 MA N100|b|ms K 1 MP N100 q|c"},
-	{name: "ms as append that makes one", text: "|ms K 1 MA N100|b|ms K 1 MA N100|c|mg K v t"},
-	{name: "ms with CAS", text: "set K 0 0 1|a|mg K c|ms K 1 CC|b|ms K 1 CC|c", single: true},
-	{name: "ms with CAS of nothing", text: "|ms K 1 C5|b"},
-	{name: "ms of a stale value", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|ms K 1 CC I|c|mg K v|mg K v", single: true},
-	{name: "ms of a binary key", text: "|ms B 1 b|a|ms B 1 b ME|b|mg B b v k|ma B b|md B b q|mg B b v"},
-	{name: "ms with CAS of a binary key", text: "ms B 1 b|a|mg B b c|ms B 1 b CC|b|mg B b v", single: true},
-	{name: "md", text: "set K 0 0 1|a|md K|md K|md K k Oabc|md no-such-key q"},
-	{name: "md quiet", text: "set K 0 0 1|a|md K q|mg K"},
-	{name: "md with CAS", text: "set K 0 0 1|a|mg K c|md K CC", single: true},
-	{name: "md with CAS too late", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|md K CC"},
-	{name: "md that marks as stale", text: "set K 0 0 1|a|md K I T100|mg K v t|mg K v|ms K 1|b|mg K v"},
-	{name: "md of the value", text: "set K 5 0 1|a|md K x|mg K v f"},
-	{name: "ma", text: "set K 0 0 2|10|ma K v|ma K D5 MD v|ma K MD D100 v|ma K q|ma no-such-key v|ma no-such-key q"},
-	{name: "ma that makes an item", text: "|ma K N100 J13 v|ma K N100 J13 v|mg K v t"},
-	{name: "ma that makes one quietly", text: "|ma K N100 J13 v q|ma K N100 J13 q|mg K v"},
-	{name: "ma that may make one", text: "set K 0 0 2|10|ma K N100 J13 v|ma K N100 q"},
-	{name: "ma of a word", text: "set K 0 0 1|a|ma K N100 v"},
-	{name: "ma with CAS", text: "set K 0 0 2|10|mg K c|ma K CC v|ma K CC v", single: true},
-	{name: "me", text: "set K 0 0 1|a|me K|me no-such-key"},
-	{name: "mn", text: "|mn|mn"},
-}
-
-// split returns the lines before something happens, which store an item, and those after it.
-func split(text string) (before, after []string) {
-	lines := strings.Split(text, "|")
-	if lines[0] == "" {
-		return nil, lines[1:]
-	}
-	return lines[:2], lines[2:]
-}
-
-// talk is a client that sees the whole of each reply.
-type talk struct {
-	t      *testing.T
-	conn   net.Conn
-	reader *bufio.Reader
-	cas    string
-}
-
-func newTalk(t *testing.T, address string) *talk {
-	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-	must(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	must(t, conn.SetDeadline(time.Now().Add(3*time.Minute)))
-	return &talk{t: t, conn: conn, reader: bufio.NewReader(conn)}
-}
-
-var (
-	casOfGets = regexp.MustCompile(`(?m)^(VALUE \S+ \d+ \d+) (\d+)\r$`)
-	casOfMeta = regexp.MustCompile(`(?m)^((?:HD|VA \d+)(?: [^c\s]\S*)*) c(\d+)`)
-	lifetimes = regexp.MustCompile(` t(9\d|2\d|100|30)\b`) // the clocks of two memcacheds tick at different times
-	debugging = regexp.MustCompile(`(?m)^ME (\S+) .*$`)
-)
-
-// say sends lines and returns the replies, without CAS values.
-func (c *talk) say(lines ...string) string {
-	c.t.Helper()
-	text := strings.Join(lines, "\r\n")
-	if c.cas != "" {
-		text = strings.NewReplacer(" 1 C\r", " 1 "+c.cas+"\r", " CC", " C"+c.cas).Replace(text)
-	}
-	_, err := c.conn.Write([]byte(text + "\r\nmn\r\n"))
-	must(c.t, err)
-	var reply strings.Builder
-	for want := strings.Count(lines[0], "mn") + 1; want > 0; {
-		line, err := c.reader.ReadString('\n')
-		if err != nil {
-			c.t.Fatalf("%.200q: %v after %q", text, err, reply.String())
-		}
-		reply.WriteString(line)
-		if line == "MN\r\n" {
-			want--
-		}
-	}
-	for _, pattern := range []*regexp.Regexp{casOfGets, casOfMeta} {
-		if found := pattern.FindStringSubmatch(reply.String()); found != nil {
-			c.cas = found[2]
-		}
-	}
-	answer := casOfMeta.ReplaceAllString(casOfGets.ReplaceAllString(reply.String(), "$1 CAS\r"), "$1 cCAS")
-	return debugging.ReplaceAllString(lifetimes.ReplaceAllString(answer, " tLEFT"), "ME $1")
-}
-
-// statements are the commands among lines, each with the line of its value.
-func statements(lines []string, key string) [][]string {
-	var all [][]string
-	names := strings.NewReplacer("K", key, "B", base64.StdEncoding.EncodeToString([]byte(key)))
-	for i := 0; i < len(lines); i++ {
-		command := []string{names.Replace(lines[i])}
-		if word, _, _ := strings.Cut(lines[i], " "); strings.Contains(" set add replace append prepend cas ms ", " "+word+" ") {
-			i++
-			command = append(command, lines[i])
-		}
-		all = append(all, command)
-	}
-	return all
-}
 
 // newCopiesPod is a proxy with two copies of two nodes, and a single memcached that stands for a cache without copies.
 func newCopiesPod(t *testing.T) *proxyPod {
@@ -274,7 +119,8 @@ func TestCopyEndsUnderLoad(t *testing.T) {
 			for {
 				for i := range 500 {
 					set, get := client.say("set "+keyOf(i)+" 0 0 1", "a"), client.say("get "+keyOf(i))
-					if requests++; set != "STORED\r\nMN\r\n" || get != "VALUE "+keyOf(i)+" 0 1\r\na\r\nEND\r\nMN\r\n" {
+					requests++
+					if set != "STORED\r\nMN\r\n" || get != "VALUE "+keyOf(i)+" 0 1\r\na\r\nEND\r\nMN\r\n" {
 						done <- fmt.Sprintf("%d requests, then %q and %q", requests, set, get)
 						return
 					}

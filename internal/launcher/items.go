@@ -12,8 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"time"
-
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
 // metaLines is how many lines memcached writes into the file beside its items before it ends (restart.c of 1.6.45).
@@ -24,15 +22,6 @@ const metaLines = 16
 type items string
 
 func (i items) meta() string { return string(i) + ".meta" }
-
-// kept reports whether a list keeps its items in the file.
-func kept(list protocol.List) bool { return list.Value("-e") != "" }
-
-// usable reports whether memcached would find its items with another list: it compares these options, and the operator gives none of the
-// others that it compares.
-func usable(before, after protocol.List) bool {
-	return kept(before) && kept(after) && before.Value("-m") == after.Value("-m") && before.Value("-I") == after.Value("-I")
-}
 
 // prepare removes the files unless memcached can start with them: it aborts at an incomplete NAME.meta, at each start.
 func (i items) prepare(usable bool) error {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logg
 }
 
 func (l *launcher) run(ctx context.Context) (int, error) {
-	if err := l.begin(); err != nil {
+	if err := l.begin(ctx); err != nil {
 		return beginFailed(err)
 	}
 	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
@@ -106,7 +106,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
 		return nil //nolint:nilerr // the status tells it
-	case grows(l.list, found.list):
+	case l.list.Grows(found.list):
 		l.grow(ctx, found.list)
 		return nil
 	default:
@@ -116,7 +116,7 @@ func (l *launcher) follow(ctx context.Context) error {
 
 // next is what the ConfigMap says, nothing if it cannot be read.
 func (l *launcher) next() entry {
-	found, err := l.source.read(false)
+	found, err := l.source.entry(false)
 	if err != nil {
 		l.log.Printf("the arguments stay as they are: %v", err)
 	}

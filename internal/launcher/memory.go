@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,22 +69,6 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 		return -1
 	}
 	return items
-}
-
-// grows reports whether another list only has more memory, which memcached can be given while it runs. Not if it keeps its items in a
-// file, which has its size from the start.
-func grows(before, after protocol.List) bool {
-	if kept(before) || len(before.Arguments) != len(after.Arguments) || before.RestartedAt != after.RestartedAt {
-		return false
-	}
-	less, lessErr := strconv.Atoi(before.Value("-m"))
-	more, moreErr := strconv.Atoi(after.Value("-m"))
-	if lessErr != nil || moreErr != nil || less >= more {
-		return false
-	}
-	same := slices.Clone(before.Arguments)
-	same[slices.Index(same, "-m")+1] = after.Value("-m")
-	return slices.Equal(same, after.Arguments)
 }
 
 // errAnswer is that memcached does not do what it is asked.

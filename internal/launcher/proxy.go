@@ -79,11 +79,11 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 		case <-p.settling():
 			p.settle(ctx)
 		case <-p.switching(time.Now()):
-			p.change(time.Now())
+			p.change(ctx, time.Now())
 		case s := <-p.found:
-			p.learn(s)
+			p.learn(ctx, s)
 		case <-ticker.C:
-			p.follow(time.Now())
+			p.follow(ctx, time.Now())
 			p.look(ctx, time.Now())
 		}
 	}
@@ -147,7 +147,7 @@ func (p *proxy) switching(now time.Time) <-chan time.Time {
 }
 
 // follow reads the ConfigMap.
-func (p *proxy) follow(now time.Time) {
+func (p *proxy) follow(ctx context.Context, now time.Time) {
 	routes, text, err := p.options.readRoutes()
 	switch {
 	case p.busy():
@@ -156,18 +156,21 @@ func (p *proxy) follow(now time.Time) {
 	default:
 		p.forgive()
 		p.read = routes
-		p.change(now)
+		p.change(ctx, now)
 	}
 }
 
 // change makes the routes of the ConfigMap and the addresses of their nodes those that are in effect.
-func (p *proxy) change(now time.Time) {
+func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
 		return // its nodes are looked up first, which takes two seconds at most
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
+		if loaded, failed, err := p.reloads(ctx); err == nil {
+			p.loaded, p.failed = loaded, failed // an agent has signaled memcached since, because of a certificate
+		}
 		if err := replaceFile(p.options.values(), values); err != nil {
 			p.log.Printf("the routes stay as they are: %v", err)
 			return // it is tried again

@@ -62,12 +62,12 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 }
 
 // learn remembers what a search has found.
-func (p *proxy) learn(s search) {
+func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
 	if p.merge(s.found); p.busy() {
 		return
 	}
-	p.change(time.Now())
+	p.change(ctx, time.Now())
 }
 
 // merge remembers addresses.

@@ -64,6 +64,13 @@ func TestNodeReplaced(t *testing.T) {
 	p.kill(1)
 	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
 	p.await("the launcher knows that it is away", func() error { return p.has("node-1.shop.svc is away") })
+	p.await("memcached counts it as away", func() error {
+		stats, err := p.client().Stats(t.Context(), "proxybe")
+		if err == nil && stats[badStat("node-1.shop.svc")] == "" {
+			err = fmt.Errorf("the backends that are away are %v", stats)
+		}
+		return err
+	})
 	// Somebody else gets the address.
 	p.startNode(1)
 	p.startNode(7)

@@ -13,6 +13,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -28,8 +29,16 @@ type ProxyOptions struct {
 	Listen, Memcached string
 	// Program is memcached.
 	Program string
+	// TLS is the lowest version of TLS that clients may use, 1.2 or 1.3, empty without TLS. ClientCA says that clients need a certificate,
+	// and Plaintext that they may also connect without TLS.
+	TLS                 string
+	ClientCA, Plaintext bool
+	// Agent says that an agent asks memcached as well.
+	Agent bool
 	// Threads is how many worker threads memcached has, MaxConnections how many connections its clients can have.
 	Threads, MaxConnections int
+	// tlsListen is where memcached serves TLS, with what an agent has put into the folder credentials.
+	tlsListen, credentials string
 	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
 	dns      *net.Resolver
@@ -41,6 +50,7 @@ type ProxyOptions struct {
 // ParseProxy reads the flags.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
+		tlsListen: "*:11212", credentials: "/run/memcached/current",
 		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // half of an answer is none
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
 	}
@@ -53,8 +63,15 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	flags.StringVar(&o.Program, "program", "memcached", "the `command` that the launcher starts")
 	flags.IntVar(&o.Threads, "threads", 4, "the `number` of memcached's worker threads")
 	flags.IntVar(&o.MaxConnections, "max-connections", 1024, "the `number` of connections that clients can have")
+	flags.StringVar(&o.TLS, "tls", "", "the lowest `version` of TLS that clients may use, 1.2 or 1.3; without it, they use none")
+	flags.BoolVar(&o.ClientCA, "client-ca", false, "with TLS, clients need a certificate")
+	flags.BoolVar(&o.Plaintext, "plaintext", false, "with TLS, clients may also connect without it")
+	flags.BoolVar(&o.Agent, "agent", false, "an agent asks memcached as well")
 	if err := flags.Parse(args); err != nil {
 		return ProxyOptions{}, errors.Join(ErrUsage, err)
+	}
+	if _, known := tlsVersions[o.TLS]; !known || o.TLS == "" && (o.ClientCA || o.Plaintext) {
+		return ProxyOptions{}, errors.Join(ErrUsage, errors.New("--tls must be 1.2 or 1.3, and --client-ca and --plaintext need it"))
 	}
 	if flags.NArg() > 0 || o.Threads < 1 || o.Threads > 64 || o.MaxConnections < 1 || o.MaxConnections > 65536 {
 		return ProxyOptions{}, errors.Join(ErrUsage, errors.New("--threads must be 1 to 64, --max-connections 1 to 65536, and nothing follows"))
@@ -65,6 +82,8 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 const (
 	// ownConnections is what memcached keeps of its file descriptors for itself, and ownPerThread for each thread.
 	ownConnections, ownPerThread = 9, 5
+	// agentConnections are those of an agent, and tlsConnections the listeners for TLS and a handshake of the agent.
+	agentConnections, tlsConnections = 4, 3
 	// backends is for how many nodes each thread has a file descriptor, at least. memcached counts them as those of clients, but for its
 	// limit of connections.
 	backends = 64
@@ -73,15 +92,51 @@ const (
 // connectionLimit is memcached's -c, with which it also limits its file descriptors: each thread has a connection to each node.
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
-	return o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
+	limit := o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
+	if o.Agent {
+		limit += agentConnections
+	}
+	if o.TLS != "" {
+		limit += tlsConnections
+	}
+	return limit
+}
+
+// tlsVersions are memcached's ssl_min_version.
+var tlsVersions = map[string]int{"": 0, "1.2": 2, "1.3": 3}
+
+// tlsArguments are those that make memcached listen for TLS, and tlsOptions the values of -o. The launcher and the agent always find
+// memcached without TLS at the loopback address.
+func (o ProxyOptions) tlsArguments() []string {
+	if o.TLS == "" {
+		return nil
+	}
+	host, port, _ := strings.Cut(o.Memcached, ":")
+	if o.Plaintext {
+		host = "*"
+	}
+	return []string{"-Z", "-l", fmt.Sprintf("notls:%s:%s,%s", host, port, o.tlsListen)}
+}
+
+func (o ProxyOptions) tlsOptions() string {
+	if o.TLS == "" {
+		return ""
+	}
+	options := fmt.Sprintf(",ssl_chain_cert=%s/tls.crt,ssl_key=%[1]s/tls.key,ssl_min_version=%d", o.credentials, tlsVersions[o.TLS])
+	if o.ClientCA {
+		options += fmt.Sprintf(",ssl_ca_cert=%s/ca.crt,ssl_verify_mode=2", o.credentials)
+	}
+	return options
 }
 
 // arguments are those of memcached. It stores nothing but the stubs of meta commands that ask for one while a node is away.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
-	return protocol.List{Arguments: []string{
+	arguments := []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
-		"-o", fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program()),
-	}}
+	}
+	arguments = append(arguments, o.tlsArguments()...)
+	return protocol.List{Arguments: append(arguments, "-o",
+		fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program())+o.tlsOptions())}
 }
 
 // program is the file with the routes' program, copies that with its route to copies, values that with the values for it, and accepted that

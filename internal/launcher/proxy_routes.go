@@ -46,7 +46,7 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	return protocol.ParseRoutes(string(text))
 }
 
-// valuesOf is the text of the file that the program reads. A node without an address is not tried.
+// valuesOf is the text of the file that the program reads. A node without an address counts as away.
 func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)

@@ -286,12 +286,25 @@ func TestEndOfProxy(t *testing.T) {
 }
 
 func TestParseProxy(t *testing.T) {
-	o, err := ParseProxy([]string{"--threads", "2", "--max-connections", "500"}, io.Discard)
-	must(t, err)
-	if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 -c 775 -t 2 -o proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua" {
-		t.Errorf("the arguments are %s", got)
+	const routes = "proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua"
+	const pair = ",ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key"
+	for flags, want := range map[string]string{
+		"":                      "-c 775 -t 2 -o " + routes,
+		"--agent":               "-c 779 -t 2 -o " + routes,
+		"--agent --tls=1.2":     "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair + ",ssl_min_version=2",
+		"--tls=1.3 --plaintext": "-c 778 -t 2 -Z -l notls:*:11211,*:11212 -o " + routes + pair + ",ssl_min_version=3",
+		"--agent --tls=1.3 --client-ca": "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair +
+			",ssl_min_version=3,ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
+	} {
+		o, err := ParseProxy(append([]string{"--threads=2", "--max-connections=500"}, strings.Fields(flags)...), io.Discard)
+		must(t, err)
+		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 "+want {
+			t.Errorf("%s: the arguments are %s", flags, got)
+		}
 	}
-	for _, args := range []string{"--threads=0", "--threads=65", "--max-connections=0", "--max-connections=65537", "more", "--nonsense"} {
+	for _, args := range []string{
+		"--threads=0", "--threads=65", "--max-connections=0", "--max-connections=65537", "more", "--nonsense", "--tls=1.1", "--client-ca", "--plaintext",
+	} {
 		if _, err := ParseProxy([]string{args}, io.Discard); !errors.Is(err, ErrUsage) {
 			t.Errorf("%s: %v", args, err)
 		}

@@ -58,7 +58,8 @@ func newProxyPod(t *testing.T) *proxyPod {
 	p.options.Listen, p.options.Memcached = p.proxy.Listen, p.proxy.Memcached
 	must(t, os.Mkdir(p.proxy.Routes, 0o700))
 	must(t, os.Mkdir(p.proxy.State, 0o700))
-	script := fmt.Sprintf("#!/bin/sh\nexec %s -u %s \"$@\" -l %s\n", repository.Path("bin", "memcached"), p.self, p.proxy.Memcached)
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' -l '*) ;; *) set -- \"$@\" -l %s ;; esac\nexec %s -u %s \"$@\"\n",
+		p.proxy.Memcached, repository.Path("bin", "memcached"), p.self)
 	must(t, os.WriteFile(p.proxy.Program, []byte(script), 0o700))
 	return p
 }

@@ -27,7 +27,7 @@ const (
 // reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it has found
 // its items in a file: it then takes the memory for unused and never takes pages back (slab_automove.c of 1.6.45).
 func reclaim(ctx context.Context, address string, list protocol.List) error {
-	if !kept(list) {
+	if !list.InFile() {
 		return nil
 	}
 	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {

@@ -36,7 +36,7 @@ var errEnded = errors.New("the container is to end")
 
 // stop ends memcached and waits. If it keeps its items in a file, it ends in a way that writes them.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
-	if kept(l.list) {
+	if l.list.InFile() {
 		signal = syscall.SIGUSR1
 	}
 	bound := patience(l.list)
@@ -67,7 +67,7 @@ func (l *launcher) end(signal os.Signal) int {
 // start starts memcached. A known list has run before: if memcached ends soon, that is no reason to go back to another one.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
-	if err := l.items.prepare(ran && usable(last, list)); err != nil {
+	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
 		return err
 	}
 	time.Sleep(l.items.startable(time.Now()))

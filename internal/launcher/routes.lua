@@ -17,7 +17,11 @@ local function slots_of(pattern)
     local slots, names = {}, {}
     for i = 0, math.tointeger(values.count) - 1 do
         local name = pattern:gsub("%%d", i)
-        slots[i + 1] = { label = name, host = values[name] or "none", port = "11211", down = values[name] == nil }
+        if values[name] then
+            slots[i + 1] = { label = name, host = values[name], port = "11211" }
+        else -- nobody listens there, so that memcached counts the node as away
+            slots[i + 1] = { label = name, host = "127.0.0.1", port = "1" }
+        end
         names[i + 1] = name
     end
     if #slots == 0 then
@@ -41,7 +45,7 @@ local function single(slots, names)
         hash = mcp.dist_ring_hash.hash,
         new = function(servers, options)
             for i, server in ipairs(servers) do
-                server.addr = names[i]
+                server.addr, server.port = names[i], "11211"
             end
             return mcp.dist_ring_hash.new(servers, options)
         end,

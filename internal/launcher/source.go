@@ -29,13 +29,18 @@ type entry struct {
 	problem error
 }
 
-// read returns the entry of this node, or that of the default if a first start may use it. The hash is empty if there is none.
-func (s *source) read(first bool) (entry, error) {
+// read reads the section.
+func (s *source) read() (protocol.Section, error) {
 	text, err := os.ReadFile(filepath.Join(s.folder, protocol.SectionKey(s.section)))
 	if err != nil {
-		return entry{}, err
+		return protocol.Section{}, err
 	}
-	section, err := protocol.ParseSection(string(text))
+	return protocol.ParseSection(string(text))
+}
+
+// entry returns the entry of this node, or that of the default if a first start may use it. The hash is empty if there is none.
+func (s *source) entry(first bool) (entry, error) {
+	section, err := s.read()
 	if err != nil {
 		return entry{}, err
 	}
@@ -47,6 +52,16 @@ func (s *source) read(first bool) (entry, error) {
 		found.list, found.problem = s.list(found.hash)
 	}
 	return found, nil
+}
+
+// former returns the list that nodes without an entry start with. While others get another list, it is what they ran with before.
+func (s *source) former() (protocol.List, bool) {
+	section, err := s.read()
+	if err != nil {
+		return protocol.List{}, false
+	}
+	list, err := s.list(section.Default)
+	return list, err == nil
 }
 
 func (s *source) list(hash string) (protocol.List, error) {

@@ -21,6 +21,8 @@ type state struct {
 	Accepted string `json:"accepted"`
 	// Refused is the last list that was not accepted, if it came after the accepted one.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
+	// Version is that of the memcached that has written the file with items.
+	Version string `json:"version,omitempty"`
 }
 
 const stateFile = "state.json"

@@ -75,6 +75,16 @@ exec $limit %s -u %s "$@" -l 127.0.0.1:%s
 	return p
 }
 
+// claims makes memcached say that it has another version.
+func (p *pod) claims(version string) {
+	p.t.Helper()
+	script, err := os.ReadFile(p.options.Program)
+	must(p.t, err)
+	_, rest, _ := strings.Cut(string(script), "\n")
+	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = -V ] && echo %s && exit\n%s", version, rest)
+	must(p.t, os.WriteFile(p.options.Program, []byte(text), 0o700))
+}
+
 // write changes the ConfigMap as the kubelet does: a new file takes the place of the old one.
 func (p *pod) write(name, text string) {
 	p.t.Helper()

@@ -60,6 +60,8 @@ type Wave struct {
 	Arguments *corev1.ConfigMap
 	// Open reports that not all nodes are known to run with them.
 	Open bool
+	// Effect is what becomes of the nodes that do not run with them yet.
+	Effect Effect
 	// Done is how many are.
 	Done int32
 	// Running are those nodes, and all settled: a later answer of theirs would say the same.
@@ -69,6 +71,21 @@ type Wave struct {
 	// Blocked names the node that the next step waits for, and the cause, if somebody may have to help.
 	Blocked string
 }
+
+// Effect is what other arguments do to a node: the greater one costs more.
+type Effect int
+
+// Effects on a node.
+const (
+	// NoEffect is that there are no others.
+	NoEffect Effect = iota
+	// GrowsInPlace is that memcached gets more memory while it runs.
+	GrowsInPlace
+	// KeepsItems is that memcached restarts in its pod and finds its items again.
+	KeepsItems
+	// LosesItems is that it restarts in its pod without them.
+	LosesItems
+)
 
 // Problem is something that prevents the desired state.
 type Problem struct {

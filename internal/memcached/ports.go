@@ -25,12 +25,15 @@ var (
 
 // ClientPorts returns the ports of the nodes that clients can reach. Plaintext comes first, so what is announced stays the same
 // while a cache moves to TLS.
-func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort {
+func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort { return PortsWith(mc.Spec.TLS) }
+
+// PortsWith are those of pods with the given TLS, nil for none.
+func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	var ports []ClientPort
-	if HasPlaintext(mc) {
+	if wanted == nil || wanted.Plaintext == cachev1alpha1.PlaintextEnabled {
 		ports = append(ports, plaintext)
 	}
-	if mc.Spec.TLS != nil {
+	if wanted != nil {
 		ports = append(ports, tls)
 	}
 	return ports

@@ -127,5 +127,5 @@ func wantsBudget(proxy *cachev1alpha1.MemcachedProxy) bool {
 
 func wantsNetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) bool {
 	wanted := proxy.Spec.NetworkPolicy
-	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0)
+	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)
 }

@@ -32,23 +32,71 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
 		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Command:         []string{render.LauncherPath + "/launcher"},
-		Args: []string{
-			"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
-		},
-		Ports: []corev1.ContainerPort{
-			{Name: memcached.ContainerName, ContainerPort: memcached.Port, Protocol: corev1.ProtocolTCP},
-			{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP},
-		},
-		Resources: resources(proxy, defaults),
-		VolumeMounts: []corev1.VolumeMount{
+		Args:            arguments(proxy),
+		Ports:           ports(proxy),
+		Resources:       resources(proxy, defaults),
+		VolumeMounts: append([]corev1.VolumeMount{
 			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
-		},
+		}, agentOf(proxy, defaults).MemcachedMounts()...),
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
 		LivenessProbe:   probe(protocol.LivePath, 10, 6),
 		Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: preStopSeconds}}},
 		SecurityContext: render.Restricted(),
 	}
+}
+
+// arguments are those of the launcher.
+func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
+	args := []string{
+		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
+	}
+	if wantsAgent(proxy) {
+		args = append(args, "--agent")
+	}
+	tls := proxy.Spec.TLS
+	if tls == nil {
+		return args
+	}
+	args = append(args, "--tls="+string(cmp.Or(tls.MinVersion, cachev1alpha1.TLSVersion12)))
+	if render.RequiresClientCertificates(tls) {
+		args = append(args, "--client-ca")
+	}
+	if tls.Plaintext == cachev1alpha1.PlaintextEnabled {
+		args = append(args, "--plaintext")
+	}
+	return args
+}
+
+// ports are those for clients, and that of the launcher.
+func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
+	var all []corev1.ContainerPort
+	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
+		all = append(all, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
+	}
+	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
+}
+
+// agentOf is the agent that a MemcachedProxy may have. Its image is that of the launcher.
+func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) render.Agent {
+	return render.Agent{
+		Name: memcached.AgentContainerName, Image: string(defaults.Images[launcherName]),
+		TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true,
+	}
+}
+
+// wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates.
+func wantsAgent(proxy *cachev1alpha1.MemcachedProxy) bool {
+	return proxy.Spec.Monitoring.Enabled || proxy.Spec.TLS != nil
+}
+
+// initContainers install the launcher and run the agent.
+func initContainers(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) []corev1.Container {
+	containers := []corev1.Container{installer(proxy, defaults)}
+	if wantsAgent(proxy) {
+		containers = append(containers, agentOf(proxy, defaults).Container())
+	}
+	return containers
 }
 
 func probe(path string, period, failures int32) *corev1.Probe {

@@ -121,6 +121,7 @@ func podTemplate(
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
+			ShareProcessNamespace:         agentOf(proxy, defaults).ShareProcesses(),
 			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
 			ImagePullSecrets:              render.PullSecrets(proxy.Spec.ImagePullSecrets),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopSeconds + shutdownSeconds)),
@@ -134,9 +135,9 @@ func podTemplate(
 			TopologySpreadConstraints: render.TopologySpread(
 				scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey),
 			PriorityClassName: scheduling.PriorityClassName,
-			InitContainers:    []corev1.Container{installer(proxy, defaults)},
+			InitContainers:    initContainers(proxy, defaults),
 			Containers:        []corev1.Container{container(proxy, defaults)},
-			Volumes:           volumes(proxy),
+			Volumes:           append(volumes(proxy), agentOf(proxy, defaults).Volumes()...),
 		},
 	}
 }

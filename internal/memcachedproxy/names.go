@@ -5,6 +5,7 @@ package memcachedproxy
 
 import (
 	"maps"
+	"strconv"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -46,5 +47,6 @@ func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alph
 
 // Address is where clients connect.
 func Address(proxy *cachev1alpha1.MemcachedProxy) string {
-	return proxy.Name + "." + proxy.Namespace + ".svc:11211"
+	port := memcached.PortsWith(proxy.Spec.TLS)[0].Number
+	return proxy.Name + "." + proxy.Namespace + ".svc:" + strconv.Itoa(int(port))
 }

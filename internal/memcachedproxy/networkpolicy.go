@@ -13,17 +13,25 @@ import (
 )
 
 // NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies, and the operator their launchers.
+// An agent that nobody asked for metrics shows them only to those whom the spec lists.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
+	var clients []int32
+	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
+		clients = append(clients, port.Number)
+	}
+	wanted := proxy.Spec.NetworkPolicy
+	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(wanted.From, clients...)}
+	if proxy.Spec.Monitoring.Enabled || wantsAgent(proxy) && len(wanted.MetricsFrom) > 0 {
+		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort))
+	}
+	rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort))
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil)},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress: []networkingv1.NetworkPolicyIngressRule{
-				render.IngressRule(proxy.Spec.NetworkPolicy.From, memcached.Port),
-				render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort),
-			},
+			Ingress:     rules,
 		},
 	}
 }

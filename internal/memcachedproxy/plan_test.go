@@ -50,17 +50,6 @@ func sessions(count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alph
 	return mc
 }
 
-// copyOf is another Memcached with so many servers, with which front holds copies.
-func copyOf(name string, count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
-	mc := sessions(count, changes...)
-	mc.Name = name
-	return mc
-}
-
-func copied(proxy *cachev1alpha1.MemcachedProxy) {
-	proxy.Spec.Pools = append(proxy.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
-}
-
 func front(changes ...func(*cachev1alpha1.MemcachedProxy)) *cachev1alpha1.MemcachedProxy {
 	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Name: "front", Namespace: "shop", UID: "front-uid", Generation: 3}}
 	proxy.Spec = cachev1alpha1.MemcachedProxySpec{Size: ptr.To(int32(2)), Pools: []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}}
@@ -97,7 +86,7 @@ func live(t *testing.T, v View, opts memcached.Options) View {
 
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.input.yaml")
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 6 {
 		t.Fatalf("%d input files: %v", len(files), err)
 	}
 	for _, file := range files {
@@ -208,86 +197,6 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// The number of nodes is the same in all copies, so what a smaller one lacks is not used.
-func TestRoutesOfCopies(t *testing.T) {
-	const pattern, twins = "sessions-%d.sessions.shop.svc", "twins-%d.twins.shop.svc\n"
-	unknown := func(mc *cachev1alpha1.Memcached) { mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: -1} }
-	for _, row := range []struct {
-		name, live string
-		pool, twin *cachev1alpha1.Memcached
-		want       string
-		announcing bool
-	}{
-		{name: "the first ones", pool: sessions(3), twin: copyOf("twins", 3), want: pattern + " 3\n" + twins},
-		{name: "one is not known", pool: sessions(3), twin: copyOf("twins", 3, unknown)},
-		{name: "one does not exist", pool: sessions(3)},
-		{name: "the first is smaller", pool: sessions(2), twin: copyOf("twins", 3), want: pattern + " 2\n" + twins},
-		{name: "the second is smaller", pool: sessions(3), twin: copyOf("twins", 2), want: pattern + " 2\n" + twins},
-		{name: "the first has no nodes", pool: sessions(0), twin: copyOf("twins", 2), want: pattern + " 2\n" + twins},
-		{name: "the second has none", pool: sessions(3), twin: copyOf("twins", 0), want: pattern + " 3\n" + twins},
-		{name: "neither has any", pool: sessions(0), twin: copyOf("twins", 0), want: pattern + " 0\n" + twins},
-		{name: "one is larger", live: pattern + " 3\n" + twins, pool: sessions(3), twin: copyOf("twins", 4), want: pattern + " 3\n" + twins},
-		{
-			name: "both are", live: pattern + " 3\n" + twins, pool: sessions(4), twin: copyOf("twins", 4),
-			want: pattern + " 3 next 4 2026-11-24T10:02:00Z\n" + twins, announcing: true,
-		},
-		{
-			name: "one is smaller", live: pattern + " 3\n" + twins, pool: sessions(3), twin: copyOf("twins", 2),
-			want: pattern + " 3 next 2 2026-11-24T10:02:00Z\n" + twins, announcing: true,
-		},
-		{name: "one is gone", live: pattern + " 3\n" + twins, pool: sessions(4), want: pattern + " 3\n" + twins},
-		{
-			name: "another copy", live: pattern + " 3\nothers-%d.others.shop.svc\n", pool: sessions(3), twin: copyOf("twins", 3),
-			want: pattern + " 3\n" + twins, announcing: true,
-		},
-		{name: "the first copy", live: pattern + " 3\n", pool: sessions(3), twin: copyOf("twins", 3), want: pattern + " 3\n" + twins, announcing: true},
-	} {
-		v := View{Proxy: front(copied), Pool: row.pool, Copies: []*cachev1alpha1.Memcached{row.twin}, Now: now}
-		if row.live != "" {
-			v.Children = []client.Object{&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: row.live},
-			}}
-		}
-		plan := For(v, options)
-		got := ""
-		if plan.Routes != nil {
-			got = plan.Routes.String()
-		}
-		if got != row.want || plan.Announcing != row.announcing {
-			t.Errorf("%s: %q, announcing %t", row.name, got, plan.Announcing)
-		}
-	}
-}
-
-// Each pool must fit, and the condition names those that do not.
-func TestPoolsOfCopies(t *testing.T) {
-	deployment := func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
-	for _, row := range []struct {
-		pool, twin *cachev1alpha1.Memcached
-		reason     string
-		messages   []string
-	}{
-		{pool: sessions(3), twin: copyOf("twins", 3)},
-		{sessions(3), nil, "PoolNotFound", []string{"spec.pools names the Memcached twins, which does not exist"}},
-		{sessions(3), copyOf("twins", 3, deployment), "PoolUnsupported", []string{"spec.workload of the Memcached twins is Deployment"}},
-		{sessions(3, deployment), nil, "PoolUnsupported", []string{"the Memcached sessions is Deployment", "the Memcached twins, which does not exist"}},
-	} {
-		plan := For(View{Proxy: front(copied), Pool: row.pool, Copies: []*cachev1alpha1.Memcached{row.twin}, Now: now}, options)
-		problem := memcached.Problem{}
-		if plan.Problem != nil {
-			problem = *plan.Problem
-		}
-		if problem.Reason != row.reason {
-			t.Errorf("%+v, not %s", problem, row.reason)
-		}
-		for _, message := range row.messages {
-			if !strings.Contains(problem.Message, message) {
-				t.Errorf("%q does not contain %q", problem.Message, message)
-			}
-		}
-	}
-}
-
 // Proxies that run stay as they are whatever becomes of their pool.
 func TestPools(t *testing.T) {
 	policy := func(peers ...cachev1alpha1.NetworkPolicyPeer) func(*cachev1alpha1.Memcached) {
@@ -331,6 +240,7 @@ func TestPools(t *testing.T) {
 		{name: "that list", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{
 			"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": "front",
 		})))},
+		{name: "a file in memory", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile })},
 		{name: "a list of addresses", pool: sessions(3, policy(cachev1alpha1.NetworkPolicyPeer{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}))},
 		{name: "a list that is off", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{"app": "shop"})),
 			func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })},

@@ -21,41 +21,44 @@ import (
 func poolProblem(v View) *memcached.Problem {
 	var problem *memcached.Problem
 	for i, mc := range v.pools() {
-		problem = problem.And(problemOf(v.Proxy, v.Proxy.Spec.Pools[i].Name, mc))
+		problem = problem.And(problemOf(v, v.Proxy.Spec.Pools[i].Name, mc))
 	}
 	return problem
 }
 
 // problemOf is why proxies cannot lead to a Memcached with the name, nil if they can.
-func problemOf(proxy *cachev1alpha1.MemcachedProxy, name string, mc *cachev1alpha1.Memcached) *memcached.Problem {
+func problemOf(v View, name string, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	switch _, known := nodesOf(mc); {
 	case mc == nil:
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
 			"spec.pools names the Memcached %s, which does not exist in the namespace: create it, with spec.workload StatefulSet", name)}
-	case unsupported(mc) != nil:
-		return unsupported(mc)
+	case v.unsupported(mc) != nil:
+		return v.unsupported(mc)
 	case !known:
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
 			"The Memcached %s has no servers in its status yet: see its conditions", name)}
 	default:
-		return unreachable(proxy, mc)
+		return unreachable(v.Proxy, mc)
 	}
 }
 
 // unsupported is why proxies cannot lead to a Memcached that exists, nil if they can.
-func unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
+func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	if mc == nil {
 		return nil
 	}
 	var message string
-	switch {
+	switch name := mc.Name; {
 	case memcached.WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
-		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", mc.Name)
+		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", name)
 	case mc.Spec.Auth != nil:
 		message = fmt.Sprintf("spec.auth of the Memcached %s makes clients log in, which proxies cannot: remove it, and limit who may connect "+
-			"with spec.networkPolicy", mc.Name)
+			"with spec.networkPolicy", name)
 	case !memcached.HasPlaintext(mc):
-		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", mc.Name)
+		message = fmt.Sprintf("spec.tls.plaintext of the Memcached %s is Disabled, and proxies cannot connect with TLS: set it to Enabled", name)
+	case len(v.Copies) > 0 && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
+		message = fmt.Sprintf("spec.storage.type of the Memcached %s is MemoryFile, with which a node comes back with items that its copies "+
+			"have replaced meanwhile: set it to Memory", name)
 	default:
 		return nil
 	}

@@ -60,7 +60,7 @@ func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + m
 func slotsOf(v View) (count int, known bool) {
 	for _, mc := range v.pools() {
 		nodes, known := nodesOf(mc)
-		if !known || unsupported(mc) != nil {
+		if !known || v.unsupported(mc) != nil {
 			return 0, false
 		}
 		if count == 0 || nodes > 0 && nodes < count {

@@ -29,10 +29,17 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Selector:       SelectorLabels(proxy),
 			// The connections of a client go to several proxies.
 			SessionAffinity: corev1.ServiceAffinityNone,
-			Ports: []corev1.ServicePort{{
-				Name: memcached.ContainerName, Protocol: corev1.ProtocolTCP, Port: memcached.Port,
-				TargetPort: intstr.FromString(memcached.ContainerName),
-			}},
+			Ports:           servicePorts(proxy),
 		},
 	}
+}
+
+func servicePorts(proxy *cachev1alpha1.MemcachedProxy) []corev1.ServicePort {
+	var ports []corev1.ServicePort
+	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
+		ports = append(ports, corev1.ServicePort{
+			Name: port.Name, Protocol: corev1.ProtocolTCP, Port: port.Number, TargetPort: intstr.FromString(port.Name),
+		})
+	}
+	return ports
 }

@@ -15,17 +15,23 @@ import (
 
 // The memory of a proxy, measured with memcached 1.6.45: 8 MiB for itself and as much for the launcher, 5 KiB for a connection with an
 // unfinished command, and less than twice the 16 MiB to which the launcher limits what clients of a thread have asked for and not read.
-// The rest is for values on their way to nodes.
+// The rest is for values on their way to nodes. TLS takes as much as in a node.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte
 	memoryPerThread     = 40 * mebibyte
 	memoryPerConnection = int64(8 << 10)
+
+	tlsMemory              = 5 * mebibyte
+	tlsMemoryPerConnection = int64(42 << 10)
 )
 
 // model is the memory that a proxy needs, in whole MiB.
 func model(proxy *cachev1alpha1.MemcachedProxy) *resource.Quantity {
 	bytes := ownMemory + int64(threads(proxy))*memoryPerThread + int64(connections(proxy))*memoryPerConnection
+	if proxy.Spec.TLS != nil {
+		bytes += tlsMemory + int64(connections(proxy))*tlsMemoryPerConnection
+	}
 	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
 }
 
@@ -46,7 +52,11 @@ func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	if !given || limit.Cmp(*need) >= 0 {
 		return nil
 	}
+	kind := "connections"
+	if proxy.Spec.TLS != nil {
+		kind = "TLS connections"
+	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
-		"proxy with %d threads and %d connections needs at least %s: raise it, or lower spec.config.threads or maxConnections",
-		limit, threads(proxy), connections(proxy), need)}
+		"proxy with %d threads and %d %s needs at least %s: raise it, or lower spec.config.threads or maxConnections",
+		limit, threads(proxy), connections(proxy), kind, need)}
 }

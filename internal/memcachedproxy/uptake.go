@@ -5,6 +5,8 @@ package memcachedproxy
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,13 +20,14 @@ func (v View) changing() bool {
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
 }
 
-// serving are the proxies that clients reach.
+// serving are the proxies that clients reach, by name: the cache has no order, and the same answers must make the same status.
 func (v View) serving() (pods []*corev1.Pod) {
 	for _, pod := range v.Workload().Nodes(v.Pods) {
 		if memcached.PodReady(pod) {
 			pods = append(pods, pod)
 		}
 	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
 

@@ -50,28 +50,17 @@ func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, opera
 	b.folder = mc.Name
 	b.step("versions")
 	b.add("versions.txt", b.versions())
-	b.step("objects")
-	manifest, err := manifestOf(mc.DeepCopy(), b.cluster.Scheme())
-	b.addUnless(err, "memcached.yaml", manifest)
-	for _, kind := range kindsToCollect(mc) {
-		err := b.cluster.List(ctx, kind.list, client.InNamespace(mc.Namespace), kind.labels)
-		var manifests []byte
-		if err == nil {
-			manifests, err = manifestsOf(kind.list, b.cluster.Scheme())
-		}
-		b.addUnless(err, kind.file, manifests)
-	}
-	b.step("events")
-	events, err := b.events(ctx, mc)
-	b.addUnless(err, "events.txt", events)
+	b.step("objects and events")
+	b.addObjects(ctx, "", "memcached.yaml", mc.DeepCopy())
 	pods, err := b.cluster.pods(ctx, mc)
 	b.note(err, "pods")
 	b.step("statistics of " + nodeCount(len(pods)))
-	b.addStatistics(ctx, pods)
+	b.addStatistics(ctx, pods, topics...)
 	b.step("logs")
 	for i := range pods {
 		b.addLogs(ctx, &pods[i], "logs", ours)
 	}
+	b.addProxies(ctx, mc.Name)
 	var operators corev1.PodList
 	err = b.cluster.List(ctx, &operators, client.InNamespace(operatorNamespace), client.MatchingLabels{
 		"app.kubernetes.io/name": "memcached-operator", "control-plane": "controller-manager",
@@ -84,6 +73,22 @@ func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, opera
 		b.problems = append(b.problems,
 			"the operator has no pods in the namespace "+operatorNamespace+": --operator-namespace names another one")
 	}
+}
+
+// addObjects writes a Memcached or a MemcachedProxy with what is theirs, and the events about both, into a folder.
+func (b *bundle) addObjects(ctx context.Context, folder, file string, owner client.Object) {
+	manifest, err := manifestOf(owner, b.cluster.Scheme())
+	b.addUnless(err, folder+file, manifest)
+	for _, kind := range kindsToCollect(owner.GetName()) {
+		err := b.cluster.List(ctx, kind.list, client.InNamespace(owner.GetNamespace()), kind.labels)
+		var manifests []byte
+		if err == nil {
+			manifests, err = manifestsOf(kind.list, b.cluster.Scheme())
+		}
+		b.addUnless(err, folder+kind.file, manifests)
+	}
+	events, err := b.events(ctx, owner)
+	b.addUnless(err, folder+"events.txt", events)
 }
 
 func (b *bundle) step(name string) { fmt.Fprintln(b.session.ErrOut, "collecting "+name) }
@@ -136,7 +141,7 @@ func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container st
 }
 
 // addStatistics writes the statistics of each node, none of which contains a key.
-func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod) {
+func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ...string) {
 	statistics := make([]map[string]map[string]string, len(pods))
 	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {
 		return func(ctx context.Context, conn *memcache.Conn) error {
@@ -162,8 +167,8 @@ func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod) {
 }
 
 // events are a line for each event.
-func (b *bundle) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]byte, error) {
-	about, err := b.cluster.events(ctx, mc)
+func (b *bundle) events(ctx context.Context, owner client.Object) ([]byte, error) {
+	about, err := b.cluster.events(ctx, owner)
 	if err != nil {
 		return nil, err
 	}

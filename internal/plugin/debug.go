@@ -23,11 +23,11 @@ type debugCommand struct {
 
 const debugLong = `Write what is known of a cache into a .tar.gz file, for a bug report or for a colleague: the Memcached
 and the objects that the operator writes for it, pods, events, logs of memcached and of the operator,
-and the statistics of each node.
+and the statistics of each node. The same of each MemcachedProxy that leads to it.
 
 The file never contains keys or values of the cache, nor Secrets, nor the environment of containers, nor
 the values of annotations and the command lines of containers that others have added to the objects.
-The Memcached itself is in it as its author wrote it, but for its annotations.
+The Memcached and the MemcachedProxies are in it as their authors wrote them, but for their annotations.
 A log of memcached with requests of clients is left out. What could not be collected is named in
 problems.txt.`
 

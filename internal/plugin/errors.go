@@ -12,13 +12,19 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // unknown is the error for a Memcached that does not exist. It lists the others.
 func (c *cluster) unknown(ctx context.Context, name string) error {
 	const elsewhere = "--namespace selects another one, and kubectl memcached status --all-namespaces lists them all"
+	var proxy cachev1alpha1.MemcachedProxy
+	if c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &proxy) == nil {
+		return fmt.Errorf("%s is a MemcachedProxy: name the Memcached to which it leads, %s", name, strings.Join(poolsOf(&proxy), ", "))
+	}
 	others, err := c.memcacheds(ctx, false)
 	if err != nil {
 		return fmt.Errorf("the namespace %s has no Memcached %s", c.namespace, name)

@@ -11,19 +11,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// events are the events about a Memcached, its objects and its pods, the oldest first.
-func (c *cluster) events(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Event, error) {
+// events are the events about a Memcached or a MemcachedProxy, its objects and its pods, the oldest first.
+func (c *cluster) events(ctx context.Context, owner client.Object) ([]corev1.Event, error) {
 	var list corev1.EventList
-	if err := c.List(ctx, &list, client.InNamespace(mc.Namespace)); err != nil {
+	if err := c.List(ctx, &list, client.InNamespace(owner.GetNamespace())); err != nil {
 		return nil, err
 	}
 	about := slices.DeleteFunc(list.Items, func(event corev1.Event) bool {
 		name := event.InvolvedObject.Name
-		return name != mc.Name && !strings.HasPrefix(name, mc.Name+"-")
+		return name != owner.GetName() && !strings.HasPrefix(name, owner.GetName()+"-")
 	})
 	slices.SortStableFunc(about, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
 	return about, nil

@@ -16,19 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// kindToCollect is a Kind of the objects of a Memcached. Secret is none of them.
+// kindToCollect is a Kind of the objects of a Memcached or a MemcachedProxy. Secret is none of them.
 type kindToCollect struct {
 	file   string
 	list   client.ObjectList
 	labels client.MatchingLabels
 }
 
-func kindsToCollect(mc *cachev1alpha1.Memcached) []kindToCollect {
-	ours := client.MatchingLabels{memcached.InstanceLabel: mc.Name, memcached.ManagedByLabel: memcached.ManagedBy}
+func kindsToCollect(name string) []kindToCollect {
+	ours := client.MatchingLabels{memcached.InstanceLabel: name, memcached.ManagedByLabel: memcached.ManagedBy}
 	return []kindToCollect{
 		{"pods.yaml", &corev1.PodList{}, ours},
 		{"deployments.yaml", &appsv1.DeploymentList{}, ours},
@@ -38,7 +37,7 @@ func kindsToCollect(mc *cachev1alpha1.Memcached) []kindToCollect {
 		{"configmaps.yaml", &corev1.ConfigMapList{}, ours},
 		{"poddisruptionbudgets.yaml", &policyv1.PodDisruptionBudgetList{}, ours},
 		{"networkpolicies.yaml", &networkingv1.NetworkPolicyList{}, ours},
-		{"endpointslices.yaml", &discoveryv1.EndpointSliceList{}, client.MatchingLabels{discoveryv1.LabelServiceName: mc.Name}},
+		{"endpointslices.yaml", &discoveryv1.EndpointSliceList{}, client.MatchingLabels{discoveryv1.LabelServiceName: name}},
 	}
 }
 

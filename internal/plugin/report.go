@@ -69,6 +69,8 @@ type cacheReport struct {
 	Nodes    []nodeReport `json:"nodes"`
 	// Total counts the nodes that serve. It is nil if none has answered.
 	Total *figures `json:"total,omitempty"`
+	// Proxies lead to the cache. They are those of a report on one cache.
+	Proxies []proxyReport `json:"proxies,omitempty"`
 	// Problems are those of certificates and Secrets, with the remedy.
 	Problems []string `json:"problems,omitempty"`
 }

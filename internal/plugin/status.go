@@ -41,8 +41,9 @@ why. The exit code is 1 if a cache is to have nodes and none of them answers, ex
 
 For one cache, the head says what it is, and the last events what happened. What you may not read is named.
 For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
-serves, whether it has read what the Secrets hold, and why it must be restarted. Below it are the problems
-of certificates and Secrets, with their remedy.`
+serves, whether it has read what the Secrets hold, and why it must be restarted. Another table has the
+MemcachedProxies that lead to the cache. Below are the problems of certificates and Secrets, with their
+remedy.`
 
 const statusExamples = `  # Every cache of the namespace, in a row each
   kubectl memcached status
@@ -92,7 +93,7 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := o.show(reports, len(args) > 0); err != nil {
+		if err := o.show(reports, o.proxyReports(ctx, c, args), len(args) > 0); err != nil {
 			return err
 		}
 		if !o.watch {
@@ -224,12 +225,15 @@ func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []core
 }
 
 // show writes the reports, one cache in detail.
-func (o *statusCommand) show(reports []cacheReport, one bool) error {
+func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one bool) error {
+	if one {
+		reports[0].Proxies = proxies
+	}
 	if o.output.value != formatTable {
 		if one {
 			return o.writeDocument(o.output.value, reports[0])
 		}
-		return o.writeDocument(o.output.value, map[string][]cacheReport{"items": reports})
+		return o.writeDocument(o.output.value, map[string]any{"items": reports, "proxies": append([]proxyReport{}, proxies...)})
 	}
 	if o.watch {
 		if isTerminal(o.Out) {
@@ -247,6 +251,10 @@ func (o *statusCommand) show(reports []cacheReport, one bool) error {
 	default:
 		writeTable(o.Out, o.colored(), listRows(reports, o.everywhere))
 	}
+	if rows := proxyRows(proxies, o.everywhere); !one && rows != nil {
+		fmt.Fprintln(o.Out)
+		writeTable(o.Out, o.colored(), rows)
+	}
 	return nil
 }
 
@@ -255,7 +263,7 @@ func (o *statusCommand) showOne(r *cacheReport) {
 	fmt.Fprintln(o.Out, printable(r.headline()))
 	writeTable(o.Out, false, r.Overview.rows())
 	now := o.clock.Now()
-	for _, rows := range [][][]cell{r.rows(), r.credentialRows(now), r.Overview.eventRows(now)} {
+	for _, rows := range [][][]cell{r.rows(), r.credentialRows(now), proxyRows(r.Proxies, false), r.Overview.eventRows(now)} {
 		if rows != nil {
 			fmt.Fprintln(o.Out)
 			writeTable(o.Out, o.colored(), rows)

@@ -6,8 +6,13 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,10 +35,7 @@ const longestRestart = 2*time.Second + busyMachine/10
 var _ = Describe("A change of the configuration", func() {
 	var c *keptCache
 	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
-		c = newKeptCache(ctx, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
-			mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
-		})
+		c = newKeptCache(ctx, inFile)
 		keeps := func(change string, edit func(*cachev1alpha1.Memcached)) {
 			c.mustKeep(ctx, change, longestRestart, edit)
 		}
@@ -43,7 +45,16 @@ var _ = Describe("A change of the configuration", func() {
 			mc.Spec.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour}
 			mc.Spec.Config.Verbosity, mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = 1, ptr.To(false), ptr.To(true)
 		})
-		keeps("restartedAt", func(mc *cachev1alpha1.Memcached) { mc.Spec.RestartedAt = ptr.To(metav1.Now().Rfc3339Copy()) })
+		keeps("restartedAt", restartNow)
+	})
+
+	It("takes at most 4 s of service with 1 GiB of items, whose CAS and expiry stay", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		c = newKeptCacheOf(ctx, 1, 900_000, 1000, inFile, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Memory = ptr.To(resource.MustParse("1Gi"))
+		})
+		item := storeItem(ctx, &c.pods[0])
+		c.mustKeep(ctx, "restartedAt, 1 GiB", 4*time.Second+busyMachine/10, restartNow)
+		item.mustExpire(ctx, &c.pods[0])
 	})
 
 	It("gives nodes more memory while they serve", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
@@ -62,22 +73,104 @@ var _ = Describe("A change of the configuration", func() {
 	})
 })
 
+// inFile keeps the items in a file.
+func inFile(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+	mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+}
+
+func restartNow(mc *cachev1alpha1.Memcached) {
+	mc.Spec.RestartedAt = ptr.To(metav1.Now().Rfc3339Copy())
+}
+
 // keptCache is a cache that must lose nothing.
 type keptCache struct {
 	mc    *cachev1alpha1.Memcached
 	cache *traffic.Client
+	keys  int
 	pods  []corev1.Pod
 	rows  [][]string
 }
 
+// nodesEnv is how many nodes these caches have, 3 if it is not set. The benchmark has 5.
+const nodesEnv = "E2E_NODES"
+
 func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	c := &keptCache{rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after"}}}
+	size := int32(clustertest.Must(strconv.Atoi(cmp.Or(os.Getenv(nodesEnv), "3")))) //nolint:gosec // a few
+	return newKeptCacheOf(ctx, size, filledKeys, 100, edits...)
+}
+
+func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits ...clustertest.Edit) *keptCache {
+	GinkgoHelper()
+	c := &keptCache{keys: keys, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after", "writes", "launcher"}}}
 	DeferCleanup(func() { clustertest.AddTable("Changes that keep the nodes", c.rows) })
-	c.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, append(edits, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))...)
+	edits = slices.Concat([]clustertest.Edit{clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet)}, edits)
+	c.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), size, edits...)
 	c.cache, c.pods = k8s.NewClient(ctx, c.mc), k8s.Pods(ctx, c.mc)
-	clustertest.MustStore(ctx, c.cache, filledKeys)
+	Expect(c.cache.Write(ctx, keys, valueSize)).To(Succeed())
+	clustertest.MustFind(ctx, c.cache, keys)
 	return c
+}
+
+// writes are those of the operator to objects of the cache since a time, without those of its status and of events.
+func (c *keptCache) writes(since time.Time) string {
+	GinkgoHelper()
+	if clusterDir == "" {
+		return "" // only the local cluster has an audit log
+	}
+	var children, status int
+	for event := range requestsOf(operatorUser(operatorNamespace), since) {
+		switch resource := resourceOf(event); {
+		case !isWrite(event) || resource == "" || event.ObjectRef.Namespace != c.mc.Namespace || event.ObjectRef.Resource == "events":
+		case event.ObjectRef.Subresource == "status":
+			status++
+		default:
+			children++
+		}
+	}
+	return fmt.Sprintf("%d, %d of status", children, status)
+}
+
+// launcherMemory is the most that one of the launchers has ever taken.
+func (c *keptCache) launcherMemory() string {
+	GinkgoHelper()
+	if clusterDir == "" {
+		return "" // its processes are elsewhere
+	}
+	most := 0
+	for i := range c.pods {
+		p := theOne(processesOf("launcher", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
+		_, peak, _ := strings.Cut(string(clustertest.Must(os.ReadFile(p.file("status")))), "VmHWM:")
+		most = max(most, clustertest.Must(strconv.Atoi(strings.Fields(peak)[0])))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(most)/1024)
+}
+
+// storedItem expires after a minute.
+type storedItem struct {
+	cas     string
+	expires time.Time
+}
+
+// storeItem stores one on a node, without the ring of the clients.
+func storeItem(ctx context.Context, pod *corev1.Pod) storedItem {
+	GinkgoHelper()
+	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
+	expires := time.Now().Add(time.Minute)
+	Expect(conn.Command(ctx, "ms expiring 1 T60\r\nv")).To(HavePrefix("HD"))
+	return storedItem{clustertest.Must(conn.Command(ctx, "mg expiring c")), expires}
+}
+
+// mustExpire fails unless the item is the same until it expires.
+func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
+	get := func() string { return clustertest.Must(conn.Command(ctx, "mg expiring c")) }
+	Expect(time.Until(i.expires)).To(BeNumerically(">", 2*time.Second), "the restart took too long for this test")
+	Expect(get()).To(Equal(i.cas), "CAS")
+	Eventually(ctx, get).WithTimeout(time.Minute).WithPolling(100 * time.Millisecond).Should(HavePrefix("EN"))
+	Expect(time.Now()).To(BeTemporally("~", i.expires, 3*time.Second), "the end of its time to live")
 }
 
 // mustKeep makes a change, waits until the cache is Ready, and checks that it has lost nothing.
@@ -93,7 +186,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	k8s.Change(ctx, c.mc, func() { edit(c.mc) })
 	k8s.UntilReady(ctx, c.mc)
 	took := time.Since(began)
-	row := []string{change, "", "", took.Round(time.Second).String()}
+	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began), c.launcherMemory()}
 	for _, watch := range watches {
 		away := watch.end()
 		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
@@ -101,7 +194,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	}
 	Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(before), "pods and restarts")
 	c.cache = k8s.NewClient(ctx, c.mc) // the connections of the former one ended with memcached
-	hits, err := c.cache.Read(ctx, filledKeys)
+	hits, err := c.cache.Read(ctx, c.keys)
 	Expect(err).NotTo(HaveOccurred())
 	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)
 	c.rows = append(c.rows, row)

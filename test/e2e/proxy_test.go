@@ -67,17 +67,35 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 // newProxy creates a MemcachedProxy of 2 for a Memcached or its copies, and waits until it is Ready.
 func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
+	front := newProxySpec(pools...)
+	createProxy(ctx, front)
+	return front
+}
+
+// newProxySpec is that of a MemcachedProxy of 2 for a Memcached or its copies.
+func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
 	front.Spec.Size = ptr.To(int32(2))
 	for _, mc := range pools {
 		front.Spec.Pools = append(front.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: mc.Name})
 	}
+	return front
+}
+
+// createProxy creates a MemcachedProxy, and waits until it is Ready.
+func createProxy(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
+	GinkgoHelper()
 	Expect(k8s.Create(ctx, front)).To(Succeed())
+	untilProxyReady(ctx, front)
+}
+
+func untilProxyReady(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
+	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		g.Expect(k8s.Reread(ctx, front)).To(Succeed())
+		g.Expect(front.Status.ObservedGeneration).To(Equal(front.Generation))
 		g.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
 	}).Should(Succeed())
-	return front
 }
 
 // proxyServer is the one server that clients of a MemcachedProxy know.
@@ -85,7 +103,9 @@ func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traff
 	GinkgoHelper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: front.Namespace, Name: front.Name}}
 	Expect(k8s.Reread(ctx, service)).To(Succeed())
-	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, "11211")}
+	_, port, err := net.SplitHostPort(front.Status.Address)
+	Expect(err).NotTo(HaveOccurred())
+	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, port)}
 }
 
 func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev1.Pod {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,6 +110,14 @@ var operations = []struct {
 	{"config", func(h *randomHistory) {
 		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.MaxConnections = int32(1024 + h.random.IntN(3)) })
 	}},
+	{"threads", (*randomHistory).changeThreads},
+	{"threads", (*randomHistory).changeThreads},
+	{"restart", func(h *randomHistory) {
+		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
+			spec.RestartedAt = ptr.To(metav1.Date(2026, 1, 1+h.random.IntN(3), 0, 0, 0, 0, time.UTC))
+		})
+	}},
+	{"spoil the arguments", (*randomHistory).spoilArguments},
 	{"workload", func(h *randomHistory) { h.changeSpec(otherWorkload) }},
 	{"workload", func(h *randomHistory) { h.changeSpec(otherWorkload) }},
 	{"pause or resume", func(h *randomHistory) {
@@ -179,7 +188,7 @@ func ended(now objects) string {
 			return "nobody owns the object in " + resource
 		}
 	}
-	return ""
+	return sameArguments(now)
 }
 
 func (h *randomHistory) createRandom() {
@@ -192,6 +201,28 @@ func (h *randomHistory) createRandom() {
 
 func (h *randomHistory) changeSize() {
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = int32(h.random.IntN(5)) })
+}
+
+func (h *randomHistory) changeThreads() {
+	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = int32(4 + h.random.IntN(3)) })
+}
+
+// spoilArguments deletes or edits the ConfigMap of a StatefulSet's launchers.
+func (h *randomHistory) spoilArguments() {
+	config := &corev1.ConfigMap{}
+	err := user.Get(h.ctx, client.ObjectKey{Namespace: h.namespace, Name: cacheName + memcached.ArgumentsSuffix}, config)
+	switch {
+	case err != nil:
+		h.must(client.IgnoreNotFound(err))
+	case h.random.IntN(2) == 0:
+		h.must(client.IgnoreNotFound(user.Delete(h.ctx, config)))
+	default:
+		before := config.DeepCopy()
+		for key := range config.Data {
+			config.Data[key] = "0 of somebody"
+		}
+		h.must(client.IgnoreNotFound(user.Patch(h.ctx, config, client.MergeFrom(before), client.FieldOwner("user"))))
+	}
 }
 
 func otherWorkload(spec *cachev1alpha1.MemcachedSpec) {

@@ -6,16 +6,20 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
@@ -110,4 +114,38 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 		}
 		return allLaunchers.wentBack()
 	}
+}
+
+// sameArguments reports what is missing until every pod runs what a new one would run, and the ConfigMap has nothing else.
+func sameArguments(now objects) string {
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
+	set := get[*appsv1.StatefulSet](now, "statefulsets")
+	switch {
+	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet && config == nil:
+		return ""
+	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet, config == nil, set == nil, mc.Status.LastApplied == nil:
+		return fmt.Sprintf("the arguments are %v", config)
+	}
+	hash, template := mc.Status.LastApplied.ArgumentsHash, set.Spec.Template.Annotations[memcached.TemplateAnnotation]
+	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
+	if err != nil || list.Hash() != hash || list.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) {
+		return fmt.Sprintf("the list %s is %v: %v", hash, list, err)
+	}
+	if restarted := mc.Spec.RestartedAt; restarted != nil && list.RestartedAt != restarted.UTC().Format(time.RFC3339) {
+		return fmt.Sprintf("the list is of %s, the restart at %s", list.RestartedAt, restarted)
+	}
+	want := protocol.Section{Default: hash, Nodes: map[int]string{}}
+	for ordinal := range int(mc.Spec.Size) {
+		want.Nodes[ordinal] = hash
+	}
+	if text := config.Data[protocol.SectionKey(template)]; text != want.String() || len(config.Data) != 2 {
+		return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, want, template)
+	}
+	for _, pod := range now.pods() {
+		if pod.Annotations[memcached.TemplateAnnotation] != template {
+			return pod.Name + " is of another template"
+		}
+	}
+	return ""
 }

@@ -27,6 +27,7 @@ func TestMonitoringInstallsExactly(t *testing.T) {
 		"ConfigMap memcached-operator-cache-dashboard",
 		"ConfigMap memcached-operator-fleet-dashboard",
 		"PodMonitor memcached-operator-nodes",
+		"PodMonitor memcached-operator-proxies",
 		"PrometheusRule memcached-operator-alerts",
 		"Secret memcached-operator-metrics-reader-token",
 		"ServiceAccount memcached-operator-metrics-reader",
@@ -81,10 +82,16 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitor selects the pods that the operator makes of the example with an agent, and its port.
+// The PodMonitors select the pods that the operator makes of the examples with an agent, and its port.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
+	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
+	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))
+}
+
+func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTemplateSpec) {
+	t.Helper()
 	all := kustomize.Render(t, config("monitoring"))
-	object := kustomize.Find[unstructured.Unstructured](t, all, "PodMonitor", "memcached-operator-nodes")
+	object := kustomize.Find[unstructured.Unstructured](t, all, "PodMonitor", name)
 	content, err := object.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +100,6 @@ func TestMonitoringScrapesTheAgents(t *testing.T) {
 	if err := json.Unmarshal(content, &monitor); err != nil {
 		t.Fatal(err)
 	}
-	template := monitoredPods(t)
 	if !monitor.Spec.NamespaceSelector.Any {
 		t.Error("the PodMonitor does not select all namespaces")
 	}
@@ -105,7 +111,8 @@ func TestMonitoringScrapesTheAgents(t *testing.T) {
 		t.Error("the PodMonitor selects the pods of one Memcached")
 	}
 	endpoint := repository.TheOnly(t, monitor.Spec.PodMetricsEndpoints, "endpoints")
-	agent := repository.TheOnly(t, template.Spec.InitContainers, "init containers")
+	agents := slices.DeleteFunc(template.Spec.InitContainers, func(c corev1.Container) bool { return c.Name != "memcached-agent" })
+	agent := repository.TheOnly(t, agents, "agents")
 	if port := repository.TheOnly(t, agent.Ports, "ports of the agent").Name; endpoint.Port != port || endpoint.Path != "/metrics" {
 		t.Errorf("the PodMonitor scrapes port %s, path %s; the agent has port %s", endpoint.Port, endpoint.Path, port)
 	}
@@ -119,17 +126,17 @@ func TestMonitoringScrapesTheAgents(t *testing.T) {
 	want := map[string]string{
 		"namespace": "__meta_kubernetes_namespace",
 		"pod":       "__meta_kubernetes_pod_name",
-		"memcached": "__meta_kubernetes_pod_label_app_kubernetes_io_instance",
+		label:       "__meta_kubernetes_pod_label_app_kubernetes_io_instance",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
 
-// monitoredPods is the template of the pods in the golden file with an agent.
-func monitoredPods(t *testing.T) corev1.PodTemplateSpec {
+// monitoredPods is the template of the pods in the golden file with an agent of a package in internal.
+func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
 	t.Helper()
-	golden := repository.Read(t, "internal", "memcached", "desired", "testdata", "monitoring.golden.yaml")
+	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)
 	for document := range strings.SplitSeq(golden, "\n---\n") {
 		var deployment appsv1.Deployment
 		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {

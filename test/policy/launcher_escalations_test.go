@@ -21,7 +21,7 @@ func launcherEscalations() []escalation {
 
 // launchEscalations run something else, or with other arguments.
 func launchEscalations() []escalation {
-	const program, installs = "containers[0].command, args: must run memcached with the options of the operator, or the launcher", "initContainers[0]: launcher must be the first one"
+	const program, installs = "containers[0].command, args: must run memcached with the options of the operator, or the launcher", "initContainers[0]: launcher must be the first one in a StatefulSet"
 	const probe, one = "must be httpGet of /livez and /readyz at the port launcher", "there must be one container, memcached"
 	const ports = "must be ports 11211 and 11212 of memcached, 9151 of its launcher and 9150 of the agent"
 	args := func(args ...string) attempt {
@@ -43,7 +43,15 @@ func launchEscalations() []escalation {
 		{"run the command shutdown beside the launcher's argument", "containers", program, args("--template="+hash, "-A")},
 		{"install a launcher and run another program", "containers", program, memcached(func(c *corev1.Container) { c.Command = []string{"sh"} })},
 		{"install a launcher and give it a command", "containers", program, memcached(func(c *corev1.Container) { c.Command = append(c.Command, "install") })},
-		{"run a launcher that nobody has installed", "containers", program, launchedPod(func(p *corev1.PodSpec) { p.InitContainers = p.InitContainers[1:] })},
+		{"run a launcher that nobody has installed", "containers", installs, launchedPod(func(p *corev1.PodSpec) { p.InitContainers = p.InitContainers[1:] })},
+		{"run memcached itself in a StatefulSet", "containers", program, launchedPod(func(p *corev1.PodSpec) {
+			p.Containers[0].Command, p.Containers[0].Args = []string{"memcached"}, strings.Fields(arguments)
+		})},
+		{"run memcached in a StatefulSet without a launcher", "containers", installs, createStatefulSet(func(s *appsv1.StatefulSet) {
+			d := &appsv1.Deployment{ObjectMeta: s.ObjectMeta}
+			withCredentials(func(*corev1.PodSpec) {})(d)
+			s.Spec.Template.Spec = d.Spec.Template.Spec
+		})},
 		{"install another program", "containers", installs, first(func(c *corev1.Container) { c.Command = []string{"sh"} })},
 		{"install elsewhere", "containers", installs, first(func(c *corev1.Container) { c.Command[2] = "/run/memcached/launcher" })},
 		{"install with an argument more", "containers", installs, first(func(c *corev1.Container) { c.Args = []string{"--program=sh"} })},
@@ -120,12 +128,6 @@ func launcherVolumeEscalations() []escalation {
 		{"mount arguments that memcached can change", "containers", mounts, mount("arguments", func(m *corev1.VolumeMount) { m.ReadOnly = false })},
 		{"mount one of the arguments", "containers", mounts, mount("arguments", func(m *corev1.VolumeMount) { m.SubPath = "arguments." + hash })},
 		{"mount items as arguments", "containers", mounts, mount("arguments", func(m *corev1.VolumeMount) { m.Name = "items" })},
-		{"mount a volume without a launcher", "containers", mounts, launchedPod(func(p *corev1.PodSpec) {
-			p.InitContainers = p.InitContainers[1:]
-			c := &p.Containers[0]
-			c.Command, c.Args = []string{"memcached"}, strings.Fields(strings.Replace(arguments, " -e /run/memcached-items/items", "", 1))
-			c.StartupProbe, c.LivenessProbe, c.ReadinessProbe, c.Ports = nil, nil, nil, c.Ports[:len(c.Ports)-1]
-		})},
 		{"keep the launcher in memory", "pods", volumes, volume("launcher", func(v *corev1.Volume) { v.EmptyDir.Medium = corev1.StorageMediumMemory })},
 		{"take the launcher from the cluster node", "pods", volumes, volume("launcher", func(v *corev1.Volume) {
 			v.VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}

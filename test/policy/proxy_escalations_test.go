@@ -4,6 +4,7 @@
 package policy_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -94,7 +95,7 @@ func updateProxyChild[T client.Object](child T, change func(T)) attempt {
 // proxyEscalations are those of proxies.yaml and proxypods.yaml.
 func proxyEscalations() []escalation {
 	all := append(proxyOwnershipEscalations(), proxyContentEscalations()...)
-	for _, pod := range append(proxyPodEscalations(), proxyContainerEscalations()...) {
+	for _, pod := range slices.Concat(proxyPodEscalations(), proxyContainerEscalations(), proxyTLSEscalations()) {
 		all = append(all,
 			escalation{"create proxies with " + pod.name, "proxypods", pod.message, createProxyChild(pod.change)},
 			escalation{"give proxies " + pod.name, "proxypods", pod.message, updateProxyChild(&appsv1.Deployment{}, pod.change)})
@@ -145,7 +146,7 @@ func proxyOwnershipEscalations() []escalation {
 }
 
 func proxyContentEscalations() []escalation {
-	const service, ports = "the Service of a proxy must have a ClusterIP", "the Service of a proxy must have port 11211"
+	const service, ports = "the Service of a proxy must have a ClusterIP", "the Service of a proxy must have ports 11211 and 11212"
 	const routes = "the ConfigMap of a proxy must have the key routes, with nodes of a Memcached of the namespace"
 	route := func(text string) attempt {
 		return updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) { c.Data["routes"] = text })
@@ -188,11 +189,14 @@ func proxyPodEscalations() []podEscalation {
 		pod("an account", "the pods of a proxy have no account", func(p *corev1.PodSpec) { p.ServiceAccountName = "admin" }),
 		pod("a token", "the pods of a proxy have no account", func(p *corev1.PodSpec) { p.AutomountServiceAccountToken = nil }),
 		pod("the network of the host", "must not be set for a proxy", func(p *corev1.PodSpec) { p.HostNetwork = true }),
-		pod("a Secret", "must be launcher with at most 64Mi, and routes", func(p *corev1.PodSpec) {
+		pod("processes that see each other", "shareProcessNamespace without the volume credentials", func(p *corev1.PodSpec) {
+			p.ShareProcessNamespace = ptr.To(true)
+		}),
+		pod("a Secret", "must be launcher with at most 64Mi, routes", func(p *corev1.PodSpec) {
 			p.Volumes = append(p.Volumes, corev1.Volume{Name: "more", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "credentials"}}})
 		}),
-		pod("the routes of another", "must be launcher with at most 64Mi, and routes", func(p *corev1.PodSpec) { p.Volumes[1].ConfigMap.Name = "other" }),
-		pod("a large volume", "must be launcher with at most 64Mi, and routes", func(p *corev1.PodSpec) {
+		pod("the routes of another", "must be launcher with at most 64Mi, routes", func(p *corev1.PodSpec) { p.Volumes[1].ConfigMap.Name = "other" }),
+		pod("a large volume", "must be launcher with at most 64Mi, routes", func(p *corev1.PodSpec) {
 			p.Volumes[0].EmptyDir.SizeLimit = ptr.To(resource.MustParse("1Gi"))
 		}),
 		pod("a cluster node", "terminationGracePeriodSeconds: must be those of a proxy", func(p *corev1.PodSpec) { p.NodeName = "node-1" }),
@@ -215,7 +219,8 @@ func proxyContainerEscalations() []podEscalation {
 	in := func(name, message string, change func(*corev1.Container)) podEscalation {
 		return podEscalation{name: name, policy: "proxypods", message: message, change: ofContainer(change)}
 	}
-	const runs, installs = "a proxy runs memcached by the launcher", "a proxy has one, which installs the launcher"
+	const runs, installs = "a proxy runs memcached by the launcher", "a proxy has one, which installs the launcher, and at most memcached-agent"
+	const mounts = "must be launcher, routes, credentials and, for the agent, tls-secret at the paths of a proxy"
 	return []podEscalation{
 		in("another command", runs, func(c *corev1.Container) { c.Command = []string{"sh"} }),
 		in("another option", runs, func(c *corev1.Container) { c.Args = append(c.Args, "--program=sh") }),
@@ -224,9 +229,9 @@ func proxyContainerEscalations() []podEscalation {
 			p.InitContainers[1].Name = "more"
 		})},
 		{"an installer of something else", "proxypods", installs, ofPod(func(p *corev1.PodSpec) { p.InitContainers[0].Command[2] = "/run/launcher/x" })},
-		in("a variable", "must be launcher and routes at the paths of a proxy", func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A", Value: "b"}} }),
-		in("another path", "must be launcher and routes at the paths of a proxy", func(c *corev1.Container) { c.VolumeMounts[0].MountPath = "/usr" }),
-		in("a port of the host", "ports 11211 and 9151 of a proxy", func(c *corev1.Container) { c.Ports[0].HostPort = 11211 }),
+		in("a variable", mounts, func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A", Value: "b"}} }),
+		in("another path", mounts, func(c *corev1.Container) { c.VolumeMounts[0].MountPath = "/usr" }),
+		in("a port of the host", "ports 11211, 11212, 9151 and 9150 of a proxy", func(c *corev1.Container) { c.Ports[0].HostPort = 11211 }),
 		in("another probe", "must be those of the launcher of a proxy", func(c *corev1.Container) {
 			c.LivenessProbe.HTTPGet = nil
 			c.LivenessProbe.Exec = &corev1.ExecAction{Command: []string{"sh"}}
@@ -242,10 +247,18 @@ func proxyContainerEscalations() []podEscalation {
 func harmlessForProxies() map[string]attempt {
 	return map[string]attempt{
 		"create the Deployment of a proxy": createProxyChild(func(*appsv1.Deployment) {}),
-		"create the Service of a proxy":    createProxyChild(func(*corev1.Service) {}),
-		"create the budget of a proxy":     createProxyChild(func(*policyv1.PodDisruptionBudget) {}),
-		"create the policy of a proxy":     createProxyChild(func(*networkingv1.NetworkPolicy) {}),
-		"create the routes of a proxy":     createProxyChild(func(*corev1.ConfigMap) {}),
+		"create one with TLS":              createProxyChild(proxyWithTLS(func(*corev1.PodSpec) {})),
+		"give a proxy TLS":                 updateProxyChild(&appsv1.Deployment{}, proxyWithTLS(func(*corev1.PodSpec) {})),
+		"serve TLS": updateProxyChild(&corev1.Service{}, func(s *corev1.Service) {
+			s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "memcached-tls", Port: 11212, TargetPort: intstr.FromString("memcached-tls")})
+		}),
+		"admit readers of metrics": createProxyChild(func(p *networkingv1.NetworkPolicy) {
+			p.Spec.Ingress[0].Ports[0].Port = ptr.To(intstr.FromInt32(9150))
+		}),
+		"create the Service of a proxy": createProxyChild(func(*corev1.Service) {}),
+		"create the budget of a proxy":  createProxyChild(func(*policyv1.PodDisruptionBudget) {}),
+		"create the policy of a proxy":  createProxyChild(func(*networkingv1.NetworkPolicy) {}),
+		"create the routes of a proxy":  createProxyChild(func(*corev1.ConfigMap) {}),
 		"announce a number of nodes": updateProxyChild(&corev1.ConfigMap{}, func(c *corev1.ConfigMap) {
 			c.Data["routes"] = "stable-nodes-%d.stable-nodes.shop.svc 3 next 4 2026-11-24T10:00:00Z\n"
 		}),

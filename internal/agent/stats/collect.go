@@ -18,10 +18,9 @@ import (
 // number: Collect returns an error for it, after it has sent everything else.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
-	if text, found := s.General["version"]; found && printable(text) {
-		series <- version.Metric(1, text)
-	}
-	c.add(general, s.General)
+	c.addVersion(s.General)
+	c.add(process, s.General)
+	c.add(storage, s.General)
 	// memcached counts what cas stored as sets, too.
 	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
 	c.add(settings, s.Settings)
@@ -42,6 +41,12 @@ func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 type collection struct {
 	series chan<- prometheus.Metric
 	err    error
+}
+
+func (c *collection) addVersion(values map[string]string) {
+	if text, found := values["version"]; found && printable(text) {
+		c.series <- version.Metric(1, text)
+	}
 }
 
 // add sends a series for each source that has a value. The labels come before those of the source.

@@ -51,10 +51,13 @@ type source struct {
 	labels []string
 }
 
-// Families returns all families, each of them once.
+// Families returns all families of a memcached that stores items, each of them once.
 func Families() []*Family {
-	families := []*Family{Up, version, commands, slabCommands}
-	for _, from := range slices.Concat(general, crawlerSettings, settings, items, slabs) {
+	return familiesOf([]*Family{Up, version, commands, slabCommands}, process, storage, crawlerSettings, settings, items, slabs)
+}
+
+func familiesOf(families []*Family, sources ...[]source) []*Family {
+	for _, from := range slices.Concat(sources...) {
 		families = append(families, from.family)
 	}
 	slices.SortFunc(families, func(a, b *Family) int { return cmp.Compare(a.Name, b.Name) })

@@ -13,8 +13,8 @@ var (
 		"command", "status")
 )
 
-// general are the sources in stats, and total_malloced, which is in stats slabs.
-var general = []source{
+// process are the sources in stats about the process and its connections.
+var process = []source{
 	{"uptime", counter("uptime_seconds", "Number of seconds since the server started."), nil},
 	{"time", gauge("time_seconds", "current UNIX time according to the server."), nil},
 	{"rusage_user", counter("process_user_cpu_seconds_total", "Accumulated user time for this process."), nil},
@@ -32,7 +32,10 @@ var general = []source{
 	{"listen_disabled_num", counter("connections_listener_disabled_total",
 		"Number of times that memcached has hit its connections limit and disabled its listener."), nil},
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
+}
 
+// storage are the sources in stats about items, and total_malloced, which is in stats slabs.
+var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
 	{"limit_maxbytes", gauge("limit_bytes", "Number of bytes this server is allowed to use for storage."), nil},
 	{"total_malloced", gauge("malloced_bytes", "Number of bytes of memory allocated to slab pages."), nil},

@@ -41,16 +41,16 @@ func New() *Client {
 
 // Status asks the launcher of a node at an IP address. The error names the address.
 func (c *Client) Status(ctx context.Context, address string, port int) (protocol.Status, error) {
-	return ask[protocol.Status](ctx, c, address, port)
+	return ask[protocol.Status](ctx, c, net.JoinHostPort(address, strconv.Itoa(port)))
 }
 
-// ProxyStatus asks the launcher of a proxy.
-func (c *Client) ProxyStatus(ctx context.Context, address string, port int) (protocol.ProxyStatus, error) {
-	return ask[protocol.ProxyStatus](ctx, c, address, port)
+// ProxyStatus asks the launcher of a proxy at a host and port.
+func (c *Client) ProxyStatus(ctx context.Context, address string) (protocol.ProxyStatus, error) {
+	return ask[protocol.ProxyStatus](ctx, c, address)
 }
 
-func ask[T any](ctx context.Context, c *Client, address string, port int) (status T, err error) {
-	target := url.URL{Scheme: "http", Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: protocol.StatusPath}
+func ask[T any](ctx context.Context, c *Client, address string) (status T, err error) {
+	target := url.URL{Scheme: "http", Host: address, Path: protocol.StatusPath}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
 		return status, err

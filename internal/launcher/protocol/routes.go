@@ -137,10 +137,7 @@ func (r Routes) String() string {
 	if next := r.Pool.Next; next != nil {
 		text += " next " + strconv.Itoa(next.Count) + " " + next.From.UTC().Format(time.RFC3339)
 	}
-	for _, pattern := range r.Copies {
-		text += "\n" + pattern
-	}
-	return text + "\n"
+	return strings.Join(append([]string{text}, r.Copies...), "\n") + "\n"
 }
 
 // At is how many nodes the pool has at a time.

@@ -34,7 +34,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Args:            args(mc, defaults),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
-		VolumeMounts:    append(launcherMounts(mc), memcachedMounts(mc)...),
+		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),
 		// A TCP connection is the only check that passes on a busy memcached and whatever later versions demand before commands. A
 		// restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),

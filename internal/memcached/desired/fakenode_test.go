@@ -87,6 +87,12 @@ func (n *fakeNode) tick(now int64, refused string) {
 		n.next = &list
 	case !refuses(list, refused):
 		n.list, n.ran, n.since = list, true, now
+	default:
+		former, err := protocol.ParseList(n.files[protocol.ListKey(section.Default)])
+		if err == nil && former.Hash() == section.Default && !refuses(former, refused) {
+			n.list, n.ran, n.since = former, true, now
+			n.refused = &protocol.Refusal{Hash: list.Hash(), Reason: "memcached ended with exit code 1."}
+		}
 	}
 	if !n.ran {
 		n.files = nil // the container starts again, with the files of then

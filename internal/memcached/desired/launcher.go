@@ -94,7 +94,7 @@ const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-v
 // evictable adds that annotation to those of the user, which win.
 func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
 	var names []string
-	for _, volume := range append(launcherVolumes(mc), credentialVolumes(mc)...) {
+	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {
 		if volume.EmptyDir != nil {
 			names = append(names, volume.Name)
 		}

@@ -31,7 +31,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
-			ShareProcessNamespace:         shareProcesses(mc),
+			ShareProcessNamespace:         agentOf(mc, defaults).ShareProcesses(),
 			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
 			ImagePullSecrets:              render.PullSecrets(mc.Spec.ImagePullSecrets),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
@@ -42,7 +42,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 			PriorityClassName:             scheduling.PriorityClassName,
 			InitContainers:                append(launchers(mc, defaults), agents(mc, defaults)...),
 			Containers:                    []corev1.Container{container(mc, defaults)},
-			Volumes:                       append(launcherVolumes(mc), credentialVolumes(mc)...),
+			Volumes:                       append(launcherVolumes(mc), agentOf(mc, defaults).Volumes()...),
 		},
 	}
 }

@@ -171,7 +171,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		connections: mc.Spec.Config.MaxConnections,
 		threads:     threads(mc),
 		agent:       wantsAgent(mc),
-		credentials: hasCredentials(mc),
+		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
 		launcher:    hasLauncher(mc),
 		tls:         mc.Spec.TLS != nil,
 		plaintext:   memcached.HasPlaintext(mc),

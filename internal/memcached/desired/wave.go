@@ -52,11 +52,29 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments) *wave {
 	}
 	if _, known := live.Lists[section.Default]; known {
 		w.def = section.Default // until all nodes have shown that the other one can be used
+		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
 		w.keep(node, live)
+		if former, known := live.Lists[w.entries[node.ordinal]]; known {
+			w.Effect = max(w.Effect, effectOf(former, want.list)) // some have moved, and are to move back or on
+		}
 	}
 	return w
+}
+
+// effectOf is what becomes of a node that gets another list.
+func effectOf(former, next protocol.List) memcached.Effect {
+	switch {
+	case former.Hash() == next.Hash():
+		return memcached.NoEffect
+	case former.Grows(next):
+		return memcached.GrowsInPlace
+	case former.Keeps(next):
+		return memcached.KeepsItems
+	default:
+		return memcached.LosesItems
+	}
 }
 
 // find finds the nodes of a template, and out whether all of them are known to run with the list. At rest, another entry is lost: it was

@@ -81,6 +81,49 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
+// TestNewNodesWithARefusedList start with the former list: those of a larger size in the same edit, and one that takes the place of the
+// node that has refused it.
+func TestNewNodesWithARefusedList(t *testing.T) {
+	for name, story := range map[string]struct {
+		size int32
+		then func(*fleet)
+	}{
+		"a larger size in one edit": {5, func(*fleet) {}},
+		"a lost node":               {3, func(f *fleet) { f.remove(2) }},
+		"a larger size and a lost node": {4, func(f *fleet) {
+			f.remove(2)
+			f.remove(3)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 3)
+			f.refused = "-t 2"
+			threadsOf(2)(f.mc)
+			memcachedtest.Size(story.size)(f.mc)
+			for range 10 {
+				f.turn()
+			}
+			story.then(f)
+			for range 10 {
+				f.turn()
+			}
+			if f.set.Status.ReadyReplicas != story.size {
+				t.Errorf("%d of %d nodes are ready", f.set.Status.ReadyReplicas, story.size)
+			}
+			for ordinal, node := range f.nodes {
+				if threads := node.list.Value("-t"); threads != "4" {
+					t.Errorf("%d runs with %s threads", ordinal, threads)
+				}
+			}
+			if problem := f.plan.Problem; problem == nil || problem.Reason != cachev1alpha1.ReasonConfigurationRefused {
+				t.Errorf("the problem is %v", problem)
+			}
+			threadsOf(3)(f.mc)
+			f.settle()
+		})
+	}
+}
+
 // TestTooSmallLimit starts no wave.
 func TestTooSmallLimit(t *testing.T) {
 	f := newFleet(t, 3, withLimit(corev1.ResourceMemory, "200Mi"))
@@ -111,6 +154,12 @@ func TestPausedWave(t *testing.T) {
 	if asked, writes := f.look(); asked+writes != "" || f.nodes[0].list.Value("-t") != "4" {
 		t.Errorf("asks %s, writes %s", asked, writes)
 	}
+	threadsOf(4)(f.mc) // one node has moved, and is to move back
+	f.reconcile()
+	if f.plan.Wave.Effect != memcached.LosesItems {
+		t.Errorf("the effect is %d", f.plan.Wave.Effect)
+	}
+	threadsOf(2)(f.mc)
 	memcachedtest.Size(5)(f.mc)
 	teamLabel(f.mc)
 	f.reconcile()

@@ -89,7 +89,7 @@ func progressingCondition(f facts) metav1.Condition {
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The Memcached is being deleted"
 		return condition
 	case mc.Spec.Paused:
-		condition.Reason, condition.Message = cachev1alpha1.ReasonPaused, pausedMessage(mc, f.held)
+		condition.Reason, condition.Message = cachev1alpha1.ReasonPaused, pausedMessage(f)
 	case f.Waiting != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
 		return condition

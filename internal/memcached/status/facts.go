@@ -39,8 +39,9 @@ type facts struct {
 	applied *cachev1alpha1.MemcachedRecord
 	// staleDefaults lists the defaults that the next rollout will adopt; empty if the nodes have the current ones.
 	staleDefaults string
-	// held are the changes that a pause holds back, in words.
+	// held are the changes that a pause holds back, and cost is what they will do to the nodes, in words.
 	held []string
+	cost string
 }
 
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
@@ -69,7 +70,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	}
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held = heldBack(w, written, plan)
+		f.held, f.cost = heldBack(w, written, plan), f.heldCost(plan.Wave.Effect)
 	}
 	return f
 }

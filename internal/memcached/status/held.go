@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,11 +15,14 @@ import (
 
 // heldBack lists what a pause holds back: changes of the spec, and other pending differences by kind of object.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
-	if len(written.Pending) == 0 {
+	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
 		return nil
 	}
 	changes := slices.Clone(plan.Changes)
-	if written.TemplatePending && w != nil && w.TemplateHash() == plan.Record.TemplateHash {
+	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
+		changes = append(changes, "other arguments of memcached")
+	}
+	if written.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
 		changes = append(changes, "other pod settings")
 	}
 	held := changes
@@ -30,12 +34,28 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// pausedMessage says what a pause holds back, and how to end it.
-func pausedMessage(mc *cachev1alpha1.Memcached, held []string) string {
-	if len(held) == 0 {
+// heldCost says what the changes that a pause holds back will do to the nodes, empty for nothing.
+func (f facts) heldCost(effect memcached.Effect) string {
+	switch {
+	case f.Former != nil, f.TemplatePending:
+		return "; the nodes will be replaced, without their items"
+	case effect == memcached.GrowsInPlace:
+		return "; the nodes will get more memory in place and keep their items"
+	case effect == memcached.KeepsItems:
+		return "; the nodes will restart in place and keep their items"
+	case effect == memcached.LosesItems:
+		return "; the nodes will restart in place, without their items"
+	}
+	return ""
+}
+
+// pausedMessage says what a pause holds back, what that will cost, and how to end it.
+func pausedMessage(f facts) string {
+	if len(f.held) == 0 {
 		return "spec.paused holds changes back; there are none now"
 	}
-	return fmt.Sprintf("spec.paused holds back: %s. To resume: %s", strings.Join(held, ", "), patchCommand(mc, `"paused":false`))
+	return fmt.Sprintf("spec.paused holds back: %s%s. To resume: %s",
+		strings.Join(f.held, ", "), f.cost, patchCommand(f.Memcached, `"paused":false`))
 }
 
 // patchCommand is the command with which a user sets a field of the spec.

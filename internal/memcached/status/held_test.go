@@ -18,6 +18,7 @@ import (
 const (
 	nothingHeld     = "False Paused: spec.paused holds changes back; there are none now"
 	resume          = `. To resume: kubectl patch memcached cache -n shop --type=merge -p '{"spec":{"paused":false}}'`
+	replaced        = "; the nodes will be replaced, without their items"
 	waitingFor      = "Deployment cache is being deleted and must be gone first"
 	overdueMessage  = `ReplicaSet "cache-5d4f" says ProgressDeadlineExceeded`
 	noRoom          = "0/3 nodes are available: 3 Insufficient memory."
@@ -38,7 +39,7 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Service", "Deployment", "PodDisruptionBudget"}, TemplatePending: true},
 		ready:       "Unknown Paused: spec.paused holds back: image unset to memcached:2, podDisruptionBudget.enabled unset to false, the Service",
-		progressing: "False Paused: spec.paused holds back: image unset to memcached:2, podDisruptionBudget.enabled unset to false, the Service" + resume,
+		progressing: "False Paused: spec.paused holds back: image unset to memcached:2, podDisruptionBudget.enabled unset to false, the Service" + replaced + resume,
 	}, {
 		name:        "paused, and a change of the spec changes nothing",
 		mc:          memcachedtest.Cache(3, carriedOut(mc), memcachedtest.Paused, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 4 }),
@@ -52,7 +53,7 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Deployment", "PodDisruptionBudget"}, TemplatePending: true},
 		ready:       "Unknown Paused: spec.paused holds back: podDisruptionBudget.enabled unset to false, other pod settings",
-		progressing: "False Paused: spec.paused holds back: podDisruptionBudget.enabled unset to false, other pod settings" + resume,
+		progressing: "False Paused: spec.paused holds back: podDisruptionBudget.enabled unset to false, other pod settings" + replaced + resume,
 	}, {
 		name:        "paused, and somebody has changed the pods and the strategy",
 		mc:          mc,
@@ -60,7 +61,7 @@ func pauseRows(t *testing.T) []statusCase {
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Deployment"}, TemplatePending: true},
 		ready:       "Unknown Paused: spec.paused holds back: other pod settings",
-		progressing: "False Paused: spec.paused holds back: other pod settings" + resume,
+		progressing: "False Paused: spec.paused holds back: other pod settings" + replaced + resume,
 	}, {
 		name:        "paused, and somebody has changed the Deployment in what has no field",
 		mc:          mc,

@@ -57,7 +57,7 @@ func rolloutOf(before *memcached.Workload, v memcached.View, wave memcached.Wave
 	if state.reason == "" && wave.Open && !mc.Spec.Paused {
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = cmp.Or(wave.Blocked,
-			fmt.Sprintf("Restarting in place: %d of %d nodes run the new configuration", wave.Done, mc.Spec.Size))
+			fmt.Sprintf("%s: %d of %d nodes run the new configuration", waveWords(wave.Effect), wave.Done, mc.Spec.Size))
 	}
 	if former != nil {
 		state.reason = cachev1alpha1.ReasonRollingOut
@@ -65,6 +65,18 @@ func rolloutOf(before *memcached.Workload, v memcached.View, wave memcached.Wave
 			former.Kind, memcached.WorkloadKind(mc), readyNodes(nodes), mc.Spec.Size)
 	}
 	return state
+}
+
+// waveWords says what happens to the nodes that get other arguments.
+func waveWords(effect memcached.Effect) string {
+	switch effect {
+	case memcached.GrowsInPlace:
+		return "Giving more memory to nodes in place"
+	case memcached.LosesItems:
+		return "Restarting in place, without their items"
+	default:
+		return "Restarting in place"
+	}
 }
 
 // starting reports whether the nodes are started for the first time. Only the last status says that of a StatefulSet.

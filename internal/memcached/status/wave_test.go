@@ -4,9 +4,13 @@
 package status
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +37,16 @@ func TestRestartsInPlace(t *testing.T) {
 		"one has restarted": {memcached.Wave{Open: true, Done: 1}, time.Minute, 0, false, "True RollingOut: Restarting in place: 1 of 3 nodes run the new configuration", 1},
 		"one does not answer": {
 			memcached.Wave{Open: true, Done: 1, Blocked: blocked}, time.Minute, time.Minute, false, "True RollingOut: " + blocked, 1,
+		},
+		"it loses items": {
+			memcached.Wave{Open: true, Done: 1, Effect: memcached.LosesItems},
+			time.Minute, 0, false,
+			"True RollingOut: Restarting in place, without their items: 1 of 3 nodes run the new configuration", 1,
+		},
+		"it grows": {
+			memcached.Wave{Open: true, Done: 1, Effect: memcached.GrowsInPlace},
+			time.Minute, 0, false,
+			"True RollingOut: Giving more memory to nodes in place: 1 of 3 nodes run the new configuration", 1,
 		},
 		"nothing happens": {memcached.Wave{Open: true, Done: 1}, time.Hour, 11 * time.Minute, false, "False Stuck: " + stuck, 1},
 		"it takes long, and goes on": {
@@ -61,6 +75,67 @@ func TestRestartsInPlace(t *testing.T) {
 			condition := conditionOf(status, cachev1alpha1.ConditionProgressing)
 			if got := string(condition.Status) + " " + condition.Reason + ": " + condition.Message; got != test.want || status.UpdatedReplicas != test.updated {
 				t.Errorf("%s, %d are updated", got, status.UpdatedReplicas)
+			}
+		})
+	}
+}
+
+// TestPausedChanges has changes of a StatefulSet that a pause holds back, and says what they would do to the nodes.
+func TestPausedChanges(t *testing.T) {
+	limited := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+		mc.Spec.Config.Memory = new(resource.MustParse("128Mi"))
+	}
+	inFile := func(mc *cachev1alpha1.Memcached) { limited(mc); mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }
+	memory := func(quantity string) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = new(resource.MustParse(quantity)) }
+	}
+	threads := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 8 }
+	const kept, empty = "; the nodes will restart in place and keep their items", "; the nodes will restart in place, without their items"
+	for name, test := range map[string]struct {
+		was, change func(*cachev1alpha1.Memcached)
+		pending     []string
+		want        string
+	}{
+		"nothing":                      {limited, func(*cachev1alpha1.Memcached) {}, nil, ""},
+		"threads, items in a file":     {inFile, threads, nil, "config.threads unset to 8" + kept},
+		"threads, items in memory":     {limited, threads, nil, "config.threads unset to 8" + empty},
+		"a restart, items in a file":   {inFile, memcachedtest.RestartedAt(2026), nil, "restartedAt unset to 2026-01-01T00:00:00Z" + kept},
+		"memory, items in a file":      {inFile, memory("256Mi"), nil, "config.memory 128Mi to 256Mi" + empty},
+		"more memory, items in memory": {limited, memory("256Mi"), nil, "config.memory 128Mi to 256Mi; the nodes will get more memory in place and keep their items"},
+		"less memory, items in memory": {limited, memory("64Mi"), nil, "config.memory 128Mi to 64Mi" + empty},
+		"maxItemSize, items in a file": {inFile, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxItemSize = new(resource.MustParse("2Mi")) }, nil, "config.maxItemSize unset to 2Mi" + empty},
+		"more than the limit can hold": {inStatefulSet, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 20000 }, []string{"StatefulSet"}, "config.maxConnections unset to 20000" + replaced},
+		"an image, items in a file":    {inFile, memcachedtest.Image("memcached:2"), []string{"StatefulSet"}, "image unset to memcached:2" + replaced},
+		"an image and threads":         {inFile, func(mc *cachev1alpha1.Memcached) { threads(mc); memcachedtest.Image("memcached:2")(mc) }, []string{"StatefulSet"}, "config.threads unset to 8, image unset to memcached:2" + replaced},
+		"a size, which costs no item":  {inFile, memcachedtest.Size(5), []string{"StatefulSet"}, "size 3 to 5"},
+		"a size, and threads":          {inFile, func(mc *cachev1alpha1.Memcached) { threads(mc); memcachedtest.Size(5)(mc) }, []string{"StatefulSet"}, "size 3 to 5, config.threads unset to 8" + kept},
+		"the other workload":           {limited, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }, []string{"Deployment", "StatefulSet"}, "workload StatefulSet to Deployment" + replaced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := memcachedtest.Cache(3, inStatefulSet, test.was)
+			first := desired.For(memcachedtest.View(was, memcached.Observed{}), memcachedtest.Options)
+			mc := was.DeepCopy()
+			mc.Status.LastApplied = new(first.Record)
+			test.change(mc)
+			mc.Spec.Paused = true
+			set := makeStatefulSet(t, was, setCounts(3, 3, 3))
+			config := memcachedtest.Live(t, was, first.Wave.Arguments)
+			children := []client.Object{set, config}
+			pods := setPods("a", "a", "a")
+			for i := range pods {
+				pods[i].Annotations = first.Workload().(*appsv1.StatefulSet).Spec.Template.Annotations
+			}
+			view := memcached.NewView(mc, memcached.Observed{Children: children, Pods: pods}, noon)
+			status := For(view, desired.For(view, memcachedtest.Options), memcached.Written{
+				Objects: children, Pending: test.pending, TemplatePending: strings.HasSuffix(test.want, replaced),
+			})
+			want := "spec.paused holds changes back; there are none now"
+			if test.want != "" {
+				want = "spec.paused holds back: " + test.want + resume
+			}
+			if got := conditionOf(status, cachev1alpha1.ConditionProgressing).Message; got != want {
+				t.Errorf("%s\nnot %s", got, want)
 			}
 		})
 	}

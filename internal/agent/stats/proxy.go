@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// Families of a proxy with series for several statistics.
+var (
+	proxyRequests = counter("proxy_requests_total", "Requests of clients by command.", "command")
+	backendAway   = gauge("proxy_backend_away",
+		"Worker threads of the proxy that cannot reach a node. A node that all of them reach has no series.", "backend")
+)
+
+// proxied are the sources in stats of what a proxy does with nodes.
+var proxied = []source{
+	{"proxy_req_active", gauge("proxy_active_requests", "Requests that wait for a node."), nil},
+	{"proxy_conn_errors", counter("proxy_request_errors_total", "Requests that were answered with an error of the proxy."), nil},
+	{"proxy_conn_oom", counter("proxy_buffer_errors_total",
+		"Requests that were answered with an error because clients read too slowly what they had asked for."), nil},
+	{"get_misses", counter("proxy_away_misses_total", "Gets that were answered with a miss because their node is away."), nil},
+	{"proxy_backend_failed", counter("proxy_backend_failures_total", "Failures of connections to nodes."), nil},
+	{"proxy_backend_marked_bad", counter("proxy_backend_marked_away_total",
+		"Times that a worker thread began to treat a node as away."), nil},
+	{"proxy_config_reloads", counter("proxy_config_reloads_total", "Times that memcached has read its routes."), nil},
+	{"proxy_config_reload_fails", counter("proxy_config_reload_failures_total", "Times that memcached could not read its routes."), nil},
+}
+
+// ProxyFamilies returns all families of a memcached that is a proxy, each of them once. It stores nothing.
+func ProxyFamilies() []*Family {
+	return familiesOf([]*Family{Up, version, proxyRequests, backendAway}, process, settings, proxied)
+}
+
+// Proxy are the statistics of a memcached that is a proxy.
+type Proxy struct {
+	General, Settings map[string]string
+	// Commands are those of stats proxy, such as cmd_get.
+	Commands map[string]string
+	// Backends are those of stats proxybe, such as bad_HOST: nodes that cannot be reached.
+	Backends map[string]string
+}
+
+// ReadProxy asks a memcached that is a proxy.
+func ReadProxy(ctx context.Context, conn *memcache.Conn) (*Proxy, error) {
+	var p Proxy
+	for _, read := range []struct {
+		topic []string
+		into  *map[string]string
+	}{
+		{nil, &p.General}, {[]string{"settings"}, &p.Settings}, {[]string{"proxy"}, &p.Commands}, {[]string{"proxybe"}, &p.Backends},
+	} {
+		var err error
+		if *read.into, err = conn.Stats(ctx, read.topic...); err != nil {
+			return nil, err
+		}
+	}
+	return &p, nil
+}
+
+// Collect sends the series of the statistics, as Stats.Collect does.
+func (p *Proxy) Collect(series chan<- prometheus.Metric) error {
+	c := &collection{series: series}
+	c.addVersion(p.General)
+	c.add(process, p.General)
+	c.add(settings, p.Settings)
+	c.add(proxied, p.General)
+	for stat := range p.Commands {
+		command, counts := strings.CutPrefix(stat, "cmd_")
+		if !counts || !printable(command) {
+			continue
+		}
+		if value, ok := c.value(p.Commands, stat); ok {
+			series <- proxyRequests.Metric(value, command)
+		}
+	}
+	for stat := range p.Backends {
+		host, away := strings.CutPrefix(stat, "bad_")
+		if !away {
+			continue
+		}
+		if !printable(host) {
+			c.err = fmt.Errorf("%w: backend %s", memcache.ErrMalformed, quoted(host))
+			continue
+		}
+		if value, ok := c.value(p.Backends, stat); ok {
+			series <- backendAway.Metric(value, strings.TrimSuffix(host, "."))
+		}
+	}
+	return c.err
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stats
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// The page has those of a proxy that are not those of a node.
+func TestSeriesOfAProxyAreDocumented(t *testing.T) {
+	page := repository.Read(t, "docs", "operations", "metrics.md")
+	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, family := range ProxyFamilies() {
+		if slices.Contains(Families(), family) {
+			continue
+		}
+		series := family.Name
+		if len(family.Labels) > 0 {
+			series += "{" + labelsOf(family, "") + "}"
+		}
+		if !strings.Contains(section, "`"+series+"`") {
+			t.Errorf("the page does not have %s", series)
+		}
+		if family.Counter != strings.HasSuffix(family.Name, "_total") {
+			t.Errorf("the name %s hides its type", family.Name)
+		}
+	}
+}
+
+// What a proxy cannot be expected to send has no series.
+func TestCollectOfAProxy(t *testing.T) {
+	p := &Proxy{
+		General: map[string]string{"proxy_req_active": "1", "get_misses": "many"}, Commands: map[string]string{"cmd_get": "5", "vm_gc_runs": "2", "cmd_\xff": "1"},
+		Backends: map[string]string{"bad_a-0.a.svc.": "2", "bad_\xff": "1", "other": "1"},
+	}
+	collected := make(chan prometheus.Metric, 20)
+	err := p.Collect(collected)
+	close(collected)
+	var got []string
+	for metric := range collected {
+		var written dto.Metric
+		if err := metric.Write(&written); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, labelText(&written)+fmt.Sprintf(" %v", written.GetGauge().GetValue()+written.GetCounter().GetValue()))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{" 1", `{backend="a-0.a.svc"} 2`, `{command="get"} 5`}, got); diff != "" || err == nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/credentials"
+)
+
+// withTLS makes the proxy serve TLS with a certificate of a new CA.
+func (p *proxyPod) withTLS() *credentials.Authority {
+	p.t.Helper()
+	authority, err := credentials.NewAuthority("test")
+	must(p.t, err)
+	p.proxy.TLS, p.proxy.credentials = "1.2", filepath.Join(p.proxy.State, "current")
+	p.proxy.tlsListen = strings.Replace(p.proxy.Memcached, ":11211", ":11212", 1)
+	must(p.t, os.Mkdir(p.proxy.credentials, 0o700))
+	must(p.t, os.WriteFile(filepath.Join(p.proxy.credentials, "ca.crt"), authority.PEM(), 0o600))
+	p.certify(authority)
+	return authority
+}
+
+// certify gives the proxy another certificate, as an agent does before it signals memcached, and returns its serial number.
+func (p *proxyPod) certify(authority *credentials.Authority) string {
+	p.t.Helper()
+	id, err := authority.Server("proxy", "proxy")
+	must(p.t, err)
+	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.crt"), string(id.Certificate)))
+	must(p.t, replaceFile(filepath.Join(p.proxy.credentials, "tls.key"), string(id.Key)))
+	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
+	must(p.t, err)
+	return pair.Leaf.SerialNumber.Text(16)
+}
+
+// hangUp signals memcached, as an agent does.
+func (p *proxyPod) hangUp() error { return syscall.Kill(p.memcachedPID(), syscall.SIGHUP) }
+
+// memcachedPID asks memcached, whose arguments do not tell whose it is.
+func (p *proxyPod) memcachedPID() int {
+	p.t.Helper()
+	stats, err := p.client().Stats(p.t.Context())
+	must(p.t, err)
+	return int(number(stats, "pid"))
+}
+
+// dialTLS connects as a client that trusts the CA, and returns the serial number of the certificate that it was shown.
+func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certificate) (*memcache.Conn, string, error) {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM())
+	dialer := tls.Dialer{Config: &tls.Config{
+		RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12, Certificates: pair,
+	}}
+	conn, err := dialer.DialContext(p.t.Context(), "tcp", p.proxy.tlsListen)
+	if err != nil {
+		return nil, "", err
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
+}
+
+// Clients with TLS find the keys of the others. A new certificate comes with the signal of an agent, which is also one to read the routes:
+// no client loses its connection, and other routes are read as without it.
+func TestProxyWithTLS(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	authority := p.withTLS()
+	p.beginWith(2)
+	conn, before, err := p.dialTLS(authority)
+	must(t, err)
+	p.agrees(conn, 2)
+
+	want := p.certify(authority)
+	must(t, p.hangUp())
+	p.await("memcached serves the new certificate", func() error {
+		_, serial, err := p.dialTLS(authority)
+		if err == nil && serial != want {
+			err = fmt.Errorf("the serial number is %s, not %s; it was %s", serial, want, before)
+		}
+		return err
+	})
+	p.agrees(conn, 2)
+
+	must(t, p.hangUp())
+	p.leads(p.lead(1))
+	p.agrees(conn, 1)
+	if refused := p.leads(p.pattern + " 1\n").Refused; refused != nil {
+		t.Errorf("refused: %+v", refused)
+	}
+}
+
+// With a CA for clients, those without a certificate are refused. The launcher needs none.
+func TestProxyWithClientCertificates(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	authority := p.withTLS()
+	p.proxy.ClientCA = true
+	p.beginWith(1)
+	id, err := authority.User("shop")
+	must(t, err)
+	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
+	must(t, err)
+	conn, _, err := p.dialTLS(authority, pair)
+	must(t, err)
+	p.agrees(conn, 1)
+	conn, _, err = p.dialTLS(authority)
+	if err == nil { // with TLS 1.3, the refusal follows the handshake
+		_, err = conn.Command(t.Context(), "mn")
+	}
+	var refusal *net.OpError
+	if !errors.As(err, &refusal) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a certificate: %v", err)
+	}
+}
+
+// What TLS takes is in the memory model of the operator: 5 MiB, and 42 KiB for each connection more. Half of the clients have sent a part of
+// a request, and the others do not read what they have asked for.
+func TestMemoryForTLS(t *testing.T) {
+	t.Parallel()
+	const clients = 600
+	p := newProxyPod(t)
+	p.proxy.MaxConnections = clients + 50
+	authority := p.withTLS()
+	p.beginWith(1)
+	if reply := p.set(p.client(), "key", strings.Repeat("x", 100_000)); reply != "STORED" {
+		t.Fatal(reply)
+	}
+	pid := p.memcachedPID()
+	at := []int{p.residentMiB(pid)}
+	for _, request := range []string{"set other 0 0 9\r\npart", "get" + strings.Repeat(" key", 50) + "\r\n"} {
+		for range clients / 2 {
+			p.sendTLS(authority, request)
+		}
+		p.await("memcached has the connections", func() error {
+			stats, err := p.client().Stats(t.Context())
+			if want := int64(len(at) * clients / 2); err == nil && number(stats, "curr_connections") < want {
+				err = fmt.Errorf("%s of %d connections", stats["curr_connections"], want)
+			}
+			return err
+		})
+		at = append(at, p.residentMiB(pid))
+	}
+	t.Logf("memcached had %v MiB", at)
+	if most := clients / 2 * (42 + 8) / 1024; at[1]-at[0] > 5+most {
+		t.Errorf("%d connections with a part of a request took %d MiB", clients/2, at[1]-at[0])
+	}
+	if limit := 24 + 40*p.proxy.Threads + 5 + p.proxy.MaxConnections*(42+8)/1024; at[2] > limit {
+		t.Errorf("memcached had %d MiB, and the limit would be %d", at[2], limit)
+	}
+}
+
+// sendTLS sends a request with TLS, and never reads.
+func (p *proxyPod) sendTLS(authority *credentials.Authority, request string) {
+	p.t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM())
+	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.proxy.tlsListen)
+	must(p.t, err)
+	p.t.Cleanup(func() { _ = conn.Close() })
+	must(p.t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	client := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12})
+	_, err = client.Write([]byte(request))
+	must(p.t, err)
+}

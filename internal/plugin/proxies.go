@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// proxyReport is what the status of a MemcachedProxy says.
+type proxyReport struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Pools     []string `json:"pools"`
+	Address   string   `json:"address,omitempty"`
+	Size      int32    `json:"size"`
+	Ready     int32    `json:"readyProxies"`
+	// Nodes is to how many nodes the proxies lead, and Next to how many from a time on.
+	Nodes  *int32     `json:"nodes,omitempty"`
+	Next   *int32     `json:"next,omitempty"`
+	From   *time.Time `json:"from,omitempty"`
+	Status string     `json:"status"`
+	// Message is that of the condition Ready, if that is not True.
+	Message string `json:"message,omitempty"`
+}
+
+func proxyReportOf(proxy *cachev1alpha1.MemcachedProxy) proxyReport {
+	r := proxyReport{
+		Namespace: proxy.Namespace, Name: proxy.Name, Address: proxy.Status.Address, Size: ptr.Deref(proxy.Spec.Size, 2),
+		Ready: proxy.Status.ReadyReplicas, Pools: poolsOf(proxy), Status: statusUnknown,
+	}
+	if routes := proxy.Status.Routes; routes != nil {
+		r.Nodes, r.Next = &routes.Nodes, routes.Next
+		if routes.From != nil {
+			r.From = ptr.To(routes.From.UTC())
+		}
+	}
+	if ready := apimeta.FindStatusCondition(proxy.Status.Conditions, cachev1alpha1.ConditionReady); ready != nil {
+		r.Status = ready.Reason
+		if ready.Status != "True" {
+			r.Message = ready.Message
+		}
+	}
+	return r
+}
+
+func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
+	var names []string
+	for _, pool := range proxy.Spec.Pools {
+		names = append(names, pool.Name)
+	}
+	return names
+}
+
+// proxies reads the MemcachedProxies of the namespace, or of all namespaces. A cluster that does not know the Kind has none.
+func (c *cluster) proxies(ctx context.Context, everywhere bool) ([]cachev1alpha1.MemcachedProxy, error) {
+	var list cachev1alpha1.MemcachedProxyList
+	var options []client.ListOption
+	if !everywhere {
+		options = append(options, client.InNamespace(c.namespace))
+	}
+	err := c.List(ctx, &list, options...)
+	if apimeta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	slices.SortFunc(list.Items, func(a, b cachev1alpha1.MemcachedProxy) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naturally(a.Name, b.Name))
+	})
+	return list.Items, err
+}
+
+// proxiesOf are those that lead to a Memcached.
+func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.MemcachedProxy, error) {
+	all, err := c.proxies(ctx, false)
+	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
+}
+
+// proxyReports are those of all proxies, or of those that lead to the named cache. What may not be read is said.
+func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []string) []proxyReport {
+	var proxies []cachev1alpha1.MemcachedProxy
+	var err error
+	if len(args) > 0 {
+		proxies, err = c.proxiesOf(ctx, args[0])
+	} else {
+		proxies, err = c.proxies(ctx, o.everywhere)
+	}
+	if err != nil {
+		fmt.Fprintln(o.ErrOut, printable("MemcachedProxies are unknown: "+explain(err)))
+	}
+	var reports []proxyReport
+	for i := range proxies {
+		reports = append(reports, proxyReportOf(&proxies[i]))
+	}
+	return reports
+}
+
+// proxyRows is a table of proxies, nil if there are none.
+func proxyRows(reports []proxyReport, namespaces bool) [][]cell {
+	if len(reports) == 0 {
+		return nil
+	}
+	header := []string{"PROXY", "READY", "STATUS", "POOLS", "NODES", "ADDRESS"}
+	if namespaces {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	rows := [][]cell{texts(header)}
+	for i := range reports {
+		r := &reports[i]
+		var row []cell
+		if namespaces {
+			row = []cell{text(r.Namespace)}
+		}
+		row = append(row, text(r.Name), text(fmt.Sprintf("%d/%d", r.Ready, r.Size)), cell{r.Status, r.color()},
+			text(strings.Join(r.Pools, ",")), text(r.nodes()), text(cmp.Or(r.Address, unknownText)))
+		rows = append(rows, append(row, cell{r.Message, r.color()}))
+	}
+	return withoutEmptyColumn(rows, "MESSAGE")
+}
+
+func (r *proxyReport) color() color {
+	switch {
+	case r.Message == "" && r.Status != statusUnknown:
+		return green
+	case r.Ready == 0 && r.Size > 0:
+		return red
+	}
+	return yellow
+}
+
+// nodes is to how many nodes the proxies lead, and what is announced.
+func (r *proxyReport) nodes() string {
+	if r.Nodes == nil {
+		return unknownText
+	}
+	nodes := fmt.Sprint(*r.Nodes)
+	if r.Next != nil && r.From != nil {
+		nodes += fmt.Sprintf(", %d from %s", *r.Next, r.From.Format("15:04:05 MST"))
+	}
+	return nodes
+}
+
+// addProxies collects the proxies that lead to a cache, and what is theirs.
+func (b *bundle) addProxies(ctx context.Context, cache string) {
+	proxies, err := b.cluster.proxiesOf(ctx, cache)
+	b.note(err, "the MemcachedProxies")
+	for i := range proxies {
+		proxy := &proxies[i]
+		b.addObjects(ctx, "proxies/"+proxy.Name+"/", "memcachedproxy.yaml", proxy)
+		var pods corev1.PodList
+		err := b.cluster.List(ctx, &pods, client.InNamespace(proxy.Namespace), client.MatchingLabels{
+			memcached.InstanceLabel: proxy.Name, memcached.ManagedByLabel: memcached.ManagedBy,
+		})
+		b.note(err, "the pods of the MemcachedProxy "+proxy.Name)
+		b.addStatistics(ctx, pods.Items, "settings", "proxy", "proxybe")
+		for j := range pods.Items {
+			b.addLogs(ctx, &pods.Items[j], "logs", ours)
+		}
+	}
+}

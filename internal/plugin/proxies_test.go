@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// withProxies adds the proxies front and side, which lead to pages, and lonely, whose pool does not exist.
+func withProxies(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, interceptor.Funcs{})
+	front := newProxy("front", "pages", cachev1alpha1.ReasonRoutesAnnounced)
+	front.Status.Routes = &cachev1alpha1.MemcachedProxyRoutes{Nodes: 2, Next: ptr.To(int32(3)), From: ptr.To(metav1.NewTime(now.Add(time.Minute)))}
+	front.Status.Conditions[0].Message = "From 03:05:05 UTC on, all proxies lead to 3 nodes instead of 2"
+	side := newProxy("side", "pages", cachev1alpha1.ReasonAllProxiesReady)
+	side.Status.Routes = &cachev1alpha1.MemcachedProxyRoutes{Nodes: 2}
+	side.Status.Conditions[0].Status = metav1.ConditionTrue
+	lonely := newProxy("lonely", "nowhere", cachev1alpha1.ReasonPoolNotFound)
+	lonely.Status.ReadyReplicas = 0
+	lonely.Status.Conditions[0].Message = "spec.pools names the Memcached nowhere, which does not exist in the namespace"
+	pod := newPod(newCache("shop", "front", 1, ""), "front-1", "10.244.0.30")
+	pod.Labels[memcached.NameLabel] = "memcached-proxy"
+	for _, object := range []client.Object{front, side, lonely, pod, event("front", "MemcachedProxy", "Announced")} {
+		if err := w.client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.memcacheds["front-1"] = newMemcached(t, 1)
+	w.logs["front-1/memcached"] = "launcher: leading to 2 nodes instead of 0\n"
+	return w
+}
+
+func newProxy(name, pool, reason string) *cachev1alpha1.MemcachedProxy {
+	return &cachev1alpha1.MemcachedProxy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       cachev1alpha1.MemcachedProxySpec{Size: ptr.To(int32(2)), Pools: []cachev1alpha1.MemcachedProxyPool{{Name: pool}}},
+		Status: cachev1alpha1.MemcachedProxyStatus{
+			ReadyReplicas: 2, Address: name + ".shop.svc:11211",
+			Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}},
+		},
+	}
+}
+
+func TestStatusOfProxies(t *testing.T) {
+	w := withProxies(t)
+	for name, args := range map[string][]string{
+		"status-proxies": {"status", "--interval=0"}, "status-proxies-everywhere": {"status", "--interval=0", "--all-namespaces"},
+		"status-proxies-of-one": {"status", "pages", "--interval=0"}, "status-proxies-none": {"status", "sessions", "--interval=0"},
+		"status-proxy": {"status", "front"},
+	} {
+		compare(t, name, w.run(t, "", args...).String())
+	}
+	got := w.run(t, "", "status", "--interval=0", "--output=json").stdout
+	if want := `"next": 3`; !strings.Contains(got, want) || !strings.Contains(got, `"pools": [`) {
+		t.Errorf("no %s in:\n%s", want, got)
+	}
+	w.forbidden["memcachedproxys"] = errors.New("memcachedproxies is forbidden")
+	if got := w.run(t, "", "status", "--interval=0"); got.code != 0 || !strings.Contains(got.stderr, "MemcachedProxies are unknown: memcachedproxies is forbidden") {
+		t.Error(got)
+	}
+}
+
+// The archive of a cache has the proxies that lead to it, with their pods.
+func TestDebugOfProxies(t *testing.T) {
+	w := withProxies(t)
+	change(t, w, &corev1.Pod{}, "front-1", func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Name = "memcached" })
+	file := filepath.Join(t.TempDir(), "pages.tar.gz")
+	if got := w.run(t, "", "debug", "pages", "--file="+file, "--node-timeout=1s"); got.code != 0 {
+		t.Fatal(got)
+	}
+	files := contentOf(t, file)
+	for name, want := range map[string]string{
+		"proxies/front/memcachedproxy.yaml": "name: pages",
+		"proxies/front/pods.yaml":           "name: front-1",
+		"proxies/front/events.txt":          "Announced MemcachedProxy/front",
+		"proxies/side/memcachedproxy.yaml":  "name: side",
+		"logs/front-1/memcached.log":        "leading to 2 nodes",
+		"statistics/front-1.yaml":           "general:",
+	} {
+		if !strings.Contains(files["pages/"+name], want) {
+			t.Errorf("%s does not contain %q:\n%s", name, want, files["pages/"+name])
+		}
+	}
+	if _, found := files["pages/proxies/lonely/memcachedproxy.yaml"]; found {
+		t.Error("it has a proxy of another cache")
+	}
+}

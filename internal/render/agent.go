@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Agent is the container beside memcached that serves its metrics, and hands it certificates and users.
+type Agent struct {
+	Name, Image string
+	// TLS and Auth are those of memcached, nil for none.
+	TLS  *cachev1alpha1.MemcachedTLS
+	Auth *cachev1alpha1.MemcachedAuth
+	// Beside are the resources of memcached.
+	Beside cachev1alpha1.MemcachedResources
+	// Proxy says that memcached is a proxy.
+	Proxy bool
+}
+
+// metricsPort is what scrapers and the probes of the agent call its port, and metricsPortNumber which one it is.
+const (
+	metricsPort       = "metrics"
+	metricsPortNumber = 9150
+)
+
+// Container runs the agent for as long as memcached. It starts before memcached and stops after it
+// (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
+func (a Agent) Container() corev1.Container {
+	return corev1.Container{
+		Name:            a.Name,
+		Image:           a.Image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
+		Command:         []string{"/agent"},
+		Args:            a.args(),
+		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: metricsPortNumber, Protocol: corev1.ProtocolTCP}},
+		Resources:       a.resources(),
+		VolumeMounts:    a.mounts(),
+		StartupProbe:    a.startupProbe(),
+		// A memcached that does not answer leaves the Service within 13 s. One that answers again returns within 5 s.
+		ReadinessProbe: agentProbe("/readyz", 5, 2),
+		// Liveness is about the agent alone: restarting it does not help a broken memcached.
+		LivenessProbe:   agentProbe("/livez", 10, 6),
+		SecurityContext: Restricted(),
+	}
+}
+
+func (a Agent) args() []string {
+	args := []string{"--memcached=127.0.0.1:11211", "--listen=:9150"}
+	if a.Proxy {
+		args = append(args, "--launcher=127.0.0.1:9151")
+	}
+	if a.TLS != nil {
+		args = append(args, "--tls-secret="+tlsSourcePath, "--tls=127.0.0.1:11212")
+	}
+	if a.requiresClientCertificates() {
+		args = append(args, "--client-ca")
+	}
+	if a.Auth != nil {
+		args = append(args, "--users-secret="+usersSourcePath)
+	}
+	if a.HasCredentials() {
+		args = append(args, "--credentials="+checkedPath)
+	}
+	return args
+}
+
+// resources suffice for a scrape of a node that uses every slab class, twice at once, and for two versions of the credentials
+// in memory, which are charged to the container that writes them. A CPU limit would only slow scrapes down, but a pod that the spec
+// makes Guaranteed stays so.
+func (a Agent) resources() corev1.ResourceRequirements {
+	memory := "24Mi"
+	if a.HasCredentials() {
+		memory = "32Mi"
+	}
+	return SmallResources(a.Beside, memory)
+}
+
+// startupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. An agent killed
+// for waiting would be started again after minutes.
+func (a Agent) startupProbe() *corev1.Probe {
+	if !a.HasCredentials() {
+		return nil
+	}
+	const always = 1<<31 - 1
+	return agentProbe("/startupz", 1, always)
+}
+
+func agentProbe(path string, period, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     HTTPGet(path, metricsPort),
+		PeriodSeconds:    period,
+		TimeoutSeconds:   3,
+		SuccessThreshold: 1,
+		FailureThreshold: failures,
+	}
+}

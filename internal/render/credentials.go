@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Volumes of pods with certificates or users. Only the agent mounts Secrets. It copies valid content to memory that it shares with
+// memcached, so memcached never reads half of a change, and can restart while a Secret is broken.
+const (
+	tlsSecretVolume   = "tls-secret"
+	usersSecretVolume = "users-secret"
+	checkedVolume     = "credentials"
+)
+
+// Mount paths. The agent replaces CurrentPath atomically, as the kubelet replaces the content of a Secret.
+const (
+	tlsSourcePath   = "/etc/memcached-agent/tls"
+	usersSourcePath = "/etc/memcached-agent/users"
+	checkedPath     = "/run/memcached"
+	// CurrentPath is the folder from which memcached reads certificates and users.
+	CurrentPath = checkedPath + "/current"
+)
+
+// HasCredentials reports whether the agent hands certificates or users to memcached.
+func (a Agent) HasCredentials() bool { return a.TLS != nil || a.Auth != nil }
+
+func (a Agent) requiresClientCertificates() bool { return RequiresClientCertificates(a.TLS) }
+
+// RequiresClientCertificates reports whether clients need a certificate.
+func RequiresClientCertificates(tls *cachev1alpha1.MemcachedTLS) bool {
+	return tls != nil && tls.ClientAuth == cachev1alpha1.ClientAuthRequire
+}
+
+// Volumes returns the volumes for certificates and users, nil without. Secrets are optional: the agent starts without one and says
+// what is missing.
+func (a Agent) Volumes() []corev1.Volume {
+	if !a.HasCredentials() {
+		return nil
+	}
+	var all []corev1.Volume
+	if a.TLS != nil {
+		keys := []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey}
+		if a.requiresClientCertificates() {
+			keys = append(keys, "ca.crt")
+		}
+		all = append(all, secretVolume(tlsSecretVolume, a.TLS.SecretName, keys...))
+	}
+	if a.Auth != nil {
+		all = append(all, secretVolume(usersSecretVolume, a.Auth.SecretName))
+	}
+	return append(all, corev1.Volume{Name: checkedVolume, VolumeSource: corev1.VolumeSource{
+		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi"))},
+	}})
+}
+
+// secretVolume holds some keys of a Secret, or all.
+func secretVolume(name, secret string, keys ...string) corev1.Volume {
+	projection := &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: secret},
+		Optional:             ptr.To(true),
+	}
+	for _, key := range keys {
+		projection.Items = append(projection.Items, corev1.KeyToPath{Key: key, Path: key})
+	}
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		DefaultMode: ptr.To(int32(0o444)), // its owner is root, which the agent is not
+		Sources:     []corev1.VolumeProjection{{Secret: projection}},
+	}}}
+}
+
+// mounts are those of the agent.
+func (a Agent) mounts() []corev1.VolumeMount {
+	if !a.HasCredentials() {
+		return nil
+	}
+	var mounts []corev1.VolumeMount
+	if a.TLS != nil {
+		mounts = append(mounts, corev1.VolumeMount{Name: tlsSecretVolume, MountPath: tlsSourcePath, ReadOnly: true})
+	}
+	if a.Auth != nil {
+		mounts = append(mounts, corev1.VolumeMount{Name: usersSecretVolume, MountPath: usersSourcePath, ReadOnly: true})
+	}
+	return append(mounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath})
+}
+
+// MemcachedMounts are those that memcached needs because of the agent, nil for none.
+func (a Agent) MemcachedMounts() []corev1.VolumeMount {
+	if !a.HasCredentials() {
+		return nil
+	}
+	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
+}
+
+// ShareProcesses lets the agent tell memcached to read its credentials again: it sends a signal.
+func (a Agent) ShareProcesses() *bool {
+	if !a.HasCredentials() {
+		return nil
+	}
+	return ptr.To(true)
+}

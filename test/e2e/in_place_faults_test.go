@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/credentials"
+)
+
+// disturbances happen in the middle of a change of config.threads. Each takes the items of so many nodes, and of no other.
+var disturbances = []struct {
+	name string
+	do   func(context.Context, *keptCache)
+	lost int
+}{
+	{"the operator is killed at each step", func(ctx context.Context, c *keptCache) {
+		for updated := range 3 {
+			c.untilUpdated(ctx, updated)
+			k8s.Kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager",
+				"--force", "--grace-period=0")
+		}
+	}, 0},
+	{"memcached of a node is killed", func(ctx context.Context, c *keptCache) {
+		c.untilUpdated(ctx, 1)
+		memcachedOf(&c.pods[0]).signal(syscall.SIGKILL)
+	}, 1},
+	{"the launcher of a node is killed", func(ctx context.Context, c *keptCache) {
+		c.untilUpdated(ctx, 1)
+		theOne(processesOf("launcher", "pod"+string(c.pods[1].UID)), "launchers of the pod").signal(syscall.SIGKILL)
+	}, 1},
+	{"a node is drained", func(ctx context.Context, c *keptCache) {
+		c.untilUpdated(ctx, 1)
+		Expect(k8s.Delete(ctx, &c.pods[1])).To(Succeed())
+	}, 1},
+	{"the ConfigMap with the arguments is deleted, and then edited", func(ctx context.Context, c *keptCache) {
+		c.untilUpdated(ctx, 1)
+		Expect(k8s.Delete(ctx, c.arguments(ctx))).To(Succeed())
+		c.untilUpdated(ctx, 2)
+		config := c.arguments(ctx)
+		k8s.Change(ctx, config, func() {
+			for key := range config.Data {
+				config.Data[key] = "0 of somebody"
+			}
+		})
+	}, 0},
+	{"a pause, and another mind", func(ctx context.Context, c *keptCache) {
+		c.untilUpdated(ctx, 1)
+		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Paused, c.mc.Spec.Config.Threads = true, otherThreads(c.mc) })
+		k8s.UntilCondition(ctx, c.mc, cachev1alpha1.ConditionProgressing, HaveField("Message",
+			ContainSubstring("; the nodes will restart in place and keep their items. To resume: ")))
+		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Paused = false })
+	}, 0},
+}
+
+var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster), func() {
+	It("takes only what a crash or a new pod takes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		c := newKeptCacheOf(ctx, 3, filledKeys, 100, inFile)
+		c.rows = [][]string{{"in the middle", "keys", "other containers", "Ready after"}}
+		for _, d := range disturbances {
+			By(d.name)
+			Expect(c.cache.Write(ctx, c.keys, 100)).To(Succeed())
+			c.pods = k8s.Pods(ctx, c.mc)
+			before, began := k8s.Incarnations(ctx, c.mc), time.Now()
+			k8s.Change(ctx, c.mc, func() { c.mc.Spec.Config.Threads = otherThreads(c.mc) })
+			d.do(ctx, c)
+			k8s.UntilReady(ctx, c.mc)
+			took := time.Since(began)
+			c.mustRunTheSame(ctx)
+			c.cache = k8s.NewClient(ctx, c.mc)
+			hits := clustertest.Must(c.cache.Read(ctx, c.keys))
+			others := 0
+			for name, now := range k8s.Incarnations(ctx, c.mc) {
+				if before[name] != now {
+					others++
+				}
+			}
+			c.rows = append(c.rows, []string{
+				d.name, fmt.Sprintf("%d of %d", hits.Hits, hits.Keys), fmt.Sprint(others), took.Round(time.Second).String(),
+			})
+			Expect(others).To(Equal(d.lost), "nodes with another container")
+			Expect(hits.Ratio()).To(BeNumerically(">=", []float64{1, twoThirds.least}[d.lost]), "keys")
+		}
+	})
+
+	It("is refused by a node that cannot run with it, and takes no key", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		c := newKeptCacheOf(ctx, 3, filledKeys, 100, inFile)
+		before := k8s.Incarnations(ctx, c.mc)
+		By("writing arguments of no threads for a node, while no operator would write others")
+		scaleOperator(ctx, 0)
+		bad := c.assign(ctx, 2, func(list string) string { return strings.Replace(list, " -t 4 ", " -t 0 ", 1) })
+		Eventually(ctx, func(g Gomega) {
+			status, err := launcherOf(ctx, &c.pods[2])
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(status.Refused).To(And(HaveField("Hash", bad), HaveField("Reason", ContainSubstring("threads"))))
+			g.Expect(status.Restarting).To(BeEmpty())
+		}).Should(Succeed())
+		By("letting the operator go on")
+		scaleOperator(ctx, 1)
+		Eventually(ctx, func() map[string]string { return c.arguments(ctx).Data }).ShouldNot(HaveKey("arguments." + bad))
+		k8s.UntilReady(ctx, c.mc)
+		Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(before), "pods and restarts")
+		c.mustRunTheSame(ctx)
+		clustertest.MustFind(ctx, k8s.NewClient(ctx, c.mc), c.keys)
+	})
+
+	It("can come with a change that replaces pods", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		c := newKeptCacheOf(ctx, 3, filledKeys, 100, inFile)
+		s := &secured{mc: c.mc, authority: clustertest.Must(credentials.NewAuthority("shop"))}
+		before := k8s.Incarnations(ctx, c.mc)
+		s.addPair(ctx)
+		k8s.Change(ctx, c.mc, func() {
+			c.mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: c.mc.Name + "-tls"}
+			c.mc.Spec.Config.Threads = 3
+		})
+		k8s.UntilReady(ctx, c.mc)
+		for name, now := range k8s.Incarnations(ctx, c.mc) {
+			Expect(now.Pod).NotTo(Equal(before[name].Pod), "the pod %s", name)
+			Expect(now.Restarts).To(BeZero(), "restarts of %s", name)
+		}
+		c.mustRunTheSame(ctx)
+		status := clustertest.Must(launcherOf(ctx, &k8s.Pods(ctx, c.mc)[0]))
+		Expect(status.List).To(And(ContainSubstring(" -t 3 "), ContainSubstring(" -Z ")))
+	})
+})
+
+func otherThreads(mc *cachev1alpha1.Memcached) int32 {
+	if mc.Spec.Config.Threads == 3 {
+		return 4
+	}
+	return 3
+}
+
+// untilUpdated waits until so many nodes run the new configuration.
+func (c *keptCache) untilUpdated(ctx context.Context, nodes int) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		progressing := k8s.Condition(ctx, g, c.mc, cachev1alpha1.ConditionProgressing)
+		g.Expect(progressing.Reason).To(Equal(cachev1alpha1.ReasonRollingOut))
+		g.Expect(c.mc.Status.UpdatedReplicas).To(BeNumerically(">=", nodes))
+	}).WithPolling(100 * time.Millisecond).Should(Succeed())
+}
+
+func (c *keptCache) arguments(ctx context.Context) *corev1.ConfigMap {
+	GinkgoHelper()
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name + "-arguments"}}
+	Eventually(ctx, k8s.Reread).WithArguments(config).Should(Succeed())
+	return config
+}
+
+// assign gives a node another list of arguments, and returns its hash.
+func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) string {
+	GinkgoHelper()
+	config := c.arguments(ctx)
+	list := change(config.Data["arguments."+c.mc.Status.LastApplied.ArgumentsHash])
+	sum := sha256.Sum256([]byte(list))
+	hash := hex.EncodeToString(sum[:8])
+	Expect(config.Data).NotTo(HaveKey("arguments." + hash))
+	k8s.Change(ctx, config, func() {
+		for key, text := range config.Data {
+			if strings.HasPrefix(key, "nodes.") {
+				config.Data[key] = text + fmt.Sprintf("%d %s\n", ordinal, hash) // the last line counts
+			}
+		}
+		config.Data["arguments."+hash] = list
+	})
+	return hash
+}
+
+// mustRunTheSame fails unless every node runs with what the status says, and so with what a new pod would run.
+func (c *keptCache) mustRunTheSame(ctx context.Context) {
+	GinkgoHelper()
+	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())
+	for _, pod := range k8s.Pods(ctx, c.mc) {
+		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod says so after two seconds
+			HaveField("Hash", c.mc.Status.LastApplied.ArgumentsHash), HaveField("Refused", BeNil()),
+		), pod.Name)
+	}
+	for key, text := range c.arguments(ctx).Data {
+		if strings.HasPrefix(key, "nodes.") {
+			Expect(strings.Count(text, c.mc.Status.LastApplied.ArgumentsHash)).To(Equal(int(c.mc.Spec.Size)+1), "%s: %s", key, text)
+		}
+	}
+}
+
+// launcherStatus is what a launcher answers, as far as these stories need it.
+type launcherStatus struct {
+	Hash, List, Restarting string
+	Refused                *struct{ Hash, Reason string }
+}
+
+func launcherOf(ctx context.Context, pod *corev1.Pod) (launcherStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+pod.Status.PodIP+":9151/status", http.NoBody)
+	if err != nil {
+		return launcherStatus{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return launcherStatus{}, err
+	}
+	defer response.Body.Close()
+	var status launcherStatus
+	return status, json.NewDecoder(response.Body).Decode(&status)
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/credentials"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func() {
+	const keys = 1000
+
+	It("use TLS, keep their connections while the certificate changes, and are measured", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
+		s := &secured{
+			mc:        &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"}},
+			authority: clustertest.Must(credentials.NewAuthority("shop")),
+		}
+		s.addPair(ctx)
+		front := newProxySpec(mc)
+		front.Spec.Monitoring.Enabled = true
+		front.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
+		createProxy(ctx, front)
+		before := clustertest.Incarnations(proxiesOf(ctx, front))
+		server := proxyServer(ctx, front)
+		Expect(server.Address).To(HaveSuffix(":11212"))
+		cache := traffic.NewClient(clustertest.Must(traffic.NewRing(server)), func(ctx context.Context, _, address string) (net.Conn, error) {
+			return s.enter(ctx, address, s.member)
+		})
+		DeferCleanup(cache.Close)
+
+		By("storing keys that clients of the nodes find too")
+		Eventually(ctx, cache.Write).WithArguments(keys, 100).Should(Succeed())
+		clustertest.MustFind(ctx, cache, keys)
+		clustertest.MustFind(ctx, k8s.NewClient(ctx, mc), keys)
+		stranger := visitor{clustertest.Must(clustertest.Must(credentials.NewAuthority("another shop")).User("application")), "", ""}
+		Expect(s.mayEnter(ctx, server.Address, stranger)).To(MatchError(MatchRegexp(unknownAuthority)))
+
+		By("changing the certificate while all keys are read")
+		reads := startReading(ctx, cache, keys)
+		s.put(ctx, s.pair, s.newPair(s.authority))
+		for _, pod := range proxiesOf(ctx, front) {
+			address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))
+			Eventually(ctx, s.shown).WithArguments(address).WithTimeout(kubeletSync).Should(Equal(s.serial()))
+		}
+		worst := reads.end()
+		Expect(worst).To(Equal(traffic.Hits{Keys: keys, Hits: keys}), "the worst of %d rounds", reads.rounds)
+		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
+
+		By("reading the metrics of each proxy")
+		for _, pod := range proxiesOf(ctx, front) {
+			scraped := ""
+			Eventually(ctx, func() string {
+				scraped = scrape(ctx, agentOf(&pod))
+				return scraped
+			}).Should(ContainSubstring(`memcached_agent_certificate_info{serial="` + s.serial() + `"} 1`))
+			Expect(scraped).To(And(ContainSubstring("\nmemcached_up 1\n"), ContainSubstring("\nmemcached_proxy_nodes 3\n"),
+				ContainSubstring("\nmemcached_proxy_routes_refused 0\n"), ContainSubstring("\nmemcached_agent_reload_success 1\n"),
+				Not(ContainSubstring("memcached_commands_total")), Not(ContainSubstring("memcached_proxy_backend_away{"))))
+			Expect(sampleOf(scraped, `memcached_proxy_requests_total{command="get"}`)).To(BeNumerically(">", 0))
+			Expect(sampleOf(scraped, "process_resident_memory_bytes")).To(BeNumerically("<", 2*agentMemory))
+		}
+		Expect(k8s.Kubectl(ctx, "memcached", "status", mc.Name, "--namespace", mc.Namespace, "--interval=0")).To(
+			MatchRegexp(`front\s+2/2\s+AllProxiesReady\s+` + mc.Name + `\s+3\s+front[.]\S+:11212`))
+
+		By("taking a node away, which the proxies that read its keys see")
+		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
+		Eventually(ctx, func(g Gomega) {
+			_, _ = cache.Read(ctx, keys) // misses of the node that leaves are what it is about
+			for _, pod := range proxiesOf(ctx, front) {
+				g.Expect(scrape(ctx, agentOf(&pod))).To(ContainSubstring(
+					fmt.Sprintf(`memcached_proxy_backend_away{backend="%s-2.%[1]s.%s.svc.cluster.local"}`, mc.Name, mc.Namespace)))
+			}
+		}).Should(Succeed())
+	})
+
+	It("keep connections that pile up after a rollout, unless they limit their age", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		const clients = 300
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
+		front := newProxySpec(mc)
+		front.Spec.Size, front.Spec.Monitoring.Enabled = ptr.To(int32(3)), true
+		createProxy(ctx, front)
+		held := holdConnections(ctx, proxyServer(ctx, front).Address, clients)
+		rows := [][]string{{"when", "connections of each proxy, the oldest first", "reconnects of a client, at most"}}
+		note := func(when string) {
+			Eventually(ctx, held.open).Should(Equal(clients))
+			rows = append(rows, []string{when, fmt.Sprint(connectionsOf(ctx, front)), fmt.Sprint(held.most())})
+		}
+		note("at first")
+		k8s.Change(ctx, front, func() {
+			front.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
+		})
+		untilProxyReady(ctx, front)
+		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // those that leave have left
+		note("after a rollout")
+		rolled := held.most()
+		k8s.Change(ctx, front, func() { front.Spec.Size = ptr.To(int32(4)) })
+		untilProxyReady(ctx, front)
+		note("after one more proxy")
+		held.renew()
+		note("after each client has connected again")
+		clustertest.AddTable("300 connections that stay open", rows)
+		Expect(rolled).To(BeNumerically("<=", 3), "a client meets each proxy that leaves at most once")
+	})
+})
+
+// connectionsOf are those of the clients of each proxy, the oldest first.
+func connectionsOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []int {
+	GinkgoHelper()
+	pods := proxiesOf(ctx, front)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	var counts []int
+	for _, pod := range pods {
+		counts = append(counts, int(sampleOf(scrape(ctx, agentOf(&pod)), "memcached_current_connections")))
+	}
+	return counts
+}
+
+// heldConnections are clients that keep a connection for as long as it works.
+type heldConnections struct {
+	mutex      sync.Mutex
+	conns      map[int]net.Conn
+	reconnects map[int]int
+}
+
+func holdConnections(ctx context.Context, address string, clients int) *heldConnections {
+	GinkgoHelper()
+	h := &heldConnections{conns: map[int]net.Conn{}, reconnects: map[int]int{}}
+	for number := range clients {
+		clustertest.InBackground(ctx, func(ctx context.Context) {
+			for ; ctx.Err() == nil; h.lost(number) {
+				h.hold(ctx, number, address)
+			}
+		})
+	}
+	return h
+}
+
+// hold connects, and returns when the connection has ended.
+func (h *heldConnections) hold(ctx context.Context, number int, address string) {
+	conn, err := dial(ctx, "tcp", address)
+	if err != nil {
+		time.Sleep(100 * time.Millisecond) // as clients do before they try again
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	if _, err := conn.Write([]byte("mn\r\n")); err != nil {
+		return
+	}
+	buffer := make([]byte, 64)
+	for first := true; ; first = false {
+		if _, err := conn.Read(buffer); err != nil {
+			_ = conn.Close()
+			return
+		}
+		if first {
+			h.mutex.Lock()
+			h.conns[number] = conn
+			h.mutex.Unlock()
+		}
+	}
+}
+
+func (h *heldConnections) lost(number int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.conns[number] != nil {
+		h.reconnects[number]++
+	}
+	delete(h.conns, number)
+}
+
+// open is how many clients are connected, and most how often one of them has connected again.
+func (h *heldConnections) open() int {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return len(h.conns)
+}
+
+func (h *heldConnections) most() (most int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, count := range h.reconnects {
+		most = max(most, count)
+	}
+	return most
+}
+
+// renew makes each client connect again.
+func (h *heldConnections) renew() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, conn := range h.conns {
+		_ = conn.Close()
+	}
+	clear(h.conns)
+}
