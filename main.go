@@ -94,6 +94,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"Namespace of the lease. Default: that of the operator's pod.")
 	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", controllers.DefaultConcurrentReconciles,
 		"How many Memcached resources are reconciled at the same time.")
+	flags.BoolVar(&o.controller.AskAgents, "ask-agents", true,
+		"Ask the agents of nodes with spec.tls or spec.auth once a minute, at the pods' port 9150, what is wrong with their Secrets, for the "+
+			"condition NeedsAttention.")
 	flags.Var(&o.omitRunAsUser, controllers.OmitRunAsUserFlag,
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
 			"whether it is OpenShift. Default: the environment variable "+controllers.OmitRunAsUserVariable+", else auto. "+
@@ -175,7 +178,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	if err := controllers.AwaitNamespaces(mgr, refused); err != nil {
 		return fmt.Errorf("wait for namespaces: %w", err)
 	}
-	if opts.controller.Launchers, err = controllers.NewLaunchers(cluster); err != nil {
+	if opts.controller.Nodes, err = controllers.NewNodes(cluster); err != nil {
 		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {

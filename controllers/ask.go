@@ -12,16 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
-
-// Launchers asks the launcher of a pod for its status, that of a node or that of a proxy.
-type Launchers interface {
-	Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
-	ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
-}
 
 // askedAtOnce is how many launchers are asked at the same time.
 const askedAtOnce = 64
@@ -60,7 +53,7 @@ func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
 	return AskAll(pods, func(pod *corev1.Pod) memcached.Answer {
-		status, err := r.launchers.Status(ctx, pod)
+		status, err := r.nodes.Launcher(ctx, pod)
 		if err != nil {
 			return memcached.Answer{Failure: err.Error()}
 		}

@@ -50,8 +50,22 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 			records = append(records, *record)
 		}
 	}
-	return records
+	return append(records, attentionEnded(before, after)...)
 }
+
+// attentionEnded is the event for a condition that is gone, if it was there.
+func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
+	const attention = cachev1alpha1.ConditionNeedsAttention
+	if meta.FindStatusCondition(before.Conditions, attention) == nil || meta.FindStatusCondition(after.Conditions, attention) != nil {
+		return nil
+	}
+	return []eventRecord{{
+		kind: corev1.EventTypeNormal, reason: recovered, action: "Observe", note: "The agents of the nodes report no problem any more",
+	}}
+}
+
+// recovered is the reason of events that a problem is over.
+const recovered = "Recovered"
 
 // progress is the reason of Progressing.
 func progress(conditions []metav1.Condition) string {
@@ -77,6 +91,8 @@ func transition(before, after metav1.Condition) *eventRecord {
 		if before.Status == metav1.ConditionTrue {
 			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
 		}
+	case cachev1alpha1.ConditionNeedsAttention:
+		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Observe"}
 	case cachev1alpha1.ConditionProgressing:
 		return progressEvent(before, after)
 	case cachev1alpha1.ConditionDegraded:
@@ -84,7 +100,7 @@ func transition(before, after metav1.Condition) *eventRecord {
 			return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 		}
 		if before.Status == metav1.ConditionTrue {
-			return &eventRecord{kind: corev1.EventTypeNormal, reason: "Recovered", action: "Reconcile"}
+			return &eventRecord{kind: corev1.EventTypeNormal, reason: recovered, action: "Reconcile"}
 		}
 	}
 	return nil

@@ -42,6 +42,14 @@ type process struct {
 // default.
 func start(ctx context.Context, namespaces string, resync time.Duration, changes ...func(*ctrl.Options)) *process {
 	GinkgoHelper()
+	return startWith(ctx, namespaces, resync, controllers.Options{Memcached: defaults}, changes...)
+}
+
+// startWith is the same with other options.
+func startWith(
+	ctx context.Context, namespaces string, resync time.Duration, decided controllers.Options, changes ...func(*ctrl.Options),
+) *process {
+	GinkgoHelper()
 	p := &process{requests: &testenv.Requests{}, registry: prometheus.NewRegistry()}
 	cacheOptions := controllers.CacheOptions(namespaces)
 	if resync > 0 {
@@ -60,13 +68,8 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	p.manager, err = ctrl.NewManager(p.requests.Record(config), options)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
-	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry),
-		controllers.Options{
-			Memcached: defaults,
-			MaxConcurrentReconciles: cmp.Or(
-				options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles,
-			),
-		})).To(Succeed())
+	decided.MaxConcurrentReconciles = cmp.Or(options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles)
+	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry), decided)).To(Succeed())
 	Expect(upgradeable.SetupWithManager(running, p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -37,8 +38,10 @@ const DefaultConcurrentReconciles = 24
 type Options struct {
 	// Memcached are the decisions of who installs the operator.
 	Memcached memcached.Options
-	// Launchers asks the launchers of nodes, at the addresses of their pods if it is nil.
-	Launchers Launchers
+	// Nodes asks nodes, at the addresses of their pods if it is nil.
+	Nodes Nodes
+	// AskAgents says whether the agents of nodes with TLS or users are asked what is wrong with their Secrets.
+	AskAgents bool
 	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
 	ServerClock clock.PassiveClock
 	// MaxConcurrentReconciles is the number of workers.
@@ -88,8 +91,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
-	if options.Launchers != nil {
-		r.UseLaunchers(options.Launchers)
+	if options.Nodes != nil {
+		r.UseNodes(options.Nodes)
+	}
+	if !options.AskAgents {
+		r.agents = nil
+	} else if err := mgr.Add(manager.RunnableFunc(r.askAgents)); err != nil {
+		return err
 	}
 	if options.ServerClock != nil {
 		r.UseServerClock(options.ServerClock)
@@ -130,6 +138,9 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	}
 	for _, child := range memcached.Kinds() {
 		sources = append(sources, source.Kind(c, child.New(), watch(r, childChange(child))))
+	}
+	if r.agents != nil {
+		sources = append(sources, r.agents.source())
 	}
 	return sources
 }

@@ -63,6 +63,7 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return view, fmt.Errorf("observe: %w", err)
 	}
+	view.Agents = r.agents.track(view)
 	return view, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
-	launcherclient "github.com/example/memcached-operator/internal/launcher/client"
+	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -22,13 +22,14 @@ type Reconciler struct {
 	live      client.Reader
 	mutations *apply.MutationCache
 	applier   *apply.Applier
-	launchers Launchers
+	nodes     Nodes
 	recorder  events.EventRecorder
 	metrics   *metrics.Metrics
 	// clock measures how much time has passed, serverClock is that of the times in objects.
 	clock       clock.PassiveClock
 	serverClock clock.PassiveClock
 	options     memcached.Options
+	agents      *agents
 	states      States[instanceState]
 }
 
@@ -54,12 +55,13 @@ func NewReconciler(
 		options:  options,
 
 		serverClock: clock,
-		launchers:   DirectLaunchers{Client: launcherclient.New()},
+		nodes:       DirectNodes{Client: ask.New()},
+		agents:      newAgents(),
 	}
 }
 
-// UseLaunchers sets how launchers are asked.
-func (r *Reconciler) UseLaunchers(launchers Launchers) { r.launchers = launchers }
+// UseNodes sets how nodes are asked.
+func (r *Reconciler) UseNodes(nodes Nodes) { r.nodes = nodes }
 
 // UseServerClock sets the clock for comparisons with times in objects. Without it, the local clock is used.
 func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = clock }

@@ -122,7 +122,8 @@ func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {
-		if condition.Type == cachev1alpha1.ConditionReconciling || condition.Type == cachev1alpha1.ConditionStalled {
+		switch condition.Type {
+		case cachev1alpha1.ConditionReconciling, cachev1alpha1.ConditionStalled, cachev1alpha1.ConditionNeedsAttention:
 			continue
 		}
 		conditions = append(conditions, metrics.Condition{Type: condition.Type, Status: string(condition.Status)})

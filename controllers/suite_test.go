@@ -101,7 +101,7 @@ func newOperator(options memcached.Options) *operator {
 	})
 	live := interceptor.NewClient(writer, interceptor.Funcs{Get: o.getLive})
 	o.Reconciler = controllers.NewReconciler(cached, live, o.recorder, metrics.New(o.registry), o.clock, options)
-	o.UseLaunchers(o.nodes)
+	o.UseNodes(o.nodes)
 	return o
 }
 

@@ -60,8 +60,11 @@ func transformPod(object any) (any, error) {
 			reduced.Labels[label] = value
 		}
 	}
-	if template, ok := pod.Annotations[memcached.TemplateAnnotation]; ok {
+	template, launched := pod.Annotations[memcached.TemplateAnnotation]
+	if launched {
 		reduced.Annotations = map[string]string{memcached.TemplateAnnotation: template}
+	}
+	if launched || memcached.PodReady(pod) { // its launcher or its agent may be asked
 		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {

@@ -147,5 +147,6 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 		r.applier.Forget(child.Named(name))
 	}
 	r.states.Forget(name)
+	r.agents.forget(name)
 	r.metrics.Forget(name.Namespace, name.Name)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -31,10 +33,12 @@ type launchers struct {
 	running map[string]protocol.List
 	refused map[string]*protocol.Refusal
 	asked   []string
+	// problems are what the agents of the pods say by name. One of a pod that is not among them does not answer.
+	problems map[string][]agentprotocol.Problem
 }
 
-// Status answers for a pod.
-func (l *launchers) Status(_ context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Launcher answers for a pod.
+func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.asked = append(l.asked, pod.Name)
@@ -45,9 +49,21 @@ func (l *launchers) Status(_ context.Context, pod *corev1.Pod) (protocol.Status,
 	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], SecondsInEffect: 3600}, nil
 }
 
-// ProxyStatus is for proxies.
-func (*launchers) ProxyStatus(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
+// Proxy is for proxies.
+func (*launchers) Proxy(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
 	return protocol.ProxyStatus{}, errors.ErrUnsupported
+}
+
+// Agent answers for a pod.
+func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.asked = append(l.asked, strings.Join(append([]string{pod.Name}, hosts...), " "))
+	problems, ok := l.problems[pod.Name]
+	if !ok || pod.Status.PodIP == "" {
+		return agentprotocol.Status{}, errors.New("connection refused")
+	}
+	return agentprotocol.Status{Problems: problems}, nil
 }
 
 // look returns the names of those that were asked since the last look.

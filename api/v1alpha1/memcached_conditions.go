@@ -25,6 +25,27 @@ const (
 	ConditionStalled = "Stalled"
 )
 
+// Condition types that are present only while there is something to say.
+const (
+	// ConditionNeedsAttention is True while nodes that serve report something that somebody should see to. It changes no other
+	// condition. Only nodes with spec.tls or spec.auth are asked.
+	ConditionNeedsAttention = "NeedsAttention"
+)
+
+// Reasons of NeedsAttention, beside InvalidCertificate and InvalidCredentials: what a Secret holds is not used.
+const (
+	// ReasonReloadFailed says that memcached is not known to have read what the Secrets hold.
+	ReasonReloadFailed = "ReloadFailed"
+	// ReasonConnectionLimit says that clients have all connections, so that memcached refuses others.
+	ReasonConnectionLimit = "ConnectionLimit"
+	// ReasonCertificateExpiring says that the certificate has expired, or will within 7 days.
+	ReasonCertificateExpiring = "CertificateExpiring"
+	// ReasonCertificateNames says that the certificate is not for the names at which clients find the nodes.
+	ReasonCertificateNames = "CertificateNames"
+	// ReasonRestartRequired says that a CA or user that was removed from a Secret has effect until memcached restarts.
+	ReasonRestartRequired = "RestartRequired"
+)
+
 // Reasons of Ready. When it is False for another cause, it has the reason of that cause.
 const (
 	// ReasonAllNodesReady says that every node is ready and up to date.

@@ -77,7 +77,8 @@ type MemcachedStatus struct {
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing
 	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
 	// says what). All four are present once the operator has seen the Memcached. While it is not Ready, there is also
-	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them.
+	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them. NeedsAttention is there while nodes
+	// with spec.tls or spec.auth serve and report a problem.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

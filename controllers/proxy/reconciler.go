@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
-	launcherclient "github.com/example/memcached-operator/internal/launcher/client"
+	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
@@ -32,7 +32,7 @@ type Reconciler struct {
 	mutations *apply.MutationCache
 	applier   *apply.Applier
 	recorder  events.EventRecorder
-	launchers controllers.Launchers
+	nodes     controllers.Nodes
 	// clock measures how much time has passed, serverClock is that of the times in objects.
 	clock, serverClock clock.PassiveClock
 	options            memcached.Options
@@ -48,7 +48,7 @@ func NewReconciler(
 		rules[child.Kind] = child.Fields
 	}
 	return &Reconciler{
-		client: c, live: live, mutations: mutations, launchers: controllers.DirectLaunchers{Client: launcherclient.New()}, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
+		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
 		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
@@ -58,8 +58,8 @@ func NewReconciler(
 	}
 }
 
-// UseLaunchers sets how launchers are asked.
-func (r *Reconciler) UseLaunchers(launchers controllers.Launchers) { r.launchers = launchers }
+// UseNodes sets how launchers are asked.
+func (r *Reconciler) UseNodes(nodes controllers.Nodes) { r.nodes = nodes }
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/status,verbs=patch
@@ -102,7 +102,7 @@ const askInterval = 5 * time.Second
 // ask asks the launchers of proxies for their status.
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
 	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
-		status, err := r.launchers.ProxyStatus(ctx, pod)
+		status, err := r.nodes.Proxy(ctx, pod)
 		if err != nil {
 			return memcachedproxy.Answer{Failure: err.Error()}
 		}

@@ -30,6 +30,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/proxy"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
@@ -101,7 +102,7 @@ func newOperator(options memcached.Options) *operator {
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
 	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, o.clock, options)
 	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
-	o.UseLaunchers(o.proxies)
+	o.UseNodes(o.proxies)
 	return o
 }
 
@@ -113,13 +114,18 @@ type launchers struct {
 	asked  int
 }
 
-// Status implements controllers.Launchers.
-func (*launchers) Status(context.Context, *corev1.Pod) (protocol.Status, error) {
+// Launcher implements controllers.Nodes.
+func (*launchers) Launcher(context.Context, *corev1.Pod) (protocol.Status, error) {
 	return protocol.Status{}, errors.ErrUnsupported
 }
 
-// ProxyStatus implements controllers.Launchers.
-func (l *launchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+// Agent implements controllers.Nodes.
+func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+	return agentprotocol.Status{}, errors.ErrUnsupported
+}
+
+// Proxy implements controllers.Nodes.
+func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.asked++

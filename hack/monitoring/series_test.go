@@ -102,6 +102,7 @@ func known(t *testing.T) series {
 	source = read(t, proxySeries) + strings.ReplaceAll(read(t, routesSeries), `"memcached_`, `"`)
 	for name, own := range map[string][]string{
 		"proxy_requests_total": {"command"}, "proxy_backend_away": {"backend"}, "proxy_routes_refused": nil,
+		"proxy_missed_writes_total": {"copy"},
 	} {
 		if !strings.Contains(source, `"`+name+`"`) {
 			t.Errorf("neither %s nor %s defines %s", proxySeries, routesSeries, name)

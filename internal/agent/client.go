@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type client struct {
 	reads, probes singleflight.Group
 	// answered is when memcached last answered a probe. It needs no lock: there is one probe at a time.
 	answered time.Time
+	// full is when memcached last refused a probe because clients have all connections, in seconds since 1970; 0 for never.
+	full atomic.Int64
 }
 
 // statistics become series. The error names a value that is not a number.
@@ -141,6 +144,7 @@ func (c *client) ask() error {
 	}
 	discard(fresh)
 	if errors.Is(err, memcache.ErrConnectionLimit) {
+		c.full.Store(c.now().Unix())
 		return c.askHeld(ctx)
 	}
 	return err
@@ -159,6 +163,9 @@ func (c *client) askHeld(ctx context.Context) error {
 	}
 	return err
 }
+
+// wasFull reports whether memcached has lately refused a probe because clients had all connections.
+func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
 func (c *client) close() { c.idle.close() }
 

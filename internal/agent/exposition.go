@@ -4,7 +4,10 @@
 package agent
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -15,9 +18,68 @@ import (
 // maxScrapes limits the memory for scrapes. It exceeds maxConnectionsPerHost, so that no host can take all scrapes.
 const maxScrapes = 8
 
+// Values of the parameter collect[] of /metrics, as of node_exporter's: without it, there are all series.
+const (
+	collectParameter = "collect[]"
+	collectMemcached = "memcached"
+	collectSlabs     = "slabs"
+	collectAgent     = "agent"
+)
+
+// collectorOf is the value of the parameter that stands for a family.
+func collectorOf(family string) string {
+	switch {
+	case strings.HasPrefix(family, "memcached_slab_"):
+		return collectSlabs
+	case strings.HasPrefix(family, "memcached_") && !strings.HasPrefix(family, "memcached_agent_"):
+		return collectMemcached
+	default:
+		return collectAgent
+	}
+}
+
 // newExposition serves /metrics.
 func newExposition(registry prometheus.Gatherer) http.Handler {
-	return promhttp.HandlerFor(&sharedGatherer{registry: registry}, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
+	shared, slots := &sharedGatherer{registry: registry}, make(chan struct{}, maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		wanted := r.URL.Query()[collectParameter]
+		for _, value := range wanted {
+			if !slices.Contains([]string{collectMemcached, collectSlabs, collectAgent}, value) {
+				http.Error(w, fmt.Sprintf("%s must be %s, %s or %s, not %.20q", collectParameter, collectMemcached, collectSlabs, collectAgent,
+					value), http.StatusBadRequest)
+				return
+			}
+		}
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+		default:
+			http.Error(w, fmt.Sprintf("the limit of %d concurrent scrapes is reached, try again later", maxScrapes), http.StatusServiceUnavailable)
+			return
+		}
+		promhttp.HandlerFor(selected{shared, wanted}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	})
+}
+
+// selected gathers the families of some collectors, or of all if none is named.
+type selected struct {
+	gatherer   prometheus.Gatherer
+	collectors []string
+}
+
+// Gather implements prometheus.Gatherer.
+func (s selected) Gather() ([]*dto.MetricFamily, error) {
+	families, err := s.gatherer.Gather()
+	if len(s.collectors) == 0 {
+		return families, err
+	}
+	var kept []*dto.MetricFamily // families are shared
+	for _, family := range families {
+		if slices.Contains(s.collectors, collectorOf(family.GetName())) {
+			kept = append(kept, family)
+		}
+	}
+	return kept, err
 }
 
 // sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather shares a result until the last response is

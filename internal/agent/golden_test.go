@@ -46,8 +46,10 @@ func TestRoutesSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
 	for name, test := range map[string]struct{ launcher, want string }{
-		"refused": {newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),
-			"memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n"},
+		"refused": {
+			newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),
+			"memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n",
+		},
 		"gone": {gone.Listener.Addr().String(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,4 +107,25 @@ func golden(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// A PodMonitor leaves the series of slab classes out by the parameter.
+func TestSelectedCollectors(t *testing.T) {
+	a := startAgent(t, newFake(t, recorded(t, "default")).options())
+	for query, want := range map[string]map[string]bool{
+		"":                                     {"memcached_up": true, "memcached_slab_current_chunks{": true, "memcached_agent_build_info{": true, "go_goroutines": true},
+		"?collect[]=memcached":                 {"memcached_up": true, "memcached_slab_": false, "memcached_agent_": false, "go_": false},
+		"?collect[]=slabs":                     {"memcached_up": false, "memcached_slab_current_chunks{": true, "memcached_agent_": false, "go_": false},
+		"?collect[]=memcached&collect[]=agent": {"memcached_up": true, "memcached_slab_": false, "memcached_agent_build_info{": true, "go_goroutines": true},
+	} {
+		status, body := a.get(t, "/metrics"+query)
+		for series, shown := range want {
+			if got := strings.Contains(body, "\n"+series); got != shown || status != http.StatusOK {
+				t.Errorf("%s: %d, %s is shown: %t", query, status, series, got)
+			}
+		}
+	}
+	if status, body := a.get(t, "/metrics?collect[]=cpu"); status != http.StatusBadRequest || !strings.Contains(body, `memcached, slabs or agent, not "cpu"`) {
+		t.Errorf("%d %s", status, body)
+	}
 }

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ const maxTimeout = time.Minute
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
+	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
@@ -69,17 +70,13 @@ func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
 }
 
 func (o Options) validate() error {
-	if _, port, err := net.SplitHostPort(o.Memcached); err != nil || port == "" {
-		return fmt.Errorf("%w: --memcached is %q, but must be an address such as 127.0.0.1:11211", ErrUsage, o.Memcached)
-	}
-	if _, port, err := net.SplitHostPort(o.Listen); err != nil || port == "" {
-		return fmt.Errorf("%w: --listen is %q, but must be an address such as :9150", ErrUsage, o.Listen)
-	}
-	if _, port, err := net.SplitHostPort(o.Credentials.TLS); err != nil || port == "" {
-		return fmt.Errorf("%w: --tls is %q, but must be an address such as 127.0.0.1:11212", ErrUsage, o.Credentials.TLS)
-	}
-	if _, port, err := net.SplitHostPort(o.Launcher); o.Launcher != "" && (err != nil || port == "") {
-		return fmt.Errorf("%w: --launcher is %q, but must be an address such as 127.0.0.1:9151", ErrUsage, o.Launcher)
+	for _, address := range []struct{ flag, value, example string }{
+		{"--memcached", o.Memcached, "127.0.0.1:11211"}, {"--listen", o.Listen, ":9150"}, {"--tls", o.Credentials.TLS, "127.0.0.1:11212"},
+		{"--launcher", cmp.Or(o.Launcher, ":9151"), "127.0.0.1:9151"},
+	} {
+		if _, port, err := net.SplitHostPort(address.value); err != nil || port == "" {
+			return fmt.Errorf("%w: %s is %q, but must be an address such as %s", ErrUsage, address.flag, address.value, address.example)
+		}
 	}
 	if o.Timeout <= 0 || o.Timeout > maxTimeout {
 		return fmt.Errorf("%w: --timeout is %s, but must be positive and at most %s", ErrUsage, o.Timeout, maxTimeout)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	launchers "github.com/example/memcached-operator/internal/launcher/client"
+	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
@@ -29,9 +29,9 @@ type routesCollector struct {
 }
 
 func newRoutesCollector(o Options) routesCollector {
-	launcher := launchers.New()
+	launcher := ask.New()
 	return routesCollector{timeout: o.Timeout, status: func(ctx context.Context) (protocol.ProxyStatus, error) {
-		return launcher.ProxyStatus(ctx, o.Launcher)
+		return launcher.Proxy(ctx, o.Launcher)
 	}}
 }
 

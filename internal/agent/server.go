@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
@@ -71,6 +72,7 @@ func newHandler(
 		}
 		fmt.Fprintln(w, "ok")
 	})
+	mux.HandleFunc("GET "+protocol.StatusPath, newStatusHandler(reloader.Status, memcached))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	return mux
 }

@@ -201,7 +201,7 @@ function route_copies_conf(t, ctx)
     t.missed, t.found = {}, {}
     for i = 1, #t.children do
         t.missed[i] = ctx:get_stats_id("missed_writes_" .. i)
-        t.found[i] = ctx:get_stats_id("found_in_copy_" .. i)
+        t.found[i] = i > 1 and ctx:get_stats_id("found_in_copy_" .. i)
     end
     t.child_internal = "internal"
     return t

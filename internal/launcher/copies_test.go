@@ -7,6 +7,7 @@ package launcher
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,19 +16,26 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// newCopiesPod is a proxy with two copies of two nodes, and a single memcached that stands for a cache without copies.
-func newCopiesPod(t *testing.T) *proxyPod {
+// newCopiesPod is a proxy with copies of two nodes, and a single memcached that stands for a cache without copies.
+func newCopiesPod(t *testing.T, pools int) *proxyPod {
 	t.Helper()
 	p := newProxyPod(t)
-	for _, number := range []int{0, 1, 10, 11, 30} { // 10 is the twin of 0
-		p.startNode(number)
+	p.startNode(oracleNode)
+	text := p.pattern + " 2\n"
+	for pool := range pools {
+		p.startNode(10 * pool)
+		p.startNode(10*pool + 1) // its twin is 1
+		if pool > 0 {
+			text += strings.Replace(p.pattern, "%d", fmt.Sprintf("%d%%d", pool), 1) + "\n"
+		}
 	}
-	text := p.pattern + " 2\n" + strings.Replace(p.pattern, "%d", "1%d", 1) + "\n"
 	p.route(text)
 	p.startProxy()
 	p.leads(text)
 	return p
 }
+
+const oracleNode = 30
 
 func (p *proxyPod) empty(number int) {
 	_, err := p.direct(number).Command(p.t.Context(), "flush_all")
@@ -42,31 +50,39 @@ func (p *proxyPod) hang(number int) {
 // Each command has the answer of a single memcached, whatever happens to the nodes of one copy, and no node keeps another value than it.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
-	first, second := []int{0, 1}, []int{10, 11}
-	for name, event := range map[string]struct {
-		happen func(*proxyPod, int)
-		nodes  []int
-		left   []int
+	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}
+	for name, row := range map[string]struct {
+		empty, away, hung, left []int
+		pools                   int
 	}{
-		"nothing happens": {left: append(first, second...)},
-		"first empty":     {(*proxyPod).empty, first, append(first, second...)},
-		"second empty":    {(*proxyPod).empty, second, append(first, second...)},
-		"first away":      {(*proxyPod).kill, first, second},
-		"second away":     {(*proxyPod).kill, second, first},
-		"first hung":      {(*proxyPod).hang, first, second},
-		"second hung":     {(*proxyPod).hang, second, first},
+		"nothing happens":             {left: slices.Concat(first, second), pools: 2},
+		"first empty":                 {empty: first, left: slices.Concat(first, second), pools: 2},
+		"second empty":                {empty: second, left: slices.Concat(first, second), pools: 2},
+		"first away":                  {away: first, left: second, pools: 2},
+		"second away":                 {away: second, left: first, pools: 2},
+		"first hung":                  {hung: first, left: second, pools: 2},
+		"second hung":                 {hung: second, left: first, pools: 2},
+		"first empty and second away": {empty: first, away: second, left: slices.Concat(first, third), pools: 3},
+		"first away and second empty": {away: first, empty: second, left: slices.Concat(second, third), pools: 3},
+		"second and third empty":      {empty: slices.Concat(second, third), left: slices.Concat(first, second, third), pools: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newCopiesPod(t)
-			client, oracle := newTalk(t, p.proxy.Memcached), newTalk(t, p.node(30)+":11211")
+			p := newCopiesPod(t, row.pools)
+			client, oracle := newTalk(t, p.proxy.Memcached), newTalk(t, p.node(oracleNode)+":11211")
 			for i, dialogue := range dialogues {
 				before, _ := split(dialogue.text)
 				client.agrees(oracle, dialogue.name, before, i)
 			}
 			time.Sleep(1100 * time.Millisecond) // flush_all spares what was stored in the same second
-			for _, number := range event.nodes {
-				event.happen(p, number)
+			for _, number := range row.empty {
+				p.empty(number)
+			}
+			for _, number := range row.away {
+				p.kill(number)
+			}
+			for _, number := range row.hung {
+				p.hang(number)
 			}
 			for i, dialogue := range dialogues {
 				_, after := split(dialogue.text)
@@ -74,7 +90,7 @@ func TestAnswersOfCopies(t *testing.T) {
 			}
 			for i, dialogue := range dialogues {
 				want, found := oracle.say("get "+keyOf(i)), 0
-				for _, number := range event.left {
+				for _, number := range row.left {
 					switch got := newTalk(t, p.node(number)+":11211").say("get " + keyOf(i)); got {
 					case want:
 						found++
@@ -83,7 +99,7 @@ func TestAnswersOfCopies(t *testing.T) {
 						t.Errorf("%s: node %d has %q, not %q", dialogue.name, number, got, want)
 					}
 				}
-				if complete := event.nodes == nil && !dialogue.single; found == 0 || complete && found < 2 {
+				if complete := name == "nothing happens" && !dialogue.single; found == 0 || complete && found < 2 {
 					t.Errorf("%s: %d nodes have %q", dialogue.name, found, want)
 				}
 			}
@@ -106,7 +122,7 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 // Clients notice nothing when a node ends: neither a miss nor an error.
 func TestCopyEndsUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := newCopiesPod(t)
+	p := newCopiesPod(t, 2)
 	writer := newTalk(t, p.proxy.Memcached)
 	for i := range 500 {
 		writer.say(fmt.Sprintf("set %s 0 0 1", keyOf(i)), "a")
@@ -155,7 +171,7 @@ func TestCopyEndsUnderLoad(t *testing.T) {
 // Of several clients that add a key at the same time, one succeeds.
 func TestConcurrentAdds(t *testing.T) {
 	t.Parallel()
-	p := newCopiesPod(t)
+	p := newCopiesPod(t, 2)
 	const clients, count = 6, 300
 	answers := make(chan int, clients*count)
 	for range clients {
@@ -182,7 +198,7 @@ func TestConcurrentAdds(t *testing.T) {
 // memcached counts what a copy has missed, under the numbers of the pools.
 func TestCountsOfCopies(t *testing.T) {
 	t.Parallel()
-	p := newCopiesPod(t)
+	p := newCopiesPod(t, 2)
 	client := newTalk(t, p.proxy.Memcached)
 	counts := func(want string) {
 		t.Helper()
@@ -234,7 +250,7 @@ func TestCountsOfCopies(t *testing.T) {
 // A second pool, and back to one: memcached reads other routes and keeps its clients.
 func TestPoolBecomesCopies(t *testing.T) {
 	t.Parallel()
-	p := newCopiesPod(t)
+	p := newCopiesPod(t, 2)
 	conn, copies := p.client(), p.proxy
 	one, two := p.pattern+" 2\n", p.pattern+" 2\n"+strings.Replace(p.pattern, "%d", "1%d", 1)+"\n"
 	p.leads(p.lead(2))

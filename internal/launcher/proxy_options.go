@@ -37,8 +37,8 @@ type ProxyOptions struct {
 	Agent bool
 	// Threads is how many worker threads memcached has, MaxConnections how many connections its clients can have.
 	Threads, MaxConnections int
-	// tlsListen is where memcached serves TLS, with what an agent has put into the folder credentials.
-	tlsListen, credentials string
+	// tlsListen is where memcached serves TLS, with what an agent has put into the folder pair.
+	tlsListen, pair string
 	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
 	dns      *net.Resolver
@@ -50,7 +50,7 @@ type ProxyOptions struct {
 // ParseProxy reads the flags.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
-		tlsListen: "*:11212", credentials: "/run/memcached/current",
+		tlsListen: "*:11212", pair: "/run/memcached/current",
 		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // half of an answer is none
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
 	}
@@ -122,9 +122,9 @@ func (o ProxyOptions) tlsOptions() string {
 	if o.TLS == "" {
 		return ""
 	}
-	options := fmt.Sprintf(",ssl_chain_cert=%s/tls.crt,ssl_key=%[1]s/tls.key,ssl_min_version=%d", o.credentials, tlsVersions[o.TLS])
+	options := fmt.Sprintf(",ssl_chain_cert=%s/tls.crt,ssl_key=%[1]s/tls.key,ssl_min_version=%d", o.pair, tlsVersions[o.TLS])
 	if o.ClientCA {
-		options += fmt.Sprintf(",ssl_ca_cert=%s/ca.crt,ssl_verify_mode=2", o.credentials)
+		options += fmt.Sprintf(",ssl_ca_cert=%s/ca.crt,ssl_verify_mode=2", o.pair)
 	}
 	return options
 }

@@ -42,6 +42,8 @@ type View struct {
 	Last Last
 	// Answers are what launchers have answered, as far as a plan has asked for it.
 	Answers Answers
+	// Agents are what the agents of the nodes have said.
+	Agents AgentReports
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
@@ -105,7 +107,7 @@ func (v View) After(answers []client.Object) View {
 		}
 	}
 	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers = v.Answers
+	after.Answers, after.Agents = v.Answers, v.Agents
 	return after
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -83,12 +82,7 @@ func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, o
 
 // scrape reads the series of an agent.
 func scrape(ctx context.Context, c *cluster, pod *corev1.Pod) (series, error) {
-	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return c.dial(ctx, pod, memcached.MetricsPort)
-		},
-	}}
+	client := &http.Client{Transport: agentTransport(c, pod)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/metrics", http.NoBody)
 	if err != nil {
 		return nil, err

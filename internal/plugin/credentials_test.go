@@ -5,61 +5,39 @@ package plugin
 
 import (
 	"bufio"
-	"context"
-	"crypto/ed25519"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// newCertificate is a certificate for names that lives for some days more.
-func newCertificate(t *testing.T, days int, names ...string) tls.Certificate {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: now, NotAfter: now.AddDate(0, 0, days)}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, public, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
-}
-
-// serveCertificate shows a certificate, and demands one of the client.
-func serveCertificate(ctx context.Context, certificate tls.Certificate) net.Conn {
+// serveAgent answers one request, without a network.
+func serveAgent(metrics, problems string) net.Conn {
 	here, there := net.Pipe()
 	go func() {
 		defer there.Close()
-		_ = tls.Server(there, &tls.Config{
-			Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12,
-		}).HandshakeContext(ctx)
-	}()
-	return here
-}
-
-// serveMetrics answers one request, without a network.
-func serveMetrics(metrics string) net.Conn {
-	here, there := net.Pipe()
-	go func() {
-		defer there.Close()
-		if _, err := http.ReadRequest(bufio.NewReader(there)); err == nil {
-			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(metrics), metrics)
+		request, err := http.ReadRequest(bufio.NewReader(there))
+		if err != nil {
+			return
 		}
+		answer, status := metrics, "200 OK"
+		if request.URL.Path == "/status" {
+			hosts := strings.Join(request.URL.Query()["host"], " and ")
+			answer = `{"problems":[` + strings.ReplaceAll(problems, "HOSTS", hosts) + `]}`
+			if problems == "" {
+				answer, status = "no such page", "404 Not Found"
+			}
+		}
+		_, _ = fmt.Fprintf(there, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(answer), answer)
 	}()
 	return here
 }
@@ -104,19 +82,21 @@ func secure(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "pages-tls", ClientAuth: cachev1alpha1.ClientAuthRequire}
 	})
-	for name, certificate := range map[string]tls.Certificate{
-		"pages-0": newCertificate(t, 60, "pages.shop.svc", "*.pages.shop.svc"), "pages-1": newCertificate(t, 2, "pages"),
-	} {
-		w.certificates[name] = certificate
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{
+			Type: cachev1alpha1.ConditionNeedsAttention, Status: metav1.ConditionTrue, Reason: "InvalidCertificate",
+			Message: `Pod pages-1 says of the Secret pages-tls: "tls.key does not fit the first certificate in tls.crt: store the key"`,
+		})
+	})
+	for _, name := range []string{"pages-0", "pages-1"} {
 		change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].Ports = append(pod.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: memcached.TLSPort})
 		})
 	}
-	w.logs["pages-1/memcached-agent"] = `{"level":"WARN","msg":"memcached has not read what it should","reason":"an earlier reason"}
-{"level":"WARN","msg":"The Secrets cannot be used","reason":"InvalidCertificate: tls.key does not fit the first certificate in tls.crt: store the key"}
-{"level":"INFO","msg":"No restart of memcached is required any more","reason":"ca_removed"}
-not JSON
-`
+	w.problems["pages-0"] = `{"reason":"CertificateNames","message":"it is not for HOSTS"}`
+	w.problems["pages-1"] = w.problems["pages-0"] +
+		`,{"reason":"InvalidCertificate","message":"tls.key does not fit the first certificate in tls.crt: store the key"},` +
+		`{"reason":"Unknown","message":"\u001b[31m"},{"reason":"RestartRequired","message":"\u001b[31muntil memcached restarts"}`
 	w.agents["pages-0"] = agentSeries("4f2a90d1", 60, 1, 0, 0)
 	w.agents["pages-1"] = agentSeries("0bad", 2, 0, 1, 1)
 }
@@ -160,37 +140,5 @@ func TestSeriesThatMakeNoSense(t *testing.T) {
 	report := read.credentials()
 	if err != nil || report == nil || report.Reload != reloadSucceeded || report.Expiry != nil || report.Serial != "" {
 		t.Errorf("got %+v", report)
-	}
-}
-
-// What clients will complain about: a certificate that ends, and names that they do not find in it.
-func TestCertificateProblems(t *testing.T) {
-	mc := newCache("shop", "pages", 2, cachev1alpha1.WorkloadStatefulSet)
-	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "pages-tls"}
-	const stable = "pages-0.pages.shop.svc"
-	mc.Status.Servers = []string{stable + ":11212"}
-	for _, test := range []struct {
-		days  int
-		names string
-		want  []string
-	}{
-		{7, "pages.shop.svc *.pages.shop.svc", nil},
-		{7, "pages.shop.svc.cluster.local *.pages.shop.svc.cluster.local", nil},
-		{7, "pages.shop.svc.example *.pages.shop.svc.example", nil},
-		{7, "pages.shop pages-0.pages.shop", nil},
-		{6, "pages.shop.svc *.pages.shop.svc", []string{"expires in 6d: renew it in the Secret pages-tls"}},
-		{0, "pages.shop.svc *.pages.shop.svc", []string{"has expired: renew it in the Secret pages-tls"}},
-		{7, "pages.shop.svc", []string{"does not fit " + stable + ", "}},
-		{7, "*.pages.shop.svc", []string{"does not fit pages.shop.svc, "}},
-		{6, "pages-1.pages.shop.svc pages.blog.svc", []string{"expires", "does not fit pages.shop.svc and " + stable + ", "}},
-	} {
-		certificate, err := x509.ParseCertificate(newCertificate(t, test.days, strings.Fields(test.names)...).Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := certificateProblems(mc, certificate, now)
-		if !slices.EqualFunc(got, test.want, strings.Contains) {
-			t.Errorf("%s, %d days: got %q, want %q", test.names, test.days, got, test.want)
-		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -69,8 +68,8 @@ type world struct {
 	memcacheds map[string]*fakeMemcached
 	// agents are the series of those that run, by the names of their pods.
 	agents map[string]string
-	// certificates are those of the nodes with TLS.
-	certificates map[string]tls.Certificate
+	// problems are what those agents say, as JSON.
+	problems map[string]string
 	// dialErrors are the pods that cannot be reached.
 	dialErrors map[string]error
 	// forbidden are the resources that cannot be read.
@@ -127,15 +126,12 @@ func (w *world) cluster(namespace string) *cluster {
 	return &cluster{
 		Client:    w.client,
 		namespace: namespace,
-		dial: func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
+		dial: func(_ context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 			if err := w.dialErrors[pod.Name]; err != nil {
 				return nil, err
 			}
 			if metrics, runs := w.agents[pod.Name]; runs && port == memcached.MetricsPort {
-				return serveMetrics(metrics), nil
-			}
-			if certificate, runs := w.certificates[pod.Name]; runs && port == memcached.TLSPort {
-				return serveCertificate(ctx, certificate), nil
+				return serveAgent(metrics, w.problems[pod.Name]), nil
 			}
 			server, runs := w.memcacheds[pod.Name]
 			if !runs || port != memcached.Port {
@@ -174,7 +170,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	w := &world{
 		memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{},
 		forbidden: map[string]error{}, logs: map[string]string{},
-		certificates: map[string]tls.Certificate{},
+		problems: map[string]string{},
 	}
 	for i, object := range objects {
 		if pod, isPod := object.(*corev1.Pod); isPod {

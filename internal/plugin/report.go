@@ -60,7 +60,9 @@ type cacheReport struct {
 	// Status is the reason of the condition Ready, and Message explains it if the condition is not True.
 	Status  string `json:"status"`
 	Message string `json:"message,omitempty"`
-	Size    int32  `json:"size"`
+	// Attention is the condition NeedsAttention, empty if there is none.
+	Attention string `json:"attention,omitempty"`
+	Size      int32  `json:"size"`
 	// ReadyNodes is the number of ready nodes.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
@@ -95,6 +97,9 @@ func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 		if ready.Status != metav1.ConditionTrue {
 			report.Message = ready.Message
 		}
+	}
+	if attention := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionNeedsAttention); attention != nil {
+		report.Attention = attention.Reason + ": " + attention.Message
 	}
 	return report
 }
@@ -160,7 +165,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 		row = append(row, text(report.Name), text(fmt.Sprintf("%d/%d", report.ReadyNodes, report.Size)),
 			cell{report.Status, statusColor(report)})
 		row = append(row, report.Total.cells()...)
-		rows = append(rows, append(row, cell{report.problem(), red}))
+		rows = append(rows, append(row, cell{cmp.Or(report.problem(), report.Attention), red}))
 	}
 	return withoutEmptyColumn(rows, "PROBLEM")
 }

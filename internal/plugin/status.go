@@ -158,7 +158,7 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	}
 	if len(args) > 0 {
 		reports[0].Overview = overviewOf(ctx, c, &caches[0], all)
-		reports[0].Problems = o.problems(ctx, c, &caches[0], all, &reports[0])
+		reports[0].Problems = o.problems(ctx, c, &caches[0], all)
 	}
 	return reports, nil
 }
@@ -229,10 +229,10 @@ func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one b
 	if one {
 		reports[0].Proxies = proxies
 	}
-	if o.output.value != formatTable {
-		if one {
-			return o.writeDocument(o.output.value, reports[0])
-		}
+	switch {
+	case o.output.value != formatTable && one:
+		return o.writeDocument(o.output.value, reports[0])
+	case o.output.value != formatTable:
 		return o.writeDocument(o.output.value, map[string]any{"items": reports, "proxies": append([]proxyReport{}, proxies...)})
 	}
 	if o.watch {
@@ -241,9 +241,17 @@ func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one b
 		}
 		fmt.Fprintln(o.Out, o.clock.Now().Format(time.DateTime))
 	}
-	switch {
-	case one:
+	if one {
 		o.showOne(&reports[0])
+	} else {
+		o.showAll(reports, proxies)
+	}
+	return nil
+}
+
+// showAll writes a row for each cache and each proxy.
+func (o *statusCommand) showAll(reports []cacheReport, proxies []proxyReport) {
+	switch {
 	case len(reports) == 0 && o.everywhere:
 		fmt.Fprintln(o.ErrOut, "No Memcached found.")
 	case len(reports) == 0:
@@ -251,11 +259,10 @@ func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one b
 	default:
 		writeTable(o.Out, o.colored(), listRows(reports, o.everywhere))
 	}
-	if rows := proxyRows(proxies, o.everywhere); !one && rows != nil {
+	if rows := proxyRows(proxies, o.everywhere); rows != nil {
 		fmt.Fprintln(o.Out)
 		writeTable(o.Out, o.colored(), rows)
 	}
-	return nil
 }
 
 // showOne writes the report on one cache.

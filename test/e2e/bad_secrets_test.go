@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -26,11 +27,13 @@ const (
 	spoiledKeys = 100
 	// longestRefusal is how long a node that starts may take to say what is wrong. The rest is for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
+	// longestUntold is within how much time the operator hears what an agent knows: it asks once a minute, and looks every 5 seconds.
+	longestUntold = 65*time.Second + busyMachine
 )
 
 // Each kind of bad content has a cache of its own, so that the kubelet delivers all of them at once.
 var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
-	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		caches := newSpoiledCaches(ctx)
 		By("spoiling the Secrets, which the agents notice and memcached does not")
 		for _, s := range caches {
@@ -42,6 +45,10 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 		for _, s := range caches {
 			k8s.UntilReady(ctx, s.mc)
 			s.mustServe(ctx)
+		}
+		By("telling whoever has kubectl alone, while the caches stay Ready")
+		for _, s := range caches {
+			s.untilTold(ctx)
 		}
 
 		By("starting another node of each, which says what is wrong")
@@ -64,6 +71,9 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 			s.untilRepaired(ctx)
 			s.mustServe(ctx)
 			everything.addAll(s.private)
+		}
+		for _, s := range caches {
+			s.untilForgotten(ctx)
 		}
 		everything.mustStayPrivate(ctx, caches[0].mc.Namespace)
 	})
@@ -174,6 +184,34 @@ func (s *spoiledCache) untilNoticed(ctx context.Context) {
 		Should(ContainSubstring("\nmemcached_agent_reload_success 0\n"), s.name)
 }
 
+// untilTold waits until the Memcached says what the agent has noticed, although it is Ready.
+func (s *spoiledCache) untilTold(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		told := k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionNeedsAttention)
+		g.Expect(told).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", s.reason()),
+			HaveField("Message", And(ContainSubstring("Pod "+s.pod.Name+" says of the Secret "+s.secret.Name), ContainSubstring(s.words)))), s.name)
+	}).WithTimeout(longestUntold).Should(Succeed())
+	Expect(s.mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
+}
+
+// untilForgotten waits until it does not say so any more.
+func (s *spoiledCache) untilForgotten(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(s.mc), s.mc)).To(Succeed())
+		g.Expect(s.mc.Status.Conditions).NotTo(ContainElement(HaveField("Type", cachev1alpha1.ConditionNeedsAttention)), s.name)
+	}).WithTimeout(longestUntold).Should(Succeed())
+}
+
+// reason is why agents refuse the Secret.
+func (s *spoiledCache) reason() string {
+	if s.pair != nil {
+		return cachev1alpha1.ReasonInvalidCertificate
+	}
+	return cachev1alpha1.ReasonInvalidCredentials
+}
+
 // mustServe fails unless the node that lived before serves as it did: on open connections and new ones, with its keys, its
 // certificate and its users.
 func (s *spoiledCache) mustServe(ctx context.Context) {
@@ -190,14 +228,10 @@ func (s *spoiledCache) mustServe(ctx context.Context) {
 // untilDegraded waits until the Memcached says why its second node does not start. It returns a row of the table.
 func (s *spoiledCache) untilDegraded(ctx context.Context) []string {
 	GinkgoHelper()
-	reason := cachev1alpha1.ReasonInvalidCredentials
-	if s.pair != nil {
-		reason = cachev1alpha1.ReasonInvalidCertificate
-	}
 	var degraded metav1.Condition
 	Eventually(ctx, func(g Gomega) {
 		degraded = k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionDegraded)
-		g.Expect(degraded).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", reason),
+		g.Expect(degraded).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", s.reason()),
 			HaveField("Message", ContainSubstring(s.words)), HaveField("Message", Not(ContainSubstring(s.pod.Name)))), s.name)
 	}).WithTimeout(longestRefusal).Should(Succeed())
 	var started time.Time

@@ -79,7 +79,9 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 				Expect(k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})).To(Succeed())
 			}},
 			{"all proxies are replaced", func(*corev1.Pod) {
-				k8s.Change(ctx, f.proxy, func() { f.proxy.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/try": "2"} })
+				k8s.Change(ctx, f.proxy, func() {
+					f.proxy.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/try": "2"}
+				})
 			}},
 		} {
 			By(event.name)

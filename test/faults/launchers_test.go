@@ -8,6 +8,7 @@ package faults
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
@@ -35,8 +37,8 @@ type launchers struct {
 
 var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}}
 
-// Status implements controllers.Launchers.
-func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Launcher implements controllers.Nodes.
+func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	list, err := l.listOf(ctx, pod)
@@ -49,8 +51,8 @@ func (l *launchers) Status(ctx context.Context, pod *corev1.Pod) (protocol.Statu
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
 }
 
-// ProxyStatus implements controllers.Launchers.
-func (*launchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+// Proxy implements controllers.Nodes.
+func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcachedproxy.RoutesSuffix}
 	if err := user.Get(ctx, name, &config); err != nil {
@@ -59,6 +61,11 @@ func (*launchers) ProxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.Pr
 	text := config.Data[protocol.RoutesKey]
 	routes, err := protocol.ParseRoutes(text)
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(time.Now())}, err
+}
+
+// Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
+func (l *launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
 // listOf is the list that the ConfigMap has for a pod, or the one that it runs with.
@@ -106,7 +113,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 			if !ok || pod.Annotations[memcached.TemplateAnnotation] == "" {
 				continue
 			}
-			if status, err := allLaunchers.Status(r.ctx, pod); err != nil {
+			if status, err := allLaunchers.Launcher(r.ctx, pod); err != nil {
 				return err.Error()
 			} else if list, err := protocol.ParseList(status.List); err != nil || list.Value("-t") != threads {
 				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)

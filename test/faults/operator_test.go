@@ -66,7 +66,7 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
 	err = controllers.SetupWithManager(running, o.manager, metrics.New(o.registry),
-		controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Launchers: allLaunchers})
+		controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers})
 	if err != nil {
 		return nil, fmt.Errorf("set up the operator: %w", err)
 	}

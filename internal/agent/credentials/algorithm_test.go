@@ -58,12 +58,21 @@ func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	for range 20 {
 		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
 	}
-	if status := b.agent.Status(); status.Succeeded || !strings.Contains(b.log.String(), "restart") {
+	if status := b.agent.Status(); status.Succeeded || status.Unverified || !strings.Contains(b.log.String(), "restart") {
 		t.Errorf("%+v\n%s", status, b.log.String())
+	}
+	for range 60 {
+		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
+	}
+	if !b.agent.Status().Unverified {
+		t.Error("nobody hears of it after a minute")
 	}
 	b.memcached.start()
 	b.settle()
 	b.mustHave(true, serial(second.certificate))
+	if b.agent.Status().Unverified {
+		t.Error("it is told although it is over")
+	}
 	if !b.memcached.serves(second, nil) {
 		t.Error("it does not serve the second one only")
 	}

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/launcher/client"
+	nodes "github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
@@ -46,7 +46,7 @@ type launchedPod struct {
 	launcher    *exec.Cmd
 }
 
-// newLaunchedPod starts agent and launcher, with TLS, without plaintext outside the pod, and with users.
+// newLaunchedPod prepares agent and launcher, with TLS, without plaintext outside the pod, and with users unless their Secret is nil.
 func newLaunchedPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *launchedPod {
 	t.Helper()
 	p := &launchedPod{dir: t.TempDir(), status: freeAddress(t), pod: &pod{t: t, plaintext: freeAddress(t), named: true}}
@@ -54,6 +54,9 @@ func newLaunchedPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *lau
 	p.config = Config{
 		TLS: freeAddress(t), TLSSecret: p.tls.folder, ClientCA: true, UsersSecret: p.users.folder, Folder: t.TempDir(),
 		TerminationLog: filepath.Join(t.TempDir(), "log"), Processes: t.TempDir(),
+	}
+	if usersSecret == nil {
+		p.config.UsersSecret = ""
 	}
 	must(t, os.WriteFile(p.config.TerminationLog, nil, 0o600))
 	must(t, os.Mkdir(filepath.Join(p.dir, "arguments"), 0o700))
@@ -87,12 +90,15 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launch starts the container.
-func (p *launchedPod) launch() {
+// launch starts the container, of a node unless the flags begin with proxy.
+func (p *launchedPod) launch(flags ...string) {
 	p.t.Helper()
-	p.launcher = exec.Command("unshare", "--mount", "--uts", "sh", "-c", container, "sh", p.config.Folder,
-		filepath.Join(p.dir, "launcher"), "--template=0123", "--arguments="+filepath.Join(p.dir, "arguments"),
-		"--state="+filepath.Join(p.dir, "state"), "--listen="+p.status, "--memcached="+p.plaintext, "--program="+filepath.Join(p.dir, "start"))
+	if len(flags) == 0 {
+		flags = []string{"--template=0123", "--arguments=" + filepath.Join(p.dir, "arguments")}
+	}
+	command := append([]string{"--mount", "--uts", "sh", "-c", container, "sh", p.config.Folder, filepath.Join(p.dir, "launcher")}, flags...)
+	p.launcher = exec.Command("unshare", append(command,
+		"--state="+filepath.Join(p.dir, "state"), "--listen="+p.status, "--memcached="+p.plaintext, "--program="+filepath.Join(p.dir, "start"))...)
 	p.launcher.Stdout, p.launcher.Stderr = &p.output, &p.output
 	must(p.t, p.launcher.Start())
 	id := strconv.Itoa(p.launcher.Process.Pid)
@@ -137,7 +143,7 @@ func (p *launchedPod) runs(hash string) protocol.Status {
 	must(p.t, err)
 	var status protocol.Status
 	p.await("the arguments "+hash, func(Status) bool {
-		status, err = client.New().Status(context.Background(), host, number)
+		status, err = nodes.New().Launcher(context.Background(), host, number)
 		return err == nil && status.Hash == hash && status.Restarting == ""
 	})
 	p.await("the verification", func(s Status) bool {

@@ -22,6 +22,8 @@ type Reloader struct {
 	report report
 	// failure is why the last step could not be completed.
 	failure error
+	// failingSince is since when memcached is not known to have read what it should, although that is tried. Zero if it is known.
+	failingSince time.Time
 }
 
 // New returns a Reloader for a memcached that serves plaintext at an address.
@@ -133,6 +135,21 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
+// unverifiedPatience is for how long it is tried to make memcached read the current version before anybody need hear of it.
+const unverifiedPatience = time.Minute
+
+// fails is for how long memcached is not known to have read what it should, although that is tried.
+func (r *Reloader) fails() time.Duration {
+	if r.loader.err == nil && r.failure == nil {
+		r.failingSince = time.Time{}
+		return 0
+	}
+	if r.failingSince.IsZero() {
+		r.failingSince = r.now()
+	}
+	return r.now().Sub(r.failingSince)
+}
+
 // publish updates what others read.
 func (r *Reloader) publish(started bool) {
 	before, after := r.Status(), Status{
@@ -140,10 +157,15 @@ func (r *Reloader) publish(started bool) {
 		Served:          r.loader.served,
 		Attempted:       r.source.readAt,
 		Succeeded:       r.source.refused == nil && r.loader.err == nil && r.failure == nil,
+		Unverified:      r.fails() >= unverifiedPatience,
 		RestartRequired: r.state.record.restartRequired(r.state.current),
 	}
 	if after.Attempted.Before(r.loader.attempted) {
 		after.Attempted = r.loader.attempted
+	}
+	_ = errors.As(r.source.refused, &after.Refused) // nothing else is a reason to refuse
+	if r.state.current != nil {
+		after.Installed = r.state.current.certificate
 	}
 	if !started && r.source.refused != nil {
 		after.Waiting = r.source.refused.Error()

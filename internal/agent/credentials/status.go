@@ -4,6 +4,7 @@
 package credentials
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"maps"
 	"slices"
@@ -24,6 +25,12 @@ type Status struct {
 	// Started is true when memcached may start. Until then, Waiting says what is missing.
 	Started bool
 	Waiting string
+	// Refused is why what a Secret holds is not used, nil if it is.
+	Refused *InvalidError
+	// Unverified is true if memcached is not known to have read what it should, although that has been tried for a minute.
+	Unverified bool
+	// Installed is the certificate that memcached reads, nil without TLS.
+	Installed *x509.Certificate
 	// Served is the certificate in the last handshake, nil before the first handshake and without TLS.
 	Served *Certificate
 	// Attempted is the time of the last reload, and Succeeded whether it worked. A reload reads a Secret or loads it into memcached.

@@ -115,6 +115,12 @@ func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
 		b.t.Errorf("succeeded is %t, want %t; the serial %q, want %q; restart required %v, want %v", status.Succeeded, succeeded, got, serial,
 			status.RestartRequired, want)
 	}
+	if told := status.Refused != nil || !b.agent.failingSince.IsZero(); told == succeeded {
+		b.t.Errorf("succeeded is %t, and refused is %v", succeeded, status.Refused)
+	}
+	if b.tls != nil && status.Installed == nil {
+		b.t.Error("it has no certificate")
+	}
 }
 
 func (b *testbed) terminationMessage() string {

@@ -18,7 +18,17 @@ var (
 	proxyRequests = counter("proxy_requests_total", "Requests of clients by command.", "command")
 	backendAway   = gauge("proxy_backend_away",
 		"Worker threads of the proxy that cannot reach a node. A node that all of them reach has no series.", "backend")
+	missedWrites = counter("proxy_missed_writes_total",
+		"Writes that a copy has not answered while another one has, by the number of its pool from 1 on.", "copy")
+	foundInCopy = counter("proxy_found_in_copy_total",
+		"Reads that a copy has answered because those before it lacked the key or did not answer.", "copy")
 )
+
+// labeled are the families whose series are in stats proxy, by what their names begin with there.
+var labeled = []struct {
+	prefix string
+	family *Family
+}{{"cmd_", proxyRequests}, {"user_missed_writes_", missedWrites}, {"user_found_in_copy_", foundInCopy}}
 
 // proxied are the sources in stats of what a proxy does with nodes.
 var proxied = []source{
@@ -36,13 +46,13 @@ var proxied = []source{
 
 // ProxyFamilies returns all families of a memcached that is a proxy, each of them once. It stores nothing.
 func ProxyFamilies() []*Family {
-	return familiesOf([]*Family{Up, version, proxyRequests, backendAway}, process, settings, proxied)
+	return familiesOf([]*Family{Up, version, proxyRequests, backendAway, missedWrites, foundInCopy}, process, settings, proxied)
 }
 
 // Proxy are the statistics of a memcached that is a proxy.
 type Proxy struct {
 	General, Settings map[string]string
-	// Commands are those of stats proxy, such as cmd_get.
+	// Commands are those of stats proxy, such as cmd_get, and what the routes count.
 	Commands map[string]string
 	// Backends are those of stats proxybe, such as bad_HOST: nodes that cannot be reached.
 	Backends map[string]string
@@ -73,12 +83,14 @@ func (p *Proxy) Collect(series chan<- prometheus.Metric) error {
 	c.add(settings, p.Settings)
 	c.add(proxied, p.General)
 	for stat := range p.Commands {
-		command, counts := strings.CutPrefix(stat, "cmd_")
-		if !counts || !printable(command) {
-			continue
-		}
-		if value, ok := c.value(p.Commands, stat); ok {
-			series <- proxyRequests.Metric(value, command)
+		for _, source := range labeled {
+			label, counts := strings.CutPrefix(stat, source.prefix)
+			if !counts || !printable(label) {
+				continue
+			}
+			if value, ok := c.value(p.Commands, stat); ok {
+				series <- source.family.Metric(value, label)
+			}
 		}
 	}
 	for stat := range p.Backends {

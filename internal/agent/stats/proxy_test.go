@@ -41,7 +41,7 @@ func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 // What a proxy cannot be expected to send has no series.
 func TestCollectOfAProxy(t *testing.T) {
 	p := &Proxy{
-		General: map[string]string{"proxy_req_active": "1", "get_misses": "many"}, Commands: map[string]string{"cmd_get": "5", "vm_gc_runs": "2", "cmd_\xff": "1"},
+		General: map[string]string{"proxy_req_active": "1", "get_misses": "many"}, Commands: map[string]string{"cmd_get": "5", "vm_gc_runs": "2", "cmd_\xff": "1", "user_missed_writes_2": "3", "user_found_in_copy_2": "4"},
 		Backends: map[string]string{"bad_a-0.a.svc.": "2", "bad_\xff": "1", "other": "1"},
 	}
 	collected := make(chan prometheus.Metric, 20)
@@ -56,7 +56,7 @@ func TestCollectOfAProxy(t *testing.T) {
 		got = append(got, labelText(&written)+fmt.Sprintf(" %v", written.GetGauge().GetValue()+written.GetCounter().GetValue()))
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{" 1", `{backend="a-0.a.svc"} 2`, `{command="get"} 5`}, got); diff != "" || err == nil {
+	if diff := cmp.Diff([]string{" 1", `{backend="a-0.a.svc"} 2`, `{command="get"} 5`, `{copy="2"} 3`, `{copy="2"} 4`}, got); diff != "" || err == nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 }

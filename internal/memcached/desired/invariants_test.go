@@ -24,6 +24,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // checkObjects has what is true of the objects of every Memcached.
@@ -52,7 +53,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 			selected = object.Spec.Selector.MatchLabels
 		case *networkingv1.NetworkPolicy:
 			selected = object.Spec.PodSelector.MatchLabels
-			checkNetworkPolicy(t, object)
+			checkNetworkPolicy(t, mc, object)
 		case *corev1.ConfigMap:
 			selected = selector // it has none
 			if object.Name == mc.Name+memcached.ArgumentsSuffix {
@@ -120,7 +121,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 }
 
 // checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
-func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
+func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
 		known := []int{9150, 9151} // of readers of metrics and of agents, and of the operator
@@ -133,7 +134,8 @@ func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operatorRule()) {
+		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, portsForOperator(mc)...)
+		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
 	}

@@ -24,8 +24,8 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
-	if hasLauncher(mc) {
-		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort))
+	if ports := portsForOperator(mc); len(ports) > 0 {
+		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, ports...))
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
@@ -40,6 +40,18 @@ func NetworkPolicy(mc *cachev1alpha1.Memcached) *networkingv1.NetworkPolicy {
 			Ingress:     rules,
 		},
 	}
+}
+
+// portsForOperator are those of launchers, and of agents that know what is wrong with a Secret.
+func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
+	var ports []int32
+	if hasLauncher(mc) {
+		ports = append(ports, memcached.LauncherPort)
+	}
+	if memcached.HasCredentials(mc) {
+		ports = append(ports, memcached.MetricsPort)
+	}
+	return ports
 }
 
 // wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Listing clients or readers of metrics asks for one.

@@ -197,11 +197,14 @@ func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true 
 
 // TestNetworkPolicyAdmitsToOpenPorts has the ports that the pods open and others, and pods that are not nodes.
 func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
-	for _, workload := range []string{"Deployment", "StatefulSet", "Deployment with agents"} {
+	for _, workload := range []string{"Deployment", "StatefulSet", "Deployment with agents", "Deployment with users", "StatefulSet with users"} {
 		mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
-			kind, _, agents := strings.Cut(workload, " ")
+			kind, with, _ := strings.Cut(workload, " with ")
 			mc.Spec.Workload, mc.Spec.NetworkPolicy.Enabled = cachev1alpha1.WorkloadKind(kind), ptr.To(true)
-			mc.Spec.Monitoring.Enabled = agents
+			mc.Spec.Monitoring.Enabled = with == "agents"
+			if with == "users" {
+				mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "users"}
+			}
 		})
 		policies, template := policiesAndPods(t, mc)
 		node := peer{namespace: mc.Namespace, labels: template.Labels}
@@ -213,14 +216,14 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 		operators := map[socket]bool{}
 		for _, container := range slices.Concat(template.Spec.Containers, template.Spec.InitContainers) {
 			for _, open := range container.Ports {
-				if open.ContainerPort == launcherPort {
+				if open.ContainerPort == launcherPort || open.ContainerPort == metricsPort && mc.Spec.Auth != nil {
 					operators[socket{open.Protocol, open.ContainerPort}] = true
 				} else {
 					want[socket{open.Protocol, open.ContainerPort}] = true
 				}
 			}
 		}
-		if asked := len(operators) > 0; asked != (mc.Spec.Workload == statefulSetKind) {
+		if asked := operators[socket{corev1.ProtocolTCP, launcherPort}]; asked != (mc.Spec.Workload == statefulSetKind) {
 			t.Errorf("%s: there are launchers: %t", workload, asked)
 		}
 		gotOperators := map[socket]bool{}

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,14 +16,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// conditions returns the four conditions, each computed from the facts by its own function, and the one for kstatus.
+// conditions returns the four conditions, each computed from the facts by its own function, and those that are not always there.
 func conditions(f facts) []metav1.Condition {
 	mc := f.Memcached
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
 	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
 	var conditions []metav1.Condition
-	for _, condition := range append(all, KStatusConditions(ready, progressing, degraded)...) {
+	for _, condition := range slices.Concat(all, KStatusConditions(ready, progressing, degraded), attentionConditions(f)) {
 		condition.ObservedGeneration = mc.Generation
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))

@@ -209,8 +209,16 @@ func leadToRunbook(condition string) string {
 
 // statusOf is the status after writes. Unless a Service was observed, it is the desired one.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
+	return statusWith(mc, observed, memcached.AgentReports{}, written, now)
+}
+
+func statusWith(
+	mc *cachev1alpha1.Memcached, observed memcached.Observed, agents memcached.AgentReports, written memcached.Written, now time.Time,
+) cachev1alpha1.MemcachedStatus {
 	plan := desired.For(memcachedtest.View(mc, observed), memcachedtest.Options)
-	return For(memcached.NewView(mc, withService(mc, observed), now), plan, written)
+	view := memcached.NewView(mc, withService(mc, observed), now)
+	view.Agents = agents
+	return For(view, plan, written)
 }
 
 func withService(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.Observed {

@@ -179,8 +179,9 @@ func TestStatusTransitionTimes(t *testing.T) {
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 	seen := map[string]bool{cachev1alpha1.ReasonWaitingForOperator: true} // the default of the schema, which no operator writes
 	for _, row := range rows(t) {
-		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded} {
-			reason, _, _ := strings.Cut(strings.SplitN(condition, " ", 2)[1], ":")
+		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded, row.attention} {
+			_, condition, _ = strings.Cut(condition, " ")
+			reason, _, _ := strings.Cut(condition, ":")
 			seen[reason] = true
 		}
 	}

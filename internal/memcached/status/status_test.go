@@ -36,6 +36,9 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
+	// agents is what they say, and attention the condition for that, empty for none.
+	agents    memcached.AgentReports
+	attention string
 
 	ready, available, progressing, degraded string
 	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
@@ -62,7 +65,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t),
+		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -86,6 +89,9 @@ func TestStatusTruthTable(t *testing.T) {
 				cachev1alpha1.ConditionAvailable:   c.available,
 				cachev1alpha1.ConditionProgressing: c.progressing,
 				cachev1alpha1.ConditionDegraded:    c.degraded,
+			}
+			if c.attention != "" {
+				want[cachev1alpha1.ConditionNeedsAttention] = c.attention
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -177,7 +183,7 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	}
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
-	return statusOf(c.mc, observed, written, now)
+	return statusWith(c.mc, observed, c.agents, written, now)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package client
+package ask
 
 import (
 	"fmt"
@@ -14,10 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-func TestStatus(t *testing.T) {
+func TestLauncher(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
 	for name, test := range map[string]struct {
@@ -30,7 +31,7 @@ func TestStatus(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 		}, err: "302 Found"},
 		"another server": {handle: http.NotFound, err: "404 Not Found"},
-		"garbage":        {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, err: "not the answer of a launcher"},
+		"garbage":        {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, err: "not the answer of a node"},
 		"too much": {handle: func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"hash":"%s"}`, strings.Repeat("x", maxAnswer))
 		}, err: "unexpected EOF"},
@@ -50,7 +51,7 @@ func TestStatus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, err := New().Status(t.Context(), host, port)
+			status, err := New().Launcher(t.Context(), host, port)
 			if diff := cmp.Diff(protocol.Status{Hash: test.want}, status); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -58,6 +59,19 @@ func TestStatus(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.err)
 			}
 		})
+	}
+}
+
+func TestAgent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"problems":[{"reason":"CertificateNames","message":%q}]}`, r.URL.String())
+	}))
+	defer server.Close()
+	address := server.Listener.Addr().(*net.TCPAddr)
+	status, err := New().Agent(t.Context(), address.IP.String(), address.Port, []string{"a", "b"})
+	want := agentprotocol.Status{Problems: []agentprotocol.Problem{{Reason: "CertificateNames", Message: "/status?host=a&host=b"}}}
+	if diff := cmp.Diff(want, status); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+const (
+	// agentInterval is how long after an answer an agent is asked again.
+	agentInterval = time.Minute
+	// agentRound is how often it is looked which agents to ask.
+	agentRound = 5 * time.Second
+	// agentsAtOnce is how many are asked at the same time. Each takes a second at most.
+	agentsAtOnce = 16
+)
+
+// agents are those of the nodes with TLS or users. They know what is wrong with Secrets, which the operator does not read. They are asked
+// beside the reconciliations, so that agents that do not answer keep no worker.
+type agents struct {
+	mutex sync.Mutex
+	nodes map[types.NamespacedName]map[types.UID]*agentNode
+	// changed wakes the controller for the Memcacheds whose agents say something else.
+	changed chan event.TypedGenericEvent[types.NamespacedName]
+}
+
+// agentNode is a node, and what its agent has said. The answer stays while the agent cannot be asked.
+type agentNode struct {
+	// pod has a name and an address only.
+	pod   *corev1.Pod
+	hosts []string
+	// serves reports whether the node is ready: others are asked nothing, the kubelet tells why they do not start.
+	serves  bool
+	askedAt time.Time
+	// tried reports whether an answer or a failure has come, answered whether an answer has. failure is why the last one did not come.
+	tried, answered bool
+	failure         string
+	problems        []protocol.Problem
+}
+
+func newAgents() *agents {
+	return &agents{
+		nodes:   map[types.NamespacedName]map[types.UID]*agentNode{},
+		changed: make(chan event.TypedGenericEvent[types.NamespacedName]),
+	}
+}
+
+// track remembers the nodes of a Memcached as observed, and returns what their agents have said. It is safe for nil agents, which are
+// never asked.
+func (a *agents) track(view memcached.View) memcached.AgentReports {
+	if a == nil {
+		return memcached.AgentReports{}
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	name := client.ObjectKeyFromObject(view.Memcached)
+	if !memcached.HasCredentials(view.Memcached) {
+		delete(a.nodes, name)
+		return memcached.AgentReports{}
+	}
+	var reports memcached.AgentReports
+	nodes := map[types.UID]*agentNode{}
+	for _, pod := range append(view.Workload.Nodes(view.Pods), view.Former.Nodes(view.Pods)...) {
+		node := a.nodes[name][pod.UID]
+		if node == nil {
+			node = &agentNode{}
+		}
+		node.observe(view.Memcached, pod)
+		nodes[pod.UID] = node
+		if node.answered {
+			reports.Nodes = append(reports.Nodes, memcached.AgentReport{Pod: pod.Name, Problems: node.problems})
+		}
+		reports.Pending = reports.Pending || node.serves && !node.tried
+	}
+	a.nodes[name] = nodes
+	return reports
+}
+
+func (n *agentNode) observe(mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
+	n.pod = &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
+	}
+	n.hosts = memcached.CertificateHosts(mc, pod)
+	n.serves = memcached.PodReady(pod) && pod.Status.PodIP != ""
+}
+
+func (a *agents) forget(name types.NamespacedName) {
+	if a == nil {
+		return
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	delete(a.nodes, name)
+}
+
+// source wakes the controller.
+func (a *agents) source() source.Source {
+	return source.TypedChannel(a.changed, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
+		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q queue) {
+			q.Add(reconcile.Request{NamespacedName: e.Object})
+		},
+	})
+}
+
+// askAgents asks agents until the context ends.
+func (r *Reconciler) askAgents(ctx context.Context) error {
+	rounds := time.NewTicker(agentRound)
+	defer rounds.Stop()
+	for {
+		for _, name := range r.AskAgents(ctx) {
+			select {
+			case r.agents.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: name}:
+			case <-ctx.Done():
+			}
+		}
+		select {
+		case <-rounds.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// AskAgents asks the agents that have not been asked for a minute, and returns the Memcacheds of those that say something else than before.
+func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
+	var asking sync.WaitGroup
+	var mutex sync.Mutex
+	var changed []types.NamespacedName
+	slots := make(chan struct{}, agentsAtOnce)
+	for _, due := range r.agents.due(r.clock.Now()) {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			status, err := r.nodes.Agent(ctx, due.pod, due.hosts)
+			if ctx.Err() != nil || !r.agents.note(ctx, due, status, err) {
+				return
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			if !slices.Contains(changed, due.name) {
+				changed = append(changed, due.name)
+			}
+		})
+	}
+	asking.Wait()
+	return changed
+}
+
+// dueAgent is an agent to be asked.
+type dueAgent struct {
+	name  types.NamespacedName
+	pod   *corev1.Pod
+	hosts []string
+}
+
+// due are the agents to be asked now. They count as asked.
+func (a *agents) due(now time.Time) []dueAgent {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	var due []dueAgent
+	for name, nodes := range a.nodes {
+		for _, node := range nodes {
+			if node.serves && (node.askedAt.IsZero() || now.Sub(node.askedAt) >= agentInterval) {
+				node.askedAt = now
+				due = append(due, dueAgent{name, node.pod, node.hosts})
+			}
+		}
+	}
+	return due
+}
+
+// note remembers what has come of a question, and reports whether it may change the status.
+func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Status, err error) bool {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	node := a.nodes[asked.name][asked.pod.UID]
+	if node == nil {
+		return false // it has gone meanwhile
+	}
+	first, before := !node.tried, node.failure
+	node.tried, node.failure = true, ""
+	if err != nil {
+		node.failure = err.Error()
+		if before == "" {
+			log.FromContext(ctx).Info("The agent of a node cannot be asked about its Secrets", "pod", client.ObjectKeyFromObject(asked.pod),
+				"reason", node.failure)
+		}
+		return first
+	}
+	problems := status.Known()
+	changed := !node.answered || !slices.Equal(problems, node.problems)
+	node.answered, node.problems = true, problems
+	return changed
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+var _ = Describe("The agents of nodes with TLS or users", func() {
+	var o *operator
+	BeforeEach(func() { o = newOperator(defaults) })
+
+	secured := func(mc *cachev1alpha1.Memcached) {
+		stable(mc)
+		encrypted(cachev1alpha1.PlaintextDisabled)(mc)
+	}
+	// running is a Memcached whose three agents report nothing.
+	running := func(ctx context.Context) *cachev1alpha1.Memcached {
+		GinkgoHelper()
+		mc := settled(ctx, o, secured)
+		o.nodes.follow(ctx, mc, 0, 1, 2)
+		o.step(ctx, mc)
+		o.nodes.problems = map[string][]agentprotocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
+		Expect(o.AskAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
+		o.step(ctx, mc)
+		o.nodes.look()
+		o.events()
+		return mc
+	}
+	misfit := []agentprotocol.Problem{{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}}
+	const words = `Pod cache-1 says of the Secret cache-tls: "tls.key does not fit: store another"`
+
+	It("are asked once a minute, and what they say is a condition and one event, while the cache is Ready", func(ctx SpecContext) {
+		mc := running(ctx)
+		o.nodes.problems["cache-1"] = misfit
+		o.wait(59 * time.Second)
+		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.nodes.look()).To(BeEmpty())
+
+		o.wait(time.Second)
+		Expect(o.AskAgents(ctx)).To(Equal([]types.NamespacedName{client.ObjectKeyFromObject(mc)}))
+		host := "cache." + mc.Namespace + ".svc"
+		Expect(o.nodes.look()).To(Equal([]string{
+			"cache-0 " + host + " cache-0." + host, "cache-1 " + host + " cache-1." + host, "cache-2 " + host + " cache-2." + host,
+		}))
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("True/InvalidCertificate"))
+		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(o.events()).To(Equal([]string{"Warning InvalidCertificate " + words}))
+
+		By("saying it again, which changes nothing")
+		o.wait(time.Minute)
+		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		o.step(ctx, mc)
+
+		By("being repaired")
+		o.nodes.problems["cache-1"] = nil
+		o.wait(time.Minute)
+		Expect(o.AskAgents(ctx)).To(HaveLen(1))
+		o.step(ctx, mc, writeStatus)
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		Expect(o.events()).To(Equal([]string{"Normal Recovered The agents of the nodes report no problem any more"}))
+	})
+
+	It("keep what they have said while they cannot be asked, and while an operator that has just started has not asked", func(ctx SpecContext) {
+		mc := running(ctx)
+		o.nodes.problems["cache-1"] = misfit
+		o.wait(time.Minute)
+		o.AskAgents(ctx)
+		o.step(ctx, mc, writeStatus)
+		delete(o.nodes.problems, "cache-1")
+		o.wait(time.Minute)
+		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		o.step(ctx, mc)
+		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
+
+		another := newOperator(defaults)
+		another.nodes = o.nodes
+		another.UseNodes(o.nodes)
+		o = another
+		o.step(ctx, mc)
+		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
+		By("learning nothing of the one that said so")
+		o.AskAgents(ctx)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("absent"))
+	})
+
+	It("are not asked without TLS and users, and not when the cache is gone", func(ctx SpecContext) {
+		plain := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true })
+		o.nodes.look()
+		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.nodes.look()).To(BeEmpty(), plain.Name)
+
+		mc := running(ctx)
+		Expect(user.Delete(ctx, mc)).To(Succeed())
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		o.wait(time.Hour)
+		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.nodes.look()).To(BeEmpty())
+	})
+
+	It("wake an operator that runs, unless it is not to ask", func(ctx SpecContext) {
+		mc := running(ctx)
+		o.nodes.problems["cache-1"] = misfit
+		silent := startWith(ctx, mc.Namespace, 0, controllers.Options{Memcached: defaults, Nodes: o.nodes})
+		Consistently(ctx, o.nodes.look).WithTimeout(time.Second).Should(BeEmpty())
+		silent.stop()
+		startWith(ctx, mc.Namespace, 0, controllers.Options{Memcached: defaults, Nodes: o.nodes, AskAgents: true})
+		Eventually(ctx, func() string { return summary(ctx, mc, "NeedsAttention") }).Should(Equal("True/InvalidCertificate"))
+		Expect(o.nodes.look()).To(HaveLen(3))
+	})
+})

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ask asks the launchers and the agents of nodes for their status.
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+const (
+	// Timeout limits a whole exchange: a wave waits for the answer.
+	Timeout = time.Second
+	// maxAnswer limits what is read: whoever owns the pod decides what comes.
+	maxAnswer = 4 << 10
+)
+
+// Client asks at the addresses of pods. It follows no redirect and uses no proxy of the environment, which knows nothing of the addresses
+// of pods.
+type Client struct{ http *http.Client }
+
+// New returns a client.
+func New() *Client {
+	c := NewWith(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
+	c.http.Timeout = Timeout
+	return c
+}
+
+// NewWith returns a client that sends its requests in another way. The context limits their time.
+func NewWith(transport http.RoundTripper) *Client {
+	return &Client{http: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Launcher asks the launcher at an IP address. The error names the address.
+func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
+	var status protocol.Status
+	err := c.get(ctx, url.URL{Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: protocol.StatusPath}, &status)
+	return status, err
+}
+
+// Proxy asks the launcher of a proxy at a host and port.
+func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatus, error) {
+	var status protocol.ProxyStatus
+	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
+	return status, err
+}
+
+// Agent asks the agent at an IP address, with the names at which clients find the node. The error names the address.
+func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
+	var status agentprotocol.Status
+	err := c.get(ctx, url.URL{
+		Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: agentprotocol.StatusPath,
+		RawQuery: agentprotocol.StatusQuery(hosts).Encode(),
+	}, &status)
+	return status, err
+}
+
+func (c *Client) get(ctx context.Context, target url.URL, status any) error {
+	target.Scheme = "http"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err // it names the URL
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%w: %s", errAnswer, response.Status)
+	} else {
+		err = Decode(response.Body, status)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", target.String(), err)
+	}
+	return nil
+}
+
+var errAnswer = errors.New("not the answer of a node")
+
+// Decode reads an answer, and no more than one may have.
+func Decode(answer io.Reader, status any) error {
+	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
+		return fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+// AgentReports are what the agents of a Memcached's nodes have said of problems that do not keep the nodes from serving.
+type AgentReports struct {
+	// Nodes are those that have answered.
+	Nodes []AgentReport
+	// Pending reports that a node has not been asked yet.
+	Pending bool
+}
+
+// AgentReport is what the agent of a pod says.
+type AgentReport struct {
+	Pod      string
+	Problems []protocol.Problem
+}
+
+// Finding is a problem that nodes report.
+type Finding struct {
+	// Reason, and the words of the first of the nodes.
+	Reason, Message string
+	// Pods are the names of the nodes.
+	Pods []string
+	// Secret is the name of the Secret that it is about, empty if it is about none or about both.
+	Secret string
+}
+
+// HasCredentials reports whether the nodes have TLS or users.
+func HasCredentials(mc *cachev1alpha1.Memcached) bool {
+	return mc.Spec.TLS != nil || mc.Spec.Auth != nil
+}
+
+// CertificateHosts are the names at which clients find a node, and which they check in its certificate.
+func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
+	switch {
+	case mc.Spec.TLS == nil:
+		return nil
+	case WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet:
+		return []string{Host(mc), pod.Name + "." + Host(mc)}
+	default:
+		return []string{Host(mc)}
+	}
+}
+
+// Findings are the problems that nodes report, one for each reason, the worst first.
+func Findings(mc *cachev1alpha1.Memcached, reports []AgentReport) []Finding {
+	var findings []Finding
+	for _, reason := range protocol.Reasons() {
+		finding := Finding{Reason: reason, Secret: secretOf(mc, reason)}
+		for _, report := range reports {
+			i := slices.IndexFunc(report.Problems, func(p protocol.Problem) bool { return p.Reason == reason })
+			if i < 0 {
+				continue
+			}
+			if len(finding.Pods) == 0 {
+				finding.Message = report.Problems[i].Message
+			}
+			finding.Pods = append(finding.Pods, report.Pod)
+		}
+		if len(finding.Pods) > 0 {
+			findings = append(findings, finding)
+		}
+	}
+	return findings
+}
+
+func secretOf(mc *cachev1alpha1.Memcached, reason string) string {
+	switch reason {
+	case protocol.ReasonInvalidCertificate, protocol.ReasonCertificateExpiring, protocol.ReasonCertificateNames:
+		if mc.Spec.TLS != nil {
+			return mc.Spec.TLS.SecretName
+		}
+	case protocol.ReasonInvalidCredentials:
+		if mc.Spec.Auth != nil {
+			return mc.Spec.Auth.SecretName
+		}
+	}
+	return ""
+}

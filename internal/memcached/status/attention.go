@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// attentionConditions are none, or the condition NeedsAttention with what the agents report. Until all nodes have been asked, it stays as
+// it was: the operator may have just started.
+func attentionConditions(f facts) []metav1.Condition {
+	if last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention); last != nil && f.Agents.Pending {
+		return []metav1.Condition{*last}
+	}
+	findings := memcached.Findings(f.Memcached, f.Agents.Nodes)
+	if len(findings) == 0 {
+		return nil
+	}
+	var words []string
+	for _, finding := range findings {
+		words = append(words, inWords(finding))
+	}
+	return []metav1.Condition{{
+		Type: cachev1alpha1.ConditionNeedsAttention, Status: metav1.ConditionTrue,
+		Reason: findings[0].Reason, Message: strings.Join(words, "; "),
+	}}
+}
+
+// inWords says who reports a finding. What they say is theirs: a pod may be anybody's.
+func inWords(finding memcached.Finding) string {
+	says, more := "says", ""
+	if others := len(finding.Pods) - 1; others > 0 {
+		says, more = "say", fmt.Sprintf(" and %d more", others)
+	}
+	about := ""
+	if finding.Secret != "" {
+		about = " of the Secret " + finding.Secret
+	}
+	return fmt.Sprintf("Pod %s%s %s%s: %s", finding.Pods[0], more, says, about, quoted(finding.Message))
+}
