@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -101,7 +102,13 @@ var _ = Describe("An object of ours that", func() {
 		Expect(summary(ctx, mc, "Ready")).To(HavePrefix("False/"))
 		Expect(live(ctx, mc, &corev1.Service{})).To(And(
 			HaveField("ResourceVersion", Equal(service.ResourceVersion)), HaveField("Spec.ClusterIP", Not(Equal(corev1.ClusterIPNone)))))
-		live(ctx, mc, &appsv1.StatefulSet{}) // its nodes wait for the name, and serve when the proxy has gone
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.StatefulSet{})).To(MatchError(apierrors.IsNotFound, "no nodes"))
+
+		By("beginning when the proxy has gone")
+		Expect(user.Delete(ctx, front)).To(Succeed())
+		Expect(user.Delete(ctx, service)).To(Succeed())
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		live(ctx, mc, &appsv1.StatefulSet{})
 	})
 
 	It("lost its label is deleted, a PodDisruptionBudget, when it is disabled", func(ctx SpecContext) {

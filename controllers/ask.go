@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/memcached"
@@ -23,7 +24,7 @@ const askedAtOnce = 64
 // question for another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
-	state := r.states.get(name)
+	state := r.states.Get(name)
 	view.Answers, view.Filled, view.Unchangeable = state.running, state.filled, state.unchangeable
 	const rounds = 3
 	for range rounds {
@@ -37,7 +38,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 		view.Answers = answers
 	}
 	plan := desired.For(*view, r.options)
-	r.states.update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
+	r.states.Update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
 	return plan
 }
 
@@ -55,9 +56,20 @@ func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 }
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
+	return AskAll(pods, func(pod *corev1.Pod) memcached.Answer {
+		status, err := r.nodes.Launcher(ctx, pod)
+		if err != nil {
+			return memcached.Answer{Failure: err.Error()}
+		}
+		return memcached.Answer{Status: status}
+	})
+}
+
+// AskAll asks the launchers of pods, several at a time.
+func AskAll[T any](pods []*corev1.Pod, ask func(*corev1.Pod) T) map[types.UID]T {
 	var mutex sync.Mutex
 	var asking sync.WaitGroup
-	answers, slots := memcached.Answers{}, make(chan struct{}, askedAtOnce)
+	answers, slots := map[types.UID]T{}, make(chan struct{}, askedAtOnce)
 	for i, pod := range pods {
 		if slices.Contains(pods[:i], pod) {
 			continue
@@ -65,11 +77,7 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answer := memcached.Answer{}
-			var err error
-			if answer.Status, err = r.nodes.Launcher(ctx, pod); err != nil {
-				answer.Failure = err.Error()
-			}
+			answer := ask(pod)
 			mutex.Lock()
 			defer mutex.Unlock()
 			answers[pod.UID] = answer

@@ -61,7 +61,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 		written.RetryAfter = sooner(written.RetryAfter, stepInterval) // the pod has changed: an event may come
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
-		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
+		r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
 		written.RetryAfter = sooner(written.RetryAfter, time.Millisecond) // they are replaced
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -29,35 +28,5 @@ type instanceState struct {
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
-	// transientSince is since when the API server has failed to decide about the children.
-	transientSince time.Time
-}
-
-// instanceStates are the states of all Memcacheds, by name. It is safe for concurrent use.
-type instanceStates struct {
-	mutex  sync.Mutex
-	states map[types.NamespacedName]instanceState
-}
-
-func (s *instanceStates) get(name types.NamespacedName) instanceState {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.states[name]
-}
-
-func (s *instanceStates) update(name types.NamespacedName, change func(*instanceState)) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	state := s.states[name]
-	change(&state)
-	if s.states == nil {
-		s.states = map[types.NamespacedName]instanceState{}
-	}
-	s.states[name] = state
-}
-
-func (s *instanceStates) forget(name types.NamespacedName) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	delete(s.states, name)
+	transience      Transience
 }

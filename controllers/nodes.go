@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 
@@ -23,6 +24,8 @@ import (
 // Nodes asks the launcher and the agent of a pod for their status.
 type Nodes interface {
 	Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
+	// Proxy asks the launcher of a proxy.
+	Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
 	// Agent is told the names at which clients find the node.
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
@@ -47,6 +50,11 @@ func (n DirectNodes) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.St
 	return n.Client.Launcher(ctx, pod.Status.PodIP, memcached.LauncherPort)
 }
 
+// Proxy implements Nodes.
+func (n DirectNodes) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	return n.Client.Proxy(ctx, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(memcached.LauncherPort)))
+}
+
 // Agent implements Nodes.
 func (n DirectNodes) Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
 	return n.Client.Agent(ctx, pod.Status.PodIP, memcached.MetricsPort, hosts)
@@ -58,6 +66,13 @@ type ProxiedNodes struct{ REST rest.Interface }
 // Launcher implements Nodes.
 func (n ProxiedNodes) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	var status protocol.Status
+	err := n.get(ctx, pod, memcached.LauncherPort, protocol.StatusPath, nil, &status)
+	return status, err
+}
+
+// Proxy implements Nodes.
+func (n ProxiedNodes) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	var status protocol.ProxyStatus
 	err := n.get(ctx, pod, memcached.LauncherPort, protocol.StatusPath, nil, &status)
 	return status, err
 }

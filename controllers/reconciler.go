@@ -30,7 +30,7 @@ type Reconciler struct {
 	serverClock clock.PassiveClock
 	options     memcached.Options
 	agents      *agents
-	states      instanceStates
+	states      States[instanceState]
 	twinLocks   twinLocks
 }
 

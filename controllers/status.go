@@ -71,7 +71,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	transformMemcached(answer)
 	r.mutations.RecordWrite(answer)
 	now := r.clock.Now()
-	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
+	r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
 	r.emitEvents(mc, status)
 	return nil
 }
@@ -84,7 +84,7 @@ const progressStatusInterval = 5 * time.Second
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
-	writtenAt := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	writtenAt := r.states.Get(client.ObjectKeyFromObject(mc)).statusWrittenAt
 	if writtenAt.IsZero() || written.Changed || written.Err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}

@@ -76,7 +76,7 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	live := view.ArgumentsObject()
-	if live == nil || r.states.get(name).verifiedArguments == live.GetUID() {
+	if live == nil || r.states.Get(name).verifiedArguments == live.GetUID() {
 		return nil
 	}
 	latest := &corev1.ConfigMap{}
@@ -91,7 +91,7 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	if latest.GetResourceVersion() != live.GetResourceVersion() {
 		return errStaleArguments
 	}
-	r.states.update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
+	r.states.Update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 // just come would leave. Afterwards, this process remembers what it writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
-	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
+	if former == nil || r.states.Get(name).verifiedMove == former.GetUID() {
 		return nil
 	}
 	stale := false
@@ -124,18 +124,18 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	if stale {
 		return errStaleMove
 	}
-	r.states.update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
+	r.states.Update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
 	return nil
 }
 
 // verified reports whether the cached Memcached is known to be current. If it is not, another process may have reconciled a later
 // version, whatever the cached status and children say.
 func (r *Reconciler) verified(mc *cachev1alpha1.Memcached) bool {
-	return r.states.get(client.ObjectKeyFromObject(mc)).verifiedUID == mc.UID
+	return r.states.Get(client.ObjectKeyFromObject(mc)).verifiedUID == mc.UID
 }
 
 func (r *Reconciler) setVerified(mc *cachev1alpha1.Memcached) {
-	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedUID = mc.UID })
+	r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedUID = mc.UID })
 }
 
 // forget drops all that is remembered of a Memcached that is gone.
@@ -146,7 +146,7 @@ func (r *Reconciler) forget(name types.NamespacedName) {
 	for _, child := range memcached.Children {
 		r.applier.Forget(child.Named(name))
 	}
-	r.states.forget(name)
+	r.states.Forget(name)
 	r.agents.forget(name)
 	r.metrics.Forget(name.Namespace, name.Name)
 }

@@ -50,6 +50,11 @@ func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Statu
 	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], Fill: l.fills[pod.Name], SecondsInEffect: 3600}, nil
 }
 
+// Proxy is for proxies.
+func (*launchers) Proxy(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
+	return protocol.ProxyStatus{}, errors.ErrUnsupported
+}
+
 // Agent answers for a pod.
 func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
 	l.mutex.Lock()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,21 +17,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transientGracePeriod is how long failures of the API server stay unreported. A webhook may fail for ever, and must not delay all
-// other reports.
-const transientGracePeriod = time.Minute
-
-// isTransient reports whether the API server has been failing for too short a time to report it.
-func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Written) bool {
-	since, now := r.states.get(name).transientSince, r.clock.Now()
-	switch {
-	case !written.Transient && !since.IsZero():
-		r.states.update(name, func(s *instanceState) { s.transientSince = time.Time{} })
-	case written.Transient && since.IsZero():
-		r.states.update(name, func(s *instanceState) { s.transientSince = now })
-		since = now
-	}
-	return written.Transient && now.Sub(since) < transientGracePeriod
+// isTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
+func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
+	r.states.Update(name, func(s *instanceState) { transient = s.transience.Note(written.Transient, r.clock.Now()) })
+	return transient
 }
 
 // write carries out a plan.
@@ -67,7 +55,7 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		r.setVerified(mc)
 	}
 	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
-		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
+		r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
 	}
 	r.emitCorrections(view, result)
 	if result.Written {

@@ -85,4 +85,10 @@ type MemcachedProxyRoutes struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	From *metav1.Time `json:"from,omitempty"`
+
+	// proxies is how many of the proxies that are ready are known to have these routes. Absent once all have.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies with the routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	Proxies *int32 `json:"proxies,omitempty"`
 }

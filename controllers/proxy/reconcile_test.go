@@ -68,9 +68,22 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}), "what was announced before must be known")
 		Expect(routes(ctx, front)).To(Equal(pattern + " 3 next 4 " + announced + "\n"))
-		Expect(o.result.RequeueAfter).To(Equal(2 * time.Minute))
+		Expect(o.result.RequeueAfter).To(Equal(5*time.Second), "the proxies are asked whether they have it")
+		Expect(o.proxies.asked).To(BeZero(), "nobody can have it yet")
 		expectConditions(ctx, front, "False/RoutesAnnounced", "True/ProxiesReady", "True/RoutesAnnounced", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal RoutesAnnounced From ")))
+
+		By("saying how many proxies have read it")
+		slow := pods(ctx, front)[1]
+		o.proxies.former[slow] = pattern + " 3\n"
+		o.step(ctx, front, writeStatus)
+		Expect(message(ctx, front)).To(HaveSuffix("1 of 2 proxies have the new routes"))
+		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
+		o.step(ctx, front)
+		delete(o.proxies.former, slow)
+		o.step(ctx, front, writeStatus)
+		Expect(message(ctx, front)).To(HaveSuffix("2 of 2 proxies have the new routes"))
+		Expect(o.result.RequeueAfter).To(Equal(2 * time.Minute))
 
 		By("keeping it while it does not hold, also in another process")
 		o.wait(time.Minute)
@@ -85,14 +98,21 @@ var _ = Describe("A MemcachedProxy", func() {
 		o.step(ctx, front)
 		resize(ctx, pool, 4)
 
-		By("saying that it holds")
+		By("saying that it holds, once it is in effect in all proxies")
+		o.proxies.former[slow] = pattern + " 3\n"
 		o.wait(time.Minute)
+		o.step(ctx, front, writeStatus)
+		Expect(message(ctx, front)).To(Equal("1 of 2 proxies have the new routes, to 4 nodes"))
+		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
+		delete(o.proxies.former, slow)
 		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
 		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Routes).To(HaveValue(
 			Equal(cachev1alpha1.MemcachedProxyRoutes{Nodes: 4})))
+		asked := o.proxies.asked
 		o.step(ctx, front)
 		Expect(o.result.RequeueAfter).To(BeZero())
+		Expect(o.proxies.asked).To(Equal(asked), "nobody is asked at rest")
 		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
 	})
 
@@ -109,6 +129,8 @@ var _ = Describe("A MemcachedProxy", func() {
 		copied := newPoolNamed(ctx, front.Namespace, "twins", 4)
 		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
 		Expect(routes(ctx, front)).To(Equal(first + " 3\n" + twins + "\n"))
+		Expect(message(ctx, front)).To(Equal("0 of 2 proxies have the new routes, to 3 nodes"))
+		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "False/PoolSizesDiffer", "True/ProxiesReady", "True/PoolSizesDiffer", "False/AsExpected")
 		o.step(ctx, front)
 

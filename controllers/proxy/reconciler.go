@@ -8,14 +8,19 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/apply/field"
+	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
@@ -27,10 +32,11 @@ type Reconciler struct {
 	mutations *apply.MutationCache
 	applier   *apply.Applier
 	recorder  events.EventRecorder
+	nodes     controllers.Nodes
 	// clock measures how much time has passed, serverClock is that of the times in objects.
 	clock, serverClock clock.PassiveClock
 	options            memcached.Options
-	states             states
+	states             controllers.States[state]
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -42,7 +48,7 @@ func NewReconciler(
 		rules[child.Kind] = child.Fields
 	}
 	return &Reconciler{
-		client: c, live: live, mutations: mutations, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
+		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
 		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
@@ -51,6 +57,9 @@ func NewReconciler(
 		}),
 	}
 }
+
+// UseNodes sets how launchers are asked.
+func (r *Reconciler) UseNodes(nodes controllers.Nodes) { r.nodes = nodes }
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/status,verbs=patch
@@ -71,23 +80,44 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	plan := memcachedproxy.For(view, r.options)
+	view.Answers = r.ask(ctx, plan.Ask)
 	written := r.write(ctx, view, plan)
 	if r.isTransient(request.NamespacedName, written) {
 		return reconcile.Result{}, written.Err
 	}
-	if err := r.report(ctx, proxy, memcachedproxy.StatusFor(view, plan, written)); err != nil {
+	status := memcachedproxy.StatusFor(view, plan, written)
+	if err := r.report(ctx, proxy, status); err != nil {
 		return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
 	}
-	return requeue(view, plan, written)
+	return requeue(view, plan, written, status)
 }
 
 // recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
 // creation that the cache should have received by then.
 const recheckInterval = apply.CreationGrace
 
-// requeue is what Reconcile returns. No event comes when an announced number of nodes holds.
-func requeue(view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written) (reconcile.Result, error) {
+// askInterval is how often the launchers are asked whether they have new routes: the kubelet tells nobody that it has brought them.
+const askInterval = 5 * time.Second
+
+// ask asks the launchers of proxies for their status.
+func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
+	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
+		status, err := r.nodes.Proxy(ctx, pod)
+		if err != nil {
+			return memcachedproxy.Answer{Failure: err.Error()}
+		}
+		return memcachedproxy.Answer{Status: status}
+	})
+}
+
+// requeue is what Reconcile returns. No event comes when an announced number of nodes holds, nor when proxies have new routes.
+func requeue(
+	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
+) (reconcile.Result, error) {
 	waits := []time.Duration{written.RetryAfter, plan.Next}
+	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
+		waits = append(waits, askInterval)
+	}
 	if view.PendingCreate || written.Created || written.Waiting != "" {
 		waits = append(waits, recheckInterval)
 	}

@@ -93,6 +93,9 @@ func (s *starter) add(ctx context.Context) error {
 	mgr, clock := s.mgr, clock.RealClock{}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(),
 		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, clock, s.options.Memcached)
+	if s.options.Nodes != nil {
+		r.UseNodes(s.options.Nodes)
+	}
 	if s.options.ServerClock != nil {
 		r.serverClock = s.options.ServerClock
 	}

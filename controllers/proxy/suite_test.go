@@ -5,7 +5,9 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -27,6 +30,8 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/proxy"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/testenv"
@@ -80,6 +85,8 @@ type operator struct {
 	clock    *clocktesting.FakePassiveClock
 	// result is that of the last step.
 	result reconcile.Result
+	// proxies are the launchers of the proxies.
+	proxies *launchers
 	// routes, if it is set, is the ConfigMap in a cache that lags.
 	routes *corev1.ConfigMap
 }
@@ -94,7 +101,44 @@ func newOperator(options memcached.Options) *operator {
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
 	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, o.clock, options)
+	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
+	o.UseNodes(o.proxies)
 	return o
+}
+
+// launchers answer as if the kubelet had just brought the ConfigMap, but for the pods with former routes.
+type launchers struct {
+	clock  *clocktesting.FakePassiveClock
+	former map[string]string
+	mutex  sync.Mutex
+	asked  int
+}
+
+// Launcher implements controllers.Nodes.
+func (*launchers) Launcher(context.Context, *corev1.Pod) (protocol.Status, error) {
+	return protocol.Status{}, errors.ErrUnsupported
+}
+
+// Agent implements controllers.Nodes.
+func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+	return agentprotocol.Status{}, errors.ErrUnsupported
+}
+
+// Proxy implements controllers.Nodes.
+func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.asked++
+	text, found := l.former[pod.Name]
+	if !found {
+		var routes corev1.ConfigMap
+		if err := user.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: "front-routes"}, &routes); err != nil {
+			return protocol.ProxyStatus{}, err
+		}
+		text = routes.Data["routes"]
+	}
+	routes, err := protocol.ParseRoutes(text)
+	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}, err
 }
 
 // get reads as from the cache: without a request that counts, and without objects that lack the label.
@@ -287,4 +331,22 @@ func expectConditions(ctx context.Context, front *cachev1alpha1.MemcachedProxy, 
 		got = append(got, string(condition.Status)+"/"+condition.Reason)
 	}
 	Expect(got).To(Equal(conditions), "%v", status.Conditions[0].Message)
+}
+
+// pods are the names of the pods.
+func pods(ctx context.Context, front *cachev1alpha1.MemcachedProxy) (names []string) {
+	GinkgoHelper()
+	var found corev1.PodList
+	Expect(user.List(ctx, &found, client.InNamespace(front.Namespace))).To(Succeed())
+	for i := range found.Items {
+		names = append(names, found.Items[i].Name)
+	}
+	return names
+}
+
+// message is that of the condition Progressing.
+func message(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
+	GinkgoHelper()
+	status := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status
+	return meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing).Message
 }

@@ -11,7 +11,6 @@ import (
 	"log"
 	"net"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -26,10 +25,20 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// routes are accepted. They lead to count nodes once reload is nil.
-	routes protocol.Routes
-	count  int
-	reload *reload
+	// read are the routes of the ConfigMap, accepted when their nodes were looked up. The accepted routes lead to count nodes once reload
+	// is nil. written is the text that memcached reads.
+	read, routes protocol.Routes
+	count        int
+	written      string
+	reload       *reload
+	// known are the addresses of nodes, and found gets more. searched is the text of the routes whose nodes were looked up last, swept is
+	// when all were, and turn counts on, so that each node that is away is looked up.
+	known     addresses
+	found     chan search
+	searching bool
+	searched  string
+	swept     time.Time
+	turn      int
 	// loaded and failed are how often memcached has read routes, and how often that has failed.
 	loaded, failed int64
 	// refused is a text that was refused, empty if the last one was accepted.
@@ -43,7 +52,7 @@ func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log
 	if err != nil {
 		return 1, err
 	}
-	p := &proxy{options: o, log: log, signals: signals}
+	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, o.Memcached, &p.view) }()
@@ -53,8 +62,8 @@ func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log
 }
 
 func (p *proxy) run(ctx context.Context) (int, error) {
-	if err := p.begin(); err != nil {
-		return 1, err
+	if err := p.begin(ctx); err != nil {
+		return beginFailed(err)
 	}
 	ticker := time.NewTicker(p.options.poll)
 	defer ticker.Stop()
@@ -70,15 +79,18 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 		case <-p.settling():
 			p.settle(ctx)
 		case <-p.switching(time.Now()):
-			p.change(ctx, p.routes, time.Now())
+			p.change(ctx, time.Now())
+		case s := <-p.found:
+			p.learn(ctx, s)
 		case <-ticker.C:
 			p.follow(ctx, time.Now())
+			p.look(ctx, time.Now())
 		}
 	}
 }
 
 // begin starts memcached with the routes of the ConfigMap, or with those that a former container has accepted.
-func (p *proxy) begin() error {
+func (p *proxy) begin(ctx context.Context) error {
 	routes, text, err := p.options.readRoutes()
 	if err != nil {
 		var before error
@@ -87,16 +99,25 @@ func (p *proxy) begin() error {
 		}
 		p.refuse(text, err)
 	}
+	p.read = routes
+	if err := p.await(ctx); err != nil {
+		return err
+	}
 	count := routes.Pool.At(time.Now())
+	p.written = p.options.valuesOf(routes, count, p.known)
 	err = errors.Join(
 		replaceFile(p.options.program(), string(program)),
 		replaceFile(p.options.copies(), string(copiesRoute)),
-		p.options.writeValues(routes.Patterns(), p.options.domain(), count),
+		replaceFile(p.options.values(), p.written),
 	)
 	if err != nil {
 		return err
 	}
-	if p.process, err = start(p.options.Program, p.options.arguments(count*len(routes.Patterns()))); err != nil {
+	nodes := count * len(routes.Patterns())
+	if err := keepFileLimit(p.options.connectionLimit(2*nodes + backends)); err != nil {
+		p.log.Printf("clients that take all connections could end the proxy: %v", err)
+	}
+	if p.process, err = start(p.options.Program, p.options.arguments(nodes)); err != nil {
 		return err
 	}
 	p.reload = &reload{first: true, sent: time.Now()}
@@ -134,30 +155,33 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 		p.refuse(text, err)
 	default:
 		p.forgive()
-		if routes.String() != p.routes.String() {
-			p.change(ctx, routes, now)
-		}
+		p.read = routes
+		p.change(ctx, now)
 	}
 }
 
-// change makes routes those that are in effect.
-func (p *proxy) change(ctx context.Context, routes protocol.Routes, now time.Time) {
-	count := routes.Pool.At(now)
-	if count == p.count && slices.Equal(routes.Patterns(), p.routes.Patterns()) {
-		p.accept(routes, count)
-		return
+// change makes the routes of the ConfigMap and the addresses of their nodes those that are in effect.
+func (p *proxy) change(ctx context.Context, now time.Time) {
+	text := p.read.String()
+	if text != p.routes.String() && text != p.searched {
+		return // its nodes are looked up first, which takes two seconds at most
 	}
-	if loaded, failed, err := p.reloads(ctx); err == nil {
-		p.loaded, p.failed = loaded, failed // an agent has signaled memcached since, because of a certificate
+	count := p.read.Pool.At(now)
+	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
+		if loaded, failed, err := p.reloads(ctx); err == nil {
+			p.loaded, p.failed = loaded, failed // an agent has signaled memcached since, because of a certificate
+		}
+		if err := replaceFile(p.options.values(), values); err != nil {
+			p.log.Printf("the routes stay as they are: %v", err)
+			return // it is tried again
+		}
+		if count != p.count {
+			p.log.Printf("leading to %d nodes instead of %d", count, p.count)
+		}
+		p.written, p.reload = values, &reload{}
+		p.send()
 	}
-	if err := p.options.writeValues(routes.Patterns(), p.options.domain(), count); err != nil {
-		p.log.Printf("the routes stay as they are: %v", err)
-		return // it is tried again
-	}
-	p.log.Printf("leading to %d nodes instead of %d", count, p.count)
-	p.reload = &reload{}
-	p.send()
-	p.accept(routes, count)
+	p.accept(p.read, count)
 }
 
 // accept remembers routes.

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,9 +39,10 @@ type ProxyOptions struct {
 	Threads, MaxConnections int
 	// tlsListen is where memcached serves TLS, with what an agent has put into the folder pair.
 	tlsListen, pair string
-	// resolver is the file that says in which domain the names of the nodes are.
+	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
-	// poll is how often the launcher looks at the ConfigMap, settle at memcached while that reads its routes, and resend how often it
+	dns      *net.Resolver
+	// poll is how often the launcher looks at the ConfigMap and for nodes that are away, settle at memcached while that reads its routes, and resend how often it
 	// asks for that. After confirm, it has succeeded.
 	poll, settle, resend, confirm time.Duration
 }
@@ -48,7 +50,8 @@ type ProxyOptions struct {
 // ParseProxy reads the flags.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
-		tlsListen: "*:11212", pair: "/run/memcached/current", resolver: "/etc/resolv.conf",
+		tlsListen: "*:11212", pair: "/run/memcached/current",
+		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // half of an answer is none
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
 	}
 	flags := flag.NewFlagSet("launcher proxy", flag.ContinueOnError)

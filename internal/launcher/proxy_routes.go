@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,18 +46,35 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	return protocol.ParseRoutes(string(text))
 }
 
-// writeValues writes the file that the program reads.
-func (o ProxyOptions) writeValues(patterns []string, domain string, count int) error {
-	var values strings.Builder
-	fmt.Fprintf(&values, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
-	for i, pattern := range patterns {
-		host := pattern
-		if domain != "" && strings.HasSuffix(pattern, ".svc") {
-			host += "." + domain + "."
-		}
-		fmt.Fprintf(&values, "name%d %s\nhost%d %s\n", i+1, pattern, i+1, host)
+// valuesOf is the text of the file that the program reads. A node without an address counts as away.
+func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
+	for i, pattern := range routes.Patterns() {
+		fmt.Fprintf(&text, "name%d %s\n", i+1, pattern)
 	}
-	return replaceFile(o.values(), values.String())
+	for _, name := range routes.Names(count) {
+		if address := known[name]; address.IsValid() {
+			fmt.Fprintf(&text, "%s %s\n", name, address)
+		}
+	}
+	return text.String()
+}
+
+// lastKnown are the addresses that a former container has written.
+func (o ProxyOptions) lastKnown() addresses {
+	known := addresses{}
+	text, err := os.ReadFile(o.values())
+	if err != nil {
+		return known
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if address, err := netip.ParseAddr(value); err == nil {
+			known[name] = address
+		}
+	}
+	return known
 }
 
 // buffersPerThread is how much of what clients have not read yet a thread of memcached holds, in KiB. In memory, it takes twice as much.
@@ -65,24 +83,4 @@ const buffersPerThread = 16 << 10
 // replaceFile replaces a file at once, so that a reader never finds half of it.
 func replaceFile(file, text string) error {
 	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
-}
-
-// domain is that of the cluster, empty if it is not known: the kubelet writes svc.DOMAIN into the search list of pods.
-func (o ProxyOptions) domain() string {
-	text, err := os.ReadFile(o.resolver)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != "search" {
-			continue
-		}
-		for _, suffix := range words[1:] {
-			if domain, found := strings.CutPrefix(suffix, "svc."); found {
-				return strings.TrimSuffix(domain, ".")
-			}
-		}
-	}
-	return ""
 }

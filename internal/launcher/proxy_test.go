@@ -9,9 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -272,57 +269,6 @@ func TestFailedReload(t *testing.T) {
 	p.agrees(conn, 1)
 }
 
-func TestProxyWithoutConnections(t *testing.T) {
-	t.Parallel()
-	p := newProxyPod(t)
-	p.beginWith(2)
-	var conns []*memcache.Conn
-	for len(conns) < 1000 {
-		conn, err := memcache.Dial(t.Context(), p.proxy.Memcached)
-		must(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		if _, err := conn.Command(t.Context(), "mn"); err != nil {
-			break
-		}
-		if reply, err := conn.Command(t.Context(), "mn"); err != nil || strings.HasPrefix(reply, "ERROR") {
-			break
-		}
-		conns = append(conns, conn)
-	}
-	if len(conns) < p.proxy.MaxConnections || len(conns) == 1000 {
-		t.Fatalf("%d clients", len(conns))
-	}
-	node, other := p.direct(0), p.direct(1)
-	// The launcher has no connection left to ask, but memcached reads what it signals.
-	p.lead(1)
-	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
-	p.await("they are", func() error {
-		for _, key := range keys(100) { // some were those of the node that is no longer used
-			if reply := p.set(conns[0], key, "x"); reply != "STORED" || p.read(node, key) != "x" {
-				return errors.New(reply)
-			}
-		}
-		return nil
-	})
-	p.lead(2)
-	p.await("the next ones are", func() error {
-		for _, key := range keys(100) {
-			if reply := p.set(conns[0], key, "y"); reply == "STORED" && p.read(other, key) == "y" {
-				return nil
-			}
-		}
-		return errors.New("the other node has no key")
-	})
-	if p.ready() != http.StatusOK || p.live() != http.StatusOK {
-		t.Error("the probes do not know that clients may have all connections")
-	}
-	for _, conn := range conns[1:] {
-		_ = conn.Close()
-	}
-	p.leads(p.pattern + " 2\n")
-	p.agrees(conns[0], 2)
-}
-
 func TestEndOfProxy(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -336,28 +282,6 @@ func TestEndOfProxy(t *testing.T) {
 	p.signals <- syscall.SIGHUP // that is for memcached
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
-	}
-}
-
-func TestHosts(t *testing.T) {
-	for _, row := range []struct{ resolver, pattern, want string }{
-		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc.cluster.local."},
-		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc.k8s.example."},
-		{"nameserver 10.96.0.10\n", "s-%d.s.shop.svc", "s-%d.s.shop.svc"},
-		{"", "s-%d.s.shop.svc", "s-%d.s.shop.svc"},
-		{"search svc.cluster.local\n", "127.0.0.1%d", "127.0.0.1%d"},
-	} {
-		dir := t.TempDir()
-		o := ProxyOptions{State: dir, Threads: 2, resolver: filepath.Join(dir, "resolv.conf")}
-		if row.resolver != "" {
-			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
-		}
-		must(t, o.writeValues([]string{row.pattern}, o.domain(), 3))
-		text, err := os.ReadFile(o.values())
-		must(t, err)
-		if want := fmt.Sprintf("count 3\nbuffers 32768\nname1 %s\nhost1 %s\n", row.pattern, row.want); string(text) != want {
-			t.Errorf("%q: %q, not %q", row.resolver, text, want)
-		}
 	}
 }
 

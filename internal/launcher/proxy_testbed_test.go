@@ -10,13 +10,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,11 +27,13 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// proxyPod is the container of a proxy and the nodes behind it, all real. The nodes have names that are addresses.
+// proxyPod is the container of a proxy and the nodes behind it, all real. The nodes have names that are addresses, or those of a nameserver.
 type proxyPod struct {
 	pod     // its signals, its log, and how to wait
 	proxy   ProxyOptions
 	pattern string
+	// network is the beginning of the addresses of the nodes.
+	network string
 	nodes   map[int]*exec.Cmd
 	self    string
 }
@@ -46,10 +48,10 @@ func newProxyPod(t *testing.T) *proxyPod {
 	must(t, err)
 	network := fmt.Sprintf("127.%d.%d.", 64+os.Getpid()%128, networks.Add(1))
 	p := &proxyPod{
-		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, pattern: network + "1%d",
+		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, network: network, pattern: network + "1%d",
 		proxy: ProxyOptions{
 			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
-			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"),
+			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"), dns: net.DefaultResolver,
 			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
 		},
 	}
@@ -62,18 +64,12 @@ func newProxyPod(t *testing.T) *proxyPod {
 	return p
 }
 
-// node is the name of a node, which is its address.
-func (p *proxyPod) node(number int) string {
-	return strings.Replace(p.pattern, "%d", fmt.Sprint(number), 1)
-}
+// node is the address of a node.
+func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.network, number) }
 
 // names are those of the first nodes.
 func (p *proxyPod) names(count int) []string {
-	names := make([]string, count)
-	for i := range names {
-		names[i] = p.node(i)
-	}
-	return names
+	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
 
 // startNode starts an empty node and waits until it answers.

@@ -6,18 +6,23 @@
 
 local values = {}
 for line in io.lines((mcp.start_arg:gsub("%.lua$", ".values"))) do
-    local key, value = line:match("^(%w+) (%S+)$")
+    local key, value = line:match("^(%S+) (%S+)$")
     values[key] = value
 end
 
--- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly, and the host is
--- what the proxy resolves at each connect: the same with the domain of the cluster, so that DNS is asked once.
-local function slots_of(name, host)
+-- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly. The launcher has
+-- looked up its address: memcached would wait for DNS in the threads that serve clients. A node whose address has not changed keeps its
+-- connections when this is read again.
+local function slots_of(pattern)
     local slots, names = {}, {}
     for i = 0, math.tointeger(values.count) - 1 do
-        local label = host:gsub("%%d", i)
-        slots[i + 1] = { label = label, host = label, port = "11211" }
-        names[i + 1] = name:gsub("%%d", i)
+        local name = pattern:gsub("%%d", i)
+        if values[name] then
+            slots[i + 1] = { label = name, host = values[name], port = "11211" }
+        else -- nobody listens there, so that memcached counts the node as away
+            slots[i + 1] = { label = name, host = "127.0.0.1", port = "1" }
+        end
+        names[i + 1] = name
     end
     if #slots == 0 then
         slots[1] = { label = "none", host = "none", port = "11211", down = true }
@@ -40,7 +45,7 @@ local function single(slots, names)
         hash = mcp.dist_ring_hash.hash,
         new = function(servers, options)
             for i, server in ipairs(servers) do
-                server.addr = names[i]
+                server.addr, server.port = names[i], "11211"
             end
             return mcp.dist_ring_hash.new(servers, options)
         end,
@@ -61,18 +66,17 @@ local function copies(patterns)
     local children = {}
     for i, pattern in ipairs(patterns) do
         children[i] = "copy" .. i
-        pools{ [children[i]] = { backend_options = patience, backends = (slots_of(pattern.name, pattern.host)) } }
+        pools{ [children[i]] = { backend_options = patience, backends = (slots_of(pattern)) } }
     end
     routes{ default = route_copies{ children = children } }
 end
 
 local patterns = {}
 while values["name" .. #patterns + 1] do
-    local i = #patterns + 1
-    patterns[i] = { name = values["name" .. i], host = values["host" .. i] }
+    patterns[#patterns + 1] = values["name" .. #patterns + 1]
 end
 if #patterns == 1 then
-    single(slots_of(patterns[1].name, patterns[1].host))
+    single(slots_of(patterns[1]))
 else
     copies(patterns)
 end

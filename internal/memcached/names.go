@@ -16,10 +16,11 @@ const (
 // InstanceLabel holds the name of the Memcached.
 const InstanceLabel = "app.kubernetes.io/instance"
 
-// NameLabel holds nodeName in the pods of a Memcached.
+// NameLabel holds nodeName in the pods of a Memcached, and ProxyName in the objects of a MemcachedProxy.
 const (
 	NameLabel = "app.kubernetes.io/name"
 	nodeName  = "memcached"
+	ProxyName = "memcached-proxy"
 )
 
 // ContainerName is the name of the container that runs memcached.

@@ -154,3 +154,11 @@ func (v View) Discoverable() bool {
 		return ok && maps.Equal(service.Spec.Selector, SelectorLabels(v.Memcached))
 	})
 }
+
+// Occupied reports whether the Service of the name is that of a MemcachedProxy.
+func (v View) Occupied() bool {
+	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
+		service, ok := child.(*corev1.Service)
+		return ok && service.Spec.Selector[NameLabel] == ProxyName
+	})
+}

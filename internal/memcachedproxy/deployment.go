@@ -125,7 +125,7 @@ func podTemplate(
 			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
 			ImagePullSecrets:              render.PullSecrets(proxy.Spec.ImagePullSecrets),
 			TerminationGracePeriodSeconds: ptr.To(int64(preStopSeconds + shutdownSeconds)),
-			// memcached waits for the answer, and serves nobody on that thread meanwhile.
+			// A node that is away is looked up each second.
 			DNSConfig: &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 				{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 			}},

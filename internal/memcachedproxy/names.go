@@ -12,7 +12,7 @@ import (
 )
 
 // Name is the value of memcached.NameLabel in the objects of a MemcachedProxy: no selector of a Memcached selects its pods.
-const Name = "memcached-proxy"
+const Name = memcached.ProxyName
 
 // RoutesSuffix follows the name of a MemcachedProxy in that of the ConfigMap with its routes.
 const RoutesSuffix = "-routes"

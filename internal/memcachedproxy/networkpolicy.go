@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies. An agent that nobody asked for
-// metrics shows them only to those whom the spec lists.
+// NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies, and the operator their launchers.
+// An agent that nobody asked for metrics shows them only to those whom the spec lists.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
@@ -24,6 +24,7 @@ func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPol
 	if proxy.Spec.Monitoring.Enabled || wantsAgent(proxy) && len(wanted.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort))
 	}
+	rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort))
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil)},

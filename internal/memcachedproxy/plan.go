@@ -6,6 +6,7 @@ package memcachedproxy
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -26,6 +27,8 @@ type Plan struct {
 	// Routes are those of the proxies, nil if they are not known. Announcing says that they announce a number that was not announced yet.
 	Routes     *protocol.Routes
 	Announcing bool
+	// Ask are the proxies whose launchers are to say whether they have the routes, none at rest.
+	Ask []*corev1.Pod
 	// TemplateHash is that of the pod template that the spec leads to.
 	TemplateHash string
 	// Next is how long it takes until an announced number of nodes holds, 0 if none is announced.
@@ -56,6 +59,9 @@ func For(v View, opts memcached.Options) Plan {
 		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, *plan.Routes))
 		plan.Announcing = v.liveRoutes() != nil && plan.Routes.String() != v.liveRoutes().String()
 		plan.Next = plan.Routes.Pool.Wait(v.Now)
+	}
+	if v.changing() && !plan.Announcing {
+		plan.Ask = v.serving()
 	}
 	// Without routes the pods would wait for the ConfigMap.
 	if plan.Routes != nil || v.Workload() != nil {

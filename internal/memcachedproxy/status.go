@@ -27,6 +27,8 @@ type facts struct {
 	existing, ready int32
 	// problem is what was refused or is wrong with the pods, nil if nothing is.
 	problem *memcached.Problem
+	// uptake is nil at rest.
+	uptake *uptake
 	// unwritten reports that the Deployment is not the one that the spec asks for.
 	unwritten bool
 }
@@ -64,6 +66,12 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	if w := f.workload; w != nil {
 		f.unwritten = w.Size != f.size || written.TemplatePending || plan.HoldTemplate && w.TemplateHash() != plan.TemplateHash
 	}
+	if live := before.liveRoutes(); f.changing() || plan.Announcing && live != nil {
+		f.uptake = ptr.To(f.View.uptake())
+		if f.uptake.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !plan.Announcing {
+			f.uptake = nil
+		}
+	}
 	if f.problem == nil {
 		f.problem = status.PodProblem(f.workload, f.Pods, f.Now)
 	}
@@ -81,15 +89,25 @@ func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 		routes.Next = ptr.To(int32(live.Pool.Next.Count)) //nolint:gosec // at most 1000
 		routes.From = ptr.To(metav1.NewTime(live.Pool.Next.From))
 	}
+	if f.uptake != nil {
+		routes.Proxies = &f.uptake.have
+	}
 	return routes
 }
 
-// announced says that an announced number of nodes does not hold yet, empty if none is announced.
+// announced says how far a change of the routes is, empty at rest.
 func announced(f facts) string {
 	live := f.liveRoutes()
-	if live == nil || live.Pool.Wait(f.Now) == 0 {
+	if live == nil || f.uptake == nil {
 		return ""
 	}
-	return fmt.Sprintf("From %s on, all proxies lead to %d nodes instead of %d", live.Pool.Next.From.UTC().Format("15:04:05 MST"),
-		live.Pool.Next.Count, live.Pool.Count)
+	message := fmt.Sprintf("%d of %d proxies have the new routes, to %d nodes", f.uptake.have, f.uptake.of, live.Pool.At(f.Now))
+	if live.Pool.Wait(f.Now) > 0 {
+		message = fmt.Sprintf("From %s on, all proxies lead to %d nodes instead of %d; %d of %d proxies have the new routes",
+			live.Pool.Next.From.UTC().Format("15:04:05 MST"), live.Pool.Next.Count, live.Pool.Count, f.uptake.have, f.uptake.of)
+	}
+	if f.uptake.failure != "" {
+		message += ". " + f.uptake.failure
+	}
+	return message
 }

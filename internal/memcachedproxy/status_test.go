@@ -182,7 +182,7 @@ func TestStatusFields(t *testing.T) {
 		ObservedGeneration: 3, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, Image: "memcached:1.6.45", Address: "front.shop.svc:11211",
 		Selector: "app.kubernetes.io/instance=front,app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached-proxy",
 		Routes: &cachev1alpha1.MemcachedProxyRoutes{
-			Nodes: 3, Next: ptr.To(int32(4)), From: ptr.To(metav1.NewTime(now.Add(2 * time.Minute))),
+			Nodes: 3, Next: ptr.To(int32(4)), From: ptr.To(metav1.NewTime(now.Add(2 * time.Minute))), Proxies: ptr.To(int32(0)),
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

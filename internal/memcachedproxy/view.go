@@ -11,10 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -31,10 +33,19 @@ type View struct {
 	Children []client.Object
 	// Pods have the labels of the MemcachedProxy and have not succeeded.
 	Pods []corev1.Pod
+	// Answers are those of the launchers that were asked, by the UID of the pod.
+	Answers map[types.UID]Answer
 	// PendingCreate reports that the cache has not received an object that was created.
 	PendingCreate bool
 	// Now is the time of the API server, as in objects.
 	Now time.Time
+}
+
+// Answer is what the launcher of a proxy has answered.
+type Answer struct {
+	Status protocol.ProxyStatus
+	// Failure is why there is no answer, empty if there is one.
+	Failure string
 }
 
 // Size is how many proxies are wanted.

@@ -23,6 +23,17 @@ func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
 }
 
+// OperatorRule lets the operator, whose pods have a name label, reach ports in whichever namespace it is.
+func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicyIngressRule {
+	return networkingv1.NetworkPolicyIngressRule{
+		From: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{},
+			PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{label: name, "control-plane": "controller-manager"}},
+		}},
+		Ports: TCPPorts(ports...),
+	}
+}
+
 // TCPPorts are ports of a NetworkPolicy.
 func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {

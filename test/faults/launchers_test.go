@@ -24,6 +24,7 @@ import (
 	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 // launchers simulates the launchers of all pods. What one runs outlives the operator, and changes when it is asked: its kubelet has just
@@ -48,6 +49,18 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 		l.ran[pod.UID] = append(ran, list)
 	}
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// Proxy implements controllers.Nodes.
+func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcachedproxy.RoutesSuffix}
+	if err := user.Get(ctx, name, &config); err != nil {
+		return protocol.ProxyStatus{}, err
+	}
+	text := config.Data[protocol.RoutesKey]
+	routes, err := protocol.ParseRoutes(text)
+	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(time.Now())}, err
 }
 
 // Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.

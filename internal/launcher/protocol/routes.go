@@ -83,6 +83,17 @@ func ParseRoutes(text string) (Routes, error) {
 // Patterns are those of all pools.
 func (r Routes) Patterns() []string { return append([]string{r.Pool.Pattern}, r.Copies...) }
 
+// Names are those of the first nodes of each pool.
+func (r Routes) Names(count int) []string {
+	var names []string
+	for _, pattern := range r.Patterns() {
+		for i := range count {
+			names = append(names, strings.Replace(pattern, ordinal, strconv.Itoa(i), 1))
+		}
+	}
+	return names
+}
+
 // checkPatterns returns what is wrong with the patterns of the pools. A node that is its own twin would be no copy.
 func checkPatterns(patterns []string) error {
 	var errs []error

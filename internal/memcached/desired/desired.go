@@ -31,7 +31,9 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if nodes.wave.Arguments != nil {
 		objects = append(objects, nodes.wave.Arguments)
 	}
-	objects = append(objects, nodes.workload)
+	if v.Workload != nil || !v.Occupied() { // nobody would find nodes without their Service
+		objects = append(objects, nodes.workload)
+	}
 	former := formerWorkload(v)
 	if former != nil {
 		objects = append(objects, former)

@@ -24,6 +24,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // checkObjects has what is true of the objects of every Memcached.
@@ -133,7 +134,8 @@ func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *netwo
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operatorRule(portsForOperator(mc))) {
+		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, portsForOperator(mc)...)
+		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
 	}

@@ -26,7 +26,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
 	if ports := portsForOperator(mc); len(ports) > 0 {
-		rules = append(rules, operatorRule(ports))
+		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, ports...))
 	}
 	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
 		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
@@ -68,19 +68,6 @@ func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 		ports = append(ports, memcached.MetricsPort)
 	}
 	return ports
-}
-
-// operatorRule lets the operator ask nodes, in whichever namespace it is.
-func operatorRule(ports []int32) networkingv1.NetworkPolicyIngressRule {
-	return networkingv1.NetworkPolicyIngressRule{
-		From: []networkingv1.NetworkPolicyPeer{{
-			NamespaceSelector: &metav1.LabelSelector{},
-			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				memcached.NameLabel: memcached.ManagedBy, "control-plane": "controller-manager",
-			}},
-		}},
-		Ports: render.TCPPorts(ports...),
-	}
 }
 
 // wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Listing clients or readers of metrics asks for one.

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// keepFileLimit lets the programs that this thread starts have more open files than memcached sets as its limit, which is the one of its
+// connections: clients that take all of these would leave none for the nodes, nor for the routes, without which memcached ends. A filter of
+// system calls makes it believe that it has set the limit. It refuses clients by itself.
+func keepFileLimit(atLeast int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
+	}
+	arch, known := architectures[runtime.GOARCH]
+	if !known || limit.Cur < uint64(atLeast) { //nolint:gosec // a count
+		return fmt.Errorf("a limit of %d open files on %s cannot be kept", limit.Cur, runtime.GOARCH)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	filter := limitFilter(arch)
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]} //nolint:gosec // ten
+	_, _, failure := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	if failure != 0 {
+		return failure
+	}
+	return nil
+}
+
+// architectures are the kernel's numbers of those that the images have.
+var architectures = map[string]uint32{
+	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X,
+}
+
+// limitFilter answers prlimit64(PID, RLIMIT_NOFILE, LIMIT, OLD) with 0 and does nothing, unless LIMIT is nil. It allows all else.
+func limitFilter(arch uint32) []unix.SockFilter {
+	const numberAt, archAt, resourceAt, limitAt = 0, 4, 24, 32 // in struct seccomp_data
+	low := uint32(0)
+	if runtime.GOARCH == "s390x" { // the lower half of an argument comes last
+		low = 4
+	}
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	is := func(value uint32, yes, no uint8) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: yes, Jf: no, K: value}
+	}
+	answer := func(action uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
+	}
+	return []unix.SockFilter{
+		load(archAt), is(arch, 0, 7),
+		load(numberAt), is(unix.SYS_PRLIMIT64, 0, 5),
+		load(resourceAt + low), is(unix.RLIMIT_NOFILE, 0, 3),
+		load(limitAt + low), is(0, 1, 0),
+		answer(unix.SECCOMP_RET_ERRNO),
+		answer(unix.SECCOMP_RET_ALLOW),
+	}
+}

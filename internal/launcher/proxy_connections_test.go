@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+func TestProxyWithoutConnections(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	conns := p.occupy()
+	node, other := p.direct(0), p.direct(1)
+	// The launcher has no connection left to ask, but memcached reads what it signals.
+	p.lead(1)
+	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
+	p.await("they are", func() error {
+		for _, key := range keys(100) { // some were those of the node that is no longer used
+			if reply := p.set(conns[0], key, "x"); reply != "STORED" || p.read(node, key) != "x" {
+				return errors.New(reply)
+			}
+		}
+		return nil
+	})
+	p.lead(2)
+	p.await("the next ones are", func() error {
+		for _, key := range keys(100) {
+			if reply := p.set(conns[0], key, "y"); reply == "STORED" && p.read(other, key) == "y" {
+				return nil
+			}
+		}
+		return errors.New("the other node has no key")
+	})
+	if p.ready() != http.StatusOK || p.live() != http.StatusOK {
+		t.Error("the probes do not know that clients may have all connections")
+	}
+	for _, conn := range conns[1:] {
+		_ = conn.Close()
+	}
+	p.leads(p.pattern + " 2\n")
+	p.agrees(conns[0], 2)
+}
+
+// occupy connects until the proxy accepts no more clients.
+func (p *proxyPod) occupy() (conns []*memcache.Conn) {
+	p.t.Helper()
+	for len(conns) < 1000 {
+		conn, err := memcache.Dial(p.t.Context(), p.proxy.Memcached)
+		must(p.t, err)
+		p.t.Cleanup(func() { _ = conn.Close() })
+		reply, err := conn.Command(p.t.Context(), "mn")
+		if err != nil || strings.HasPrefix(reply, "ERROR") {
+			break
+		}
+		conns = append(conns, conn)
+	}
+	if len(conns) < p.proxy.MaxConnections || len(conns) == 1000 {
+		p.t.Fatalf("%d clients", len(conns))
+	}
+	return conns
+}
+
+// Clients that take every connection, and go on trying, cost others their turn, but neither the proxy nor a node that comes back.
+func TestNodeReplacedWithoutConnections(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.named()
+	p.at(dns, 0, 0)
+	p.at(dns, 1, 1)
+	p.beginWith(2)
+	conns, pid, key := p.occupy(), p.pid(), missing(memcache.Ketama(p.names(2)), 1)
+	p.kill(1)
+	p.occupyMore()
+	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
+	p.await("the launcher knows that it is away", func() error { return p.has("node-1.shop.svc is away") })
+	p.occupyMore()
+	p.startNode(7)
+	p.at(dns, 1, 7)
+	p.stores(conns[0], key)
+	if p.pid() != pid {
+		t.Error("memcached was replaced")
+	}
+}
+
+// occupyMore takes the connections that have become free.
+func (p *proxyPod) occupyMore() {
+	p.t.Helper()
+	for range 50 {
+		conn, err := memcache.Dial(p.t.Context(), p.proxy.Memcached)
+		must(p.t, err)
+		p.t.Cleanup(func() { _ = conn.Close() })
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// addresses are those of nodes, by name. An invalid one says that DNS knows of none, a missing one that DNS has not answered.
+type addresses map[string]netip.Addr
+
+// How much the launcher asks DNS: for each node that is away once a second, and for all nodes every 30 seconds, or half a second for each
+// node if that is more.
+const (
+	sweepInterval, sweepPerNode = 30 * time.Second, time.Second / 2
+	// lookupsAtOnce is how many names are looked up at the same time, and how many nodes that are away in a second.
+	lookupsAtOnce = 16
+	// lookupTimeout limits all lookups of a search.
+	lookupTimeout = 2 * time.Second
+)
+
+// search is a look at DNS, for the routes with the text.
+type search struct {
+	text  string
+	found addresses
+}
+
+// look starts a search: for all nodes that the routes of the ConfigMap lead to, or for those that are away.
+func (p *proxy) look(ctx context.Context, now time.Time) {
+	if p.searching {
+		return
+	}
+	names, text, known := namesOf(p.read), p.read.String(), maps.Clone(p.known)
+	all := text != p.searched || now.Sub(p.swept) >= max(sweepInterval, time.Duration(len(names))*sweepPerNode)
+	if all {
+		p.swept = now
+	}
+	p.searching, p.turn = true, p.turn+lookupsAtOnce
+	turn := p.turn
+	go func() {
+		if !all {
+			names = inTurn(p.options.away(ctx, names, known), turn)
+		}
+		p.found <- search{text: text, found: p.options.find(ctx, names, known)}
+	}()
+}
+
+// learn remembers what a search has found.
+func (p *proxy) learn(ctx context.Context, s search) {
+	p.searching, p.searched = false, s.text
+	if p.merge(s.found); p.busy() {
+		return
+	}
+	p.change(ctx, time.Now())
+}
+
+// merge remembers addresses.
+func (p *proxy) merge(found addresses) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		before, known := p.known[name]
+		switch after := found[name]; {
+		case !known || after == before:
+		case after.IsValid():
+			p.log.Printf("%s is at %s", name, after)
+		default:
+			p.log.Printf("%s is away: it was at %s", name, before)
+		}
+		p.known[name] = found[name]
+	}
+}
+
+// await looks until DNS has answered for all nodes, unless a former container knows them: a proxy that leads nowhere must not be ready.
+func (p *proxy) await(ctx context.Context) error {
+	knows := func(name string) bool {
+		_, known := p.known[name]
+		return known
+	}
+	missing := namesOf(p.read)
+	for told := false; ; told = true {
+		missing = slices.DeleteFunc(missing, knows)
+		if p.merge(p.options.find(ctx, missing, nil)); !slices.ContainsFunc(missing, func(name string) bool { return !knows(name) }) {
+			return nil
+		}
+		if !told {
+			p.log.Print("waiting for DNS to know the nodes")
+		}
+		select {
+		case signal := <-p.signals:
+			if signal != syscall.SIGHUP {
+				return errEnded
+			}
+		case <-time.After(p.options.poll):
+		}
+	}
+}
+
+// namesOf are the names of the nodes of routes, the announced ones included.
+func namesOf(routes protocol.Routes) []string {
+	count := routes.Pool.Count
+	if next := routes.Pool.Next; next != nil {
+		count = max(count, next.Count)
+	}
+	return routes.Names(count)
+}
+
+// inTurn are the names whose turn it is.
+func inTurn(names []string, turn int) []string {
+	if len(names) <= lookupsAtOnce {
+		return names
+	}
+	begin := turn % len(names)
+	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
+}
+
+// away are the nodes that memcached does not reach or whose addresses are not known. If it has no connection left to tell, that is all.
+func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
+	var bad map[string]string
+	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
+		bad, err = conn.Stats(ctx, "proxybe")
+		return err
+	})
+	return slices.DeleteFunc(names, func(name string) bool {
+		return err == nil && known[name].IsValid() && bad[badStat(name)] == ""
+	})
+}
+
+// badStat is memcached's name for the number of threads that do not reach a node. It has at most 126 characters.
+func badStat(name string) string {
+	stat := "bad_" + name
+	return stat[:min(len(stat), 126)]
+}
+
+// find looks names up. What DNS does not answer is missing.
+func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	var mutex sync.Mutex
+	var looking sync.WaitGroup
+	found, slots, domain := addresses{}, make(chan struct{}, lookupsAtOnce), o.domain()
+	for _, name := range names {
+		slots <- struct{}{}
+		looking.Go(func() {
+			defer func() { <-slots }()
+			address, err := o.lookup(ctx, hostOf(name, domain), known[name])
+			mutex.Lock()
+			defer mutex.Unlock()
+			if err == nil {
+				found[name] = address
+			}
+		})
+	}
+	looking.Wait()
+	return found
+}
+
+// lookup returns the address of a host: the former one if it is among several, an invalid one if there is none. It fails if DNS does not
+// say.
+func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
+	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
+	var failure *net.DNSError
+	switch {
+	case errors.As(err, &failure) && failure.IsNotFound:
+		return netip.Addr{}, nil
+	case err != nil:
+		return netip.Addr{}, err
+	case slices.Contains(answers, former):
+		return former, nil
+	default:
+		return answers[0].Unmap(), nil
+	}
+}
+
+// hostOf is the name of a node in DNS. With the domain of the cluster it is complete, so that DNS is asked once.
+func hostOf(name, domain string) string {
+	if domain == "" || !strings.HasSuffix(name, ".svc") {
+		return name
+	}
+	return name + "." + domain + "."
+}
+
+// domain is that of the cluster, empty if it is not known: the kubelet writes svc.DOMAIN into the search list of pods.
+func (o ProxyOptions) domain() string {
+	text, err := os.ReadFile(o.resolver)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] != "search" {
+			continue
+		}
+		for _, suffix := range words[1:] {
+			if domain, found := strings.CutPrefix(suffix, "svc."); found {
+				return strings.TrimSuffix(domain, ".")
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// Whatever the sizes of a cache are and however late the operator sees them, proxies that read each ConfigMap within a minute and a half
+// divide the keys in the same way at each moment.
+func TestProxiesSwitchTogether(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
+		proxies := make([]reader, 3)
+		for i := range proxies {
+			proxies[i].read(*v.liveRoutes(), now)
+		}
+		switches, before := 0, 3
+		for range 1200 { // seconds
+			v.Now = v.Now.Add(time.Second)
+			if random.IntN(60) == 0 {
+				v.Pool = sessions(1 + random.IntN(6))
+			}
+			if random.IntN(20) == 0 {
+				former := v.liveRoutes().String()
+				if v = view(v, For(v, options)); v.liveRoutes().String() != former {
+					for i := range proxies {
+						proxies[i].read(*v.liveRoutes(), v.Now.Add(time.Duration(random.IntN(90))*time.Second))
+					}
+				}
+			}
+			count := proxies[0].at(v.Now)
+			for i := range proxies {
+				if other := proxies[i].at(v.Now); other != count {
+					t.Fatalf("seed %d, after %s: proxy 0 leads to %d nodes, proxy %d to %d", seed, v.Now.Sub(now), count, i, other)
+				}
+			}
+			if count != before {
+				switches, before = switches+1, count
+			}
+		}
+		if switches == 0 {
+			t.Errorf("seed %d: no switch", seed)
+		}
+	}
+}
+
+// reader is a proxy with the routes that the kubelet has brought, and those that it will bring.
+type reader struct {
+	routes protocol.Routes
+	coming []arrival
+}
+
+type arrival struct {
+	routes protocol.Routes
+	at     time.Time
+}
+
+// read brings routes later.
+func (r *reader) read(routes protocol.Routes, at time.Time) {
+	r.coming = append(r.coming, arrival{routes, at})
+}
+
+// at is to how many nodes the proxy leads. An older ConfigMap never follows a newer one.
+func (r *reader) at(now time.Time) int {
+	for i := len(r.coming) - 1; i >= 0; i-- {
+		if !r.coming[i].at.After(now) {
+			r.routes, r.coming = r.coming[i].routes, r.coming[i+1:]
+			break
+		}
+	}
+	return r.routes.Pool.At(now)
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedproxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// changing reports whether not all proxies are known to have the routes of the ConfigMap: until an announced number of nodes holds, and
+// for as long as the last status says so.
+func (v View) changing() bool {
+	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
+	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
+}
+
+// serving are the proxies that clients reach, by name: the cache has no order, and the same answers must make the same status.
+func (v View) serving() (pods []*corev1.Pod) {
+	for _, pod := range v.Workload().Nodes(v.Pods) {
+		if memcached.PodReady(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// uptake is how many of the proxies have the routes of the ConfigMap: before an announced number of nodes holds, that they have read it,
+// and else, that it is in effect.
+type uptake struct {
+	have, of int32
+	// failure is why one of the others did not say, empty if all did.
+	failure string
+}
+
+// complete reports that all have them.
+func (a uptake) complete() bool { return a.have == a.of }
+
+func (v View) uptake() (a uptake) {
+	live := v.liveRoutes()
+	for _, pod := range v.serving() {
+		a.of++
+		switch answer := v.Answers[pod.UID]; {
+		case answer.Failure != "":
+			a.failure = fmt.Sprintf("%s does not answer the operator: %s", pod.Name, answer.Failure)
+		case answer.Status.Refused != nil && answer.Status.Routes != live.String():
+			a.failure = fmt.Sprintf("%s: %s", pod.Name, answer.Status.Refused.Reason)
+		case answer.Status.Routes != live.String() || answer.Status.Reloading || answer.Status.Count != live.Pool.At(v.Now):
+		default:
+			a.have++
+		}
+	}
+	return a
+}

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+const (
+	eventKeys    = 20_000
+	eventReaders = 4
+	// repeatable is for how long a client whose connection has ended connects again.
+	repeatable = 5 * time.Second
+)
+
+// Whatever happens to nodes, proxies and DNS, each get is answered: with the value, or with a miss of a node that is away.
+var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
+	It("get an answer whatever happens to nodes, DNS and proxies", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		f := newFront(ctx)
+
+		for _, event := range []struct {
+			name string
+			do   func()
+		}{
+			{"a node is killed", func() { f.away(ctx, 1, client.GracePeriodSeconds(0)) }},
+			{"a node is evicted", func() {
+				f.leave(ctx, f.node(ctx, 2), func(pod *corev1.Pod) error {
+					return k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})
+				})
+			}},
+			{"a node hangs", func() {
+				memcached := memcachedOf(f.node(ctx, 0))
+				memcached.signal(syscall.SIGSTOP)
+				time.Sleep(8 * time.Second) // a node that hangs is no event
+				memcached.signal(syscall.SIGCONT)
+			}},
+			{"a node is killed while DNS is away", func() {
+				scaleDNS(ctx, 0)
+				f.away(ctx, 1, client.GracePeriodSeconds(0))
+				time.Sleep(5 * time.Second) // clients wait for DNS or do not, which is no event
+				scaleDNS(ctx, 1)
+			}},
+		} {
+			By(event.name)
+			readers := f.startReaders(ctx)
+			event.do()
+			f.storeAll(ctx)
+			readers.mustBeAnswered(event.name, 0, time.Second)
+		}
+		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
+
+		for _, event := range []struct {
+			name string
+			do   func(pod *corev1.Pod)
+		}{
+			{"memcached of a proxy is killed", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }},
+			{"a proxy is evicted", func(pod *corev1.Pod) {
+				Expect(k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})).To(Succeed())
+			}},
+			{"all proxies are replaced", func(*corev1.Pod) {
+				k8s.Change(ctx, f.proxy, func() {
+					f.proxy.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/try": "2"}
+				})
+			}},
+		} {
+			By(event.name)
+			readers, before := f.startReaders(ctx), clustertest.Incarnations(proxiesOf(ctx, f.proxy))
+			event.do(&proxiesOf(ctx, f.proxy)[0])
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).NotTo(Equal(before))
+			}).Should(Succeed())
+			f.untilReady(ctx)
+			readers.mustBeAnswered(event.name, 2*eventReaders, repeatable)
+			Expect(readers.missed.Load()).To(BeZero(), "a proxy has no keys")
+		}
+	})
+
+	It("find the keys that stay when the number of nodes changes, and back", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		f := newFront(ctx)
+		for _, size := range []int32{4, 3} {
+			stay := f.ownersAreTheSame(ctx, size)
+			readers := f.startReaders(ctx)
+			scale(ctx, f.mc, size)
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Reread(ctx, f.proxy)).To(Succeed())
+				g.Expect(f.proxy.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: size}))
+			}).WithTimeout(4 * time.Minute).Should(Succeed())
+			Eventually(ctx, readers.slowRound).WithTimeout(time.Minute).Should(BeTrue())
+			hits := clustertest.Must(f.cache.Read(ctx, eventKeys))
+			AddReportEntry(fmt.Sprintf("%d nodes: %d hits of %d, and %d keys that stay", size, hits.Hits, eventKeys, stay))
+			Expect(hits.Hits).To(BeNumerically(">=", stay-eventKeys/50))
+			readers.mustBeAnswered(fmt.Sprintf("%d nodes", size), 0, time.Second)
+			f.storeAll(ctx)
+		}
+		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
+	})
+})
+
+// front is a cache of three nodes with two proxies, which has all keys.
+type front struct {
+	mc      *cachev1alpha1.Memcached
+	proxy   *cachev1alpha1.MemcachedProxy
+	server  traffic.Server
+	cache   *traffic.Client
+	proxies map[string]clustertest.Incarnation
+}
+
+func newFront(ctx context.Context) *front {
+	GinkgoHelper()
+	f := &front{mc: k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))}
+	f.proxy = newProxy(ctx, f.mc)
+	f.server = proxyServer(ctx, f.proxy)
+	f.cache, f.proxies = k8s.NewClientOf(f.server), clustertest.Incarnations(proxiesOf(ctx, f.proxy))
+	f.storeAll(ctx)
+	return f
+}
+
+// storeAll stores all keys, and waits until each is found.
+func (f *front) storeAll(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, f.cache.Write).WithArguments(eventKeys, 100).WithTimeout(time.Minute).Should(Succeed())
+	Eventually(ctx, f.cache.Read).WithArguments(eventKeys).WithTimeout(time.Minute).Should(HaveField("Hits", eventKeys))
+}
+
+func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
+	GinkgoHelper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.mc.Namespace, Name: fmt.Sprintf("%s-%d", f.mc.Name, ordinal)}}
+	Expect(k8s.Reread(ctx, pod)).To(Succeed())
+	return pod
+}
+
+// away deletes a node.
+func (f *front) away(ctx context.Context, ordinal int, options ...client.DeleteOption) {
+	GinkgoHelper()
+	f.leave(ctx, f.node(ctx, ordinal), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, options...) })
+}
+
+// leave makes a node leave, and waits until the one that takes its place is ready.
+func (f *front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
+	GinkgoHelper()
+	former := pod.UID
+	Expect(do(pod)).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Reread(ctx, pod)).To(Succeed())
+		g.Expect(pod.UID).NotTo(Equal(former))
+		g.Expect(clustertest.Ready(pod)).To(BeTrue())
+	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
+	seen := time.Now()
+	Eventually(ctx, f.cache.Write).WithArguments(200, 100).WithTimeout(time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
+	AddReportEntry(fmt.Sprintf("%s is used %.1f s after it was seen ready", pod.Name, time.Since(seen).Seconds()))
+}
+
+func (f *front) untilReady(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Reread(ctx, f.proxy)).To(Succeed())
+		g.Expect(f.proxy.Status.ObservedGeneration).To(Equal(f.proxy.Generation))
+		g.Expect(f.proxy.Status.UpdatedReplicas).To(Equal(int32(2)))
+		g.Expect(f.proxy.Status.ReadyReplicas).To(Equal(int32(2)))
+		g.Expect(f.proxy.Status.Replicas).To(Equal(int32(2)))
+	}).WithTimeout(2 * time.Minute).Should(Succeed())
+}
+
+// ownersAreTheSame counts the keys that do not move if there are size nodes.
+func (f *front) ownersAreTheSame(ctx context.Context, size int32) (stay int) {
+	GinkgoHelper()
+	var names []string
+	for i := range max(size, f.mc.Spec.Size) {
+		names = append(names, fmt.Sprintf("%s-%d.%s.%s.svc", f.mc.Name, i, f.mc.Name, f.mc.Namespace))
+	}
+	before, after := memcache.Ketama(names[:f.mc.Spec.Size]), memcache.Ketama(names[:size])
+	for number := range eventKeys {
+		if key := traffic.Key(number + 1); before(key) == after(key) {
+			stay++
+		}
+	}
+	return stay
+}
+
+// scaleDNS stops and starts the DNS of the cluster.
+func scaleDNS(ctx context.Context, replicas int32) {
+	GinkgoHelper()
+	dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
+	Expect(k8s.Reread(ctx, dns)).To(Succeed())
+	k8s.Change(ctx, dns, func() { dns.Spec.Replicas = &replicas })
+	if replicas == 0 {
+		DeferCleanup(func(ctx SpecContext) { k8s.Change(ctx, dns, func() { dns.Spec.Replicas = ptr.To(int32(1)) }) })
+	}
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Reread(ctx, dns)).To(Succeed())
+		g.Expect(dns.Status.ObservedGeneration).To(Equal(dns.Generation))
+		g.Expect(dns.Status.ReadyReplicas).To(Equal(replicas))
+	}).WithTimeout(time.Minute).Should(Succeed())
+}
+
+// readers get one key after the other, each with a connection of its own to the Service. One whose connection ends connects again.
+type readers struct {
+	stop                                       func()
+	hit, missed, wrong, failed, again, slowest atomic.Int64
+	failure                                    atomic.Value
+	server                                     traffic.Server
+}
+
+func (f *front) startReaders(ctx context.Context) *readers {
+	r := &readers{server: f.server}
+	var stops []func()
+	for number := range eventReaders {
+		stops = append(stops, clustertest.InBackground(ctx, func(ctx context.Context) {
+			var conn *traffic.Conn
+			for key := number; ctx.Err() == nil; key += eventReaders {
+				conn = r.get(ctx, conn, traffic.Key(key*7%eventKeys+1))
+			}
+		}))
+	}
+	r.stop = func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+	return r
+}
+
+// get gets a key, and returns the connection for the next one.
+func (r *readers) get(ctx context.Context, conn *traffic.Conn, key string) *traffic.Conn {
+	var value *memcache.Value
+	began, err := time.Now(), error(nil)
+	for first := true; first || err != nil && time.Since(began) < repeatable && ctx.Err() == nil; first = false {
+		if conn == nil {
+			conn, err = traffic.Connect(ctx, dial, r.server.Address)
+		}
+		if conn == nil || err != nil {
+			conn = nil
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if value, err = conn.Value(ctx, key); err != nil {
+			r.again.Add(1)
+			_ = conn.Close()
+			conn = nil
+		}
+	}
+	switch took := time.Since(began).Milliseconds(); {
+	case ctx.Err() != nil:
+		return conn
+	case took > r.slowest.Load():
+		r.slowest.Store(took)
+	}
+	switch {
+	case err != nil:
+		r.failed.Add(1)
+		r.failure.CompareAndSwap(nil, err.Error())
+	case value == nil:
+		r.missed.Add(1)
+	case len(value.Bytes) != 100 || string(value.Bytes[:len(key)]) != key:
+		r.wrong.Add(1)
+	default:
+		r.hit.Add(1)
+	}
+	return conn
+}
+
+// slowRound reports whether enough was read to meet each key.
+func (r *readers) slowRound() bool { return r.hit.Load()+r.missed.Load() > eventKeys }
+
+// mustBeAnswered ends the readers.
+func (r *readers) mustBeAnswered(event string, reconnects int64, longest time.Duration) {
+	GinkgoHelper()
+	r.stop()
+	AddReportEntry(fmt.Sprintf("%s: %d hits, %d misses, %d reconnects, the slowest answer after %d ms", event, r.hit.Load(),
+		r.missed.Load(), r.again.Load(), r.slowest.Load()))
+	Expect(r.failed.Load()).To(BeZero(), "%v", r.failure.Load())
+	Expect(r.wrong.Load()).To(BeZero())
+	Expect(r.hit.Load()).To(BeNumerically(">", 1000))
+	Expect(r.again.Load()).To(BeNumerically("<=", reconnects), "connections that ended")
+	Expect(r.slowest.Load()).To(BeNumerically("<", (longest + time.Second).Milliseconds()))
+}
