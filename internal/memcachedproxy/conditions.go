@@ -134,7 +134,7 @@ func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Cond
 		condition.Message = fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady
-		condition.Message = fmt.Sprintf("All %d proxies are ready", f.size)
+		condition.Message = fmt.Sprintf("All %d proxies are ready%s", f.size, unfilled(f.View))
 	}
 	return condition
 }

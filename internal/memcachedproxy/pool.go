@@ -97,6 +97,20 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
+// unfilled is a hint about copies whose empty nodes get nothing but new writes, empty if there are none.
+func unfilled(v View) string {
+	var names []string
+	for _, mc := range v.pools() {
+		if len(v.Copies) > 0 && mc != nil && memcached.FillsFrom(mc) == "" {
+			names = append(names, mc.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; empty nodes of %s get new writes only: set spec.fillFrom there", strings.Join(names, " and "))
+}
+
 // mayBe reports whether pods with these labels, of the same namespace, may be among the peers. The labels of the namespace and the
 // addresses of pods are not known here.
 func mayBe(peer cachev1alpha1.NetworkPolicyPeer, pods map[string]string) bool {

@@ -112,7 +112,8 @@ func TestConditions(t *testing.T) {
 				copied(v.Proxy)
 				*v = view(*v, For(*v, options))
 			},
-			want: "True/AllProxiesReady True/ProxiesReady False/Complete False/AsExpected", message: "All 2 proxies are ready",
+			want:    "True/AllProxiesReady True/ProxiesReady False/Complete False/AsExpected",
+			message: "All 2 proxies are ready; empty nodes of sessions and twins get new writes only: set spec.fillFrom there",
 		},
 		{
 			name: "the pool is gone", written: memcached.Written{Problem: &memcached.Problem{Reason: "PoolNotFound", Message: "It is gone"}},
