@@ -85,7 +85,7 @@ var _ = Describe("A change of the pods in place", func() {
 		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi")) })
 		k8s.UntilReady(ctx, c.mc)
 		for _, pod := range k8s.Pods(ctx, c.mc) {
-			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically("<", 256<<20))
+			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically("<", 300<<20))
 		}
 		Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(clustertest.Incarnations(c.pods)))
 	})

@@ -97,18 +97,26 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	}
 }
 
-// next is the pod that is to change: one that does not serve, for the change may be what helps it, or else the last one.
+// next returns the pod to change: one in the middle of it, so that there is at most one; else one that does not serve, for the change may
+// be what helps it; else the last one.
 func (p *inPlace) next() (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
 		case !p.outdated(pod):
-		case !memcached.PodReady(pod):
+		case p.changing(pod):
 			return pod
-		case next == nil:
+		case next == nil, memcached.PodReady(next) && !memcached.PodReady(pod):
 			next = pod
 		}
 	}
 	return next
+}
+
+// changing reports whether a pod is in the middle of the change, or was refused it. One that only says that it is to change, and serves,
+// may wait for another one.
+func (p *inPlace) changing(pod *corev1.Pod) bool {
+	state, _ := memcached.InPlaceStateOf(pod)
+	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
 // free reports whether a pod may leave for a moment: no disruption budget protects the cache from that.

@@ -6,6 +6,8 @@ package status
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -58,5 +60,19 @@ func inPlaceRows(t *testing.T) []statusCase {
 		row("not in place: paused before", memcached.InPlace{}, paused, func(c *statusCase) {
 			c.progressing = held + "the nodes will be replaced, without their items" + resume
 		}),
+	}
+}
+
+func TestARestartWithAnotherImageIsNoCrash(t *testing.T) {
+	for code, crashes := range map[int32]bool{0: false, 1: true} {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "cache-0", Annotations: map[string]string{memcached.InPlaceAnnotation: "{}"}},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+				Name: memcached.ContainerName, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Completed"}},
+			}}},
+		}
+		if problem := crashing(pod); (problem != nil) != crashes {
+			t.Errorf("exit code %d: %v", code, problem)
+		}
 	}
 }

@@ -61,6 +61,9 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 		return nil
 	}
 	waiting, exit := container.State.Waiting, exitOf(pod, container)
+	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
+		exit = nil // the kubelet restarts it with another image
+	}
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
 	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
