@@ -147,6 +147,7 @@ with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) &
 
 .PHONY: test
 test: ## Run every unit and envtest suite.
+	@hack/memcached.sh
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
 	cd hack/helm && go test -count=1 ./... # the same
@@ -159,6 +160,7 @@ concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./interna
 
 .PHONY: test-race
 test-race: ## Run the suites of the packages with goroutines under the race detector. Needs a C compiler.
+	@hack/memcached.sh
 	@$(with-envtest) CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) $(concurrent-packages)
 
 # The suites that depend on what the API server does, but for those that run a whole operator against many faults.

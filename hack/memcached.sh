@@ -61,6 +61,8 @@ if ! command -v apt-get >/dev/null; then
 	write_launcher "'${installed}'"
 	exit
 fi
+exec {lock}>bin/memcached.lock # several suites at once may need it
+flock "${lock}"
 fingerprint="${wanted} $(cksum <"hack/memcached.sh")"
 if [[ "$(cat "${context}/.stamp" 2>/dev/null)" != "${fingerprint}" ]]; then
 	download
