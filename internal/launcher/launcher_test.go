@@ -96,6 +96,7 @@ func TestRefusedArguments(t *testing.T) {
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
+	p.options.settled = 5 * time.Second // it takes longer to end on a busy machine
 	good := p.begin(inFile(t))
 	p.store(stored)
 	p.assign(inFile(t, "-t 4", "-t 3"))
