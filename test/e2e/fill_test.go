@@ -149,7 +149,7 @@ func (w *twinWatch) look(ctx context.Context, caches []*cachev1alpha1.Memcached)
 	defer w.mutex.Unlock()
 	for i := range 3 {
 		if number := fmt.Sprintf("-%d", i); ready[number] == 0 {
-			w.both = append(w.both, number)
+			w.both = append(w.both, fmt.Sprintf("%s at %s, of %d pods", number, time.Now().Format(time.TimeOnly), len(pods.Items)))
 		}
 	}
 	for _, mc := range caches {
