@@ -58,11 +58,11 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 	case err == nil:
 		written.Changed = true
 	case apierrors.IsConflict(err), missesPod(err):
-		written.RetryAfter = sooner(written.RetryAfter, stepInterval) // the pod has changed: an event may come
+		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed: an event may come
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
-		written.RetryAfter = sooner(written.RetryAfter, time.Millisecond) // they are replaced
+		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // they are replaced
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to ReCreate to replace pods, or let "+

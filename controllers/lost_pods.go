@@ -20,7 +20,7 @@ func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
 	mc := view.Memcached
-	written.RetryAfter = sooner(written.RetryAfter, plan.NextLostPod)
+	written.RetryAfter = Sooner(written.RetryAfter, plan.NextLostPod)
 	if len(plan.LostPods) == 0 {
 		return
 	}
@@ -42,7 +42,7 @@ func (r *Reconciler) deleteLostPods(
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
 			// The pod changed, or another pod has its name. The cache leaves out some fields, so perhaps no event follows.
-			written.RetryAfter = sooner(written.RetryAfter, recheckInterval)
+			written.RetryAfter = Sooner(written.RetryAfter, recheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
 		}

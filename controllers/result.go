@@ -41,7 +41,7 @@ func join(written *memcached.Written, other memcached.Written) {
 	}
 	written.Err = errors.Join(written.Err, other.Err)
 	written.Transient = written.Transient || other.Transient
-	written.RetryAfter = sooner(written.RetryAfter, other.RetryAfter)
+	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
 // requeue returns the result of Reconcile. Errors are retried, unless only a new spec can help. Watches report most of what else is
@@ -50,9 +50,9 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	wait := sooner(sooner(written.RetryAfter, status.RequeueAfter(view, current)), nextStep(view, plan))
+	wait := Sooner(Sooner(written.RetryAfter, status.RequeueAfter(view, current)), nextStep(view, plan))
 	if view.PendingCreate || written.Created || written.Waiting != "" {
-		wait = sooner(wait, recheckInterval)
+		wait = Sooner(wait, recheckInterval)
 	}
 	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -69,24 +69,28 @@ const (
 
 // nextStep is when to take the next step of a wave, or of pods that change in place, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
+	open := plan.Wave.Open || plan.InPlace.Open
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0
 	case plan.Twins.Waits != "" && plan.Problem == nil:
 		return stepInterval
-	case !plan.Wave.Open && !plan.InPlace.Open && plan.Twins.Asking:
-		return blockedInterval
-	case !plan.Wave.Open && !plan.InPlace.Open:
-		return 0
-	case plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil:
+	case open && !blocked(plan):
+		return stepInterval
+	case open || plan.Twins.Asking:
 		return blockedInterval
 	default:
-		return stepInterval
+		return 0
 	}
 }
 
-// sooner is the shorter one of two times to wait, of which 0 means never.
-func sooner(a, b time.Duration) time.Duration {
+// blocked reports whether the next step may need somebody's help.
+func blocked(plan memcached.Plan) bool {
+	return plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil
+}
+
+// Sooner is the shorter one of two times to wait, of which 0 means never.
+func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -48,7 +48,8 @@ func NewReconciler(
 		rules[child.Kind] = child.Fields
 	}
 	return &Reconciler{
-		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder, clock: clock, serverClock: serverClock, options: options,
+		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder,
+		clock: clock, serverClock: serverClock, options: options,
 		applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
@@ -114,18 +115,12 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {
-	waits := []time.Duration{written.RetryAfter, plan.Next}
+	wait := controllers.Sooner(written.RetryAfter, plan.Next)
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
-		waits = append(waits, askInterval)
+		wait = controllers.Sooner(wait, askInterval)
 	}
 	if view.PendingCreate || written.Created || written.Waiting != "" {
-		waits = append(waits, recheckInterval)
-	}
-	var wait time.Duration
-	for _, other := range waits {
-		if wait == 0 || other != 0 && other < wait {
-			wait = other
-		}
+		wait = controllers.Sooner(wait, recheckInterval)
 	}
 	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
 		return reconcile.Result{RequeueAfter: wait}, nil

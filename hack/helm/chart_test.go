@@ -73,7 +73,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		"crds: {enabled: false}": {
 			"- CustomResourceDefinition memcachedproxies.cache.example.com", "- CustomResourceDefinition memcacheds.cache.example.com",
 		},
-		"networkPolicy: {enabled: true}":      {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
+		"networkPolicy: {enabled: true}": {"+ NetworkPolicy memcached-operator-allow-metrics-traffic"},
 		"inPlace: {enabled: true}": {
 			"+ ClusterRole memcached-operator-in-place", "+ ClusterRoleBinding memcached-operator-in-place",
 		},

@@ -29,8 +29,10 @@ type variant struct {
 // complete is the kustomization with everything in it: config/default with what it has as comments.
 const complete = "config/default"
 
-var uncomment = []string{"#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n",
-	"#- ../components/in-place\n", "- ../components/in-place\n"}
+var uncomment = []string{
+	"#- ../prometheus\n", "- ../prometheus\n", "#- ../network-policy\n", "- ../network-policy\n",
+	"#- ../components/in-place\n", "- ../components/in-place\n",
+}
 
 // variants are all that a chart can leave out of the complete installation. The operator of a single namespace is another
 // kustomization, which leaves out whatever is cluster-scoped.

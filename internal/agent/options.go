@@ -71,7 +71,9 @@ func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
 
 func (o Options) validate() error {
 	for _, address := range []struct{ flag, value, example string }{
-		{"--memcached", o.Memcached, "127.0.0.1:11211"}, {"--listen", o.Listen, ":9150"}, {"--tls", o.Credentials.TLS, "127.0.0.1:11212"},
+		{"--memcached", o.Memcached, "127.0.0.1:11211"},
+		{"--listen", o.Listen, ":9150"},
+		{"--tls", o.Credentials.TLS, "127.0.0.1:11212"},
 		{"--launcher", cmp.Or(o.Launcher, ":9151"), "127.0.0.1:9151"},
 	} {
 		if _, port, err := net.SplitHostPort(address.value); err != nil || port == "" {

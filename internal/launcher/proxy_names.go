@@ -64,7 +64,8 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 // learn remembers what a search has found.
 func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
-	if p.merge(s.found); p.busy() {
+	p.merge(s.found)
+	if p.busy() {
 		return
 	}
 	p.change(ctx, time.Now())
@@ -94,7 +95,8 @@ func (p *proxy) await(ctx context.Context) error {
 	missing := namesOf(p.read)
 	for told := false; ; told = true {
 		missing = slices.DeleteFunc(missing, knows)
-		if p.merge(p.options.find(ctx, missing, nil)); !slices.ContainsFunc(missing, func(name string) bool { return !knows(name) }) {
+		p.merge(p.options.find(ctx, missing, nil))
+		if !slices.ContainsFunc(missing, func(name string) bool { return !knows(name) }) {
 			return nil
 		}
 		if !told {

@@ -42,8 +42,8 @@ type ProxyOptions struct {
 	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher looks at the ConfigMap and for nodes that are away, settle at memcached while that reads its routes, and resend how often it
-	// asks for that. After confirm, it has succeeded.
+	// poll is how often the launcher looks at the ConfigMap and for nodes that are away, settle at memcached while that reads its routes,
+	// and resend how often it asks for that. After confirm, it has succeeded.
 	poll, settle, resend, confirm time.Duration
 }
 

@@ -61,7 +61,7 @@ func (v *view) unready() error {
 }
 
 // unready says nothing: a proxy has no items.
-func (v *proxyView) unready() error { return nil }
+func (*proxyView) unready() error { return nil }
 
 var errFilling = errors.New("memcached is being filled")
 

@@ -66,16 +66,22 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	if w := f.workload; w != nil {
 		f.unwritten = w.Size != f.size || written.TemplatePending || plan.HoldTemplate && w.TemplateHash() != plan.TemplateHash
 	}
-	if live := before.liveRoutes(); f.changing() || plan.Announcing && live != nil {
-		f.uptake = ptr.To(f.View.uptake())
-		if f.uptake.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !plan.Announcing {
-			f.uptake = nil
-		}
+	if f.changing() || plan.Announcing && before.liveRoutes() != nil {
+		f.uptake = f.unfinished()
 	}
 	if f.problem == nil {
 		f.problem = status.PodProblem(f.workload, f.Pods, f.Now)
 	}
 	return f
+}
+
+// unfinished is how many proxies have changed routes, nil if all have them and no other change is announced.
+func (f facts) unfinished() *uptake {
+	now := f.View.uptake()
+	if now.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !f.Announcing {
+		return nil
+	}
+	return &now
 }
 
 // reported are the routes that the ConfigMap has, nil if there is none.

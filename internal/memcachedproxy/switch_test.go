@@ -5,6 +5,7 @@ package memcachedproxy
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // divide the keys in the same way at each moment.
 func TestProxiesSwitchTogether(t *testing.T) {
 	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test
+		random := rand.New(rand.NewPCG(seed, 0))
 		v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 		proxies := make([]reader, 3)
 		for i := range proxies {
@@ -69,9 +70,9 @@ func (r *reader) read(routes protocol.Routes, at time.Time) {
 
 // at is to how many nodes the proxy leads. An older ConfigMap never follows a newer one.
 func (r *reader) at(now time.Time) int {
-	for i := len(r.coming) - 1; i >= 0; i-- {
-		if !r.coming[i].at.After(now) {
-			r.routes, r.coming = r.coming[i].routes, r.coming[i+1:]
+	for i, next := range slices.Backward(r.coming) {
+		if !next.at.After(now) {
+			r.routes, r.coming = next.routes, r.coming[i+1:]
 			break
 		}
 	}

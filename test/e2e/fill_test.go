@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ var _ = Describe("Two Memcacheds that fill each other", func() {
 				g.Expect(pod.UID).NotTo(Equal(victim.UID))
 				g.Expect(clustertest.Ready(pod)).To(BeTrue())
 			}).WithTimeout(3 * time.Minute).WithPolling(100 * time.Millisecond).Should(Succeed())
-			t.mustHaveAll(ctx, mc)
+			mustHaveAllKeys(ctx, mc)
 		}
 	})
 
@@ -47,19 +48,17 @@ var _ = Describe("Two Memcacheds that fill each other", func() {
 		watch := t.watch(ctx)
 		before := map[string]clustertest.Incarnation{}
 		for _, mc := range t.caches {
-			for name, incarnation := range k8s.Incarnations(ctx, mc) {
-				before[name] = incarnation
-			}
+			maps.Copy(before, k8s.Incarnations(ctx, mc))
 			k8s.Change(ctx, mc, func() {
 				mc.Spec.Image, mc.Spec.Config.Threads = strings.TrimPrefix(mc.Status.Image, "docker.io/library/"), 2
 			})
 		}
 		for _, mc := range t.caches {
-			t.untilReady(ctx, mc)
+			untilTwinReady(ctx, mc)
 		}
 		watch.mustHaveSeenOne(t.caches[0].Name, t.caches[1].Name)
 		for _, mc := range t.caches {
-			t.mustHaveAll(ctx, mc)
+			mustHaveAllKeys(ctx, mc)
 			for name, incarnation := range k8s.Incarnations(ctx, mc) {
 				Expect(incarnation.Pod).NotTo(Equal(before[name].Pod), name)
 			}
@@ -81,16 +80,16 @@ func newTwins(ctx context.Context) *twins {
 			}))
 	}
 	for _, mc := range t.caches {
-		t.untilReady(ctx, mc)
+		untilTwinReady(ctx, mc)
 	}
 	for _, mc := range t.caches {
-		clustertest.MustStore(ctx, t.client(ctx, mc), filledKeys)
+		clustertest.MustStore(ctx, twinClient(ctx, mc), filledKeys)
 	}
 	return t
 }
 
-// untilReady waits for as long as six nodes take that are replaced one after the other.
-func (t *twins) untilReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
+// untilTwinReady waits for as long as six nodes take that are replaced one after the other.
+func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
 		ready := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
@@ -99,8 +98,8 @@ func (t *twins) untilReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}).WithTimeout(8 * time.Minute).Should(Succeed())
 }
 
-// client is a client for which the nodes of both caches have the same keys.
-func (t *twins) client(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
+// twinClient is a client for which the nodes of both caches have the same keys.
+func twinClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
 	GinkgoHelper()
 	var servers []traffic.Server
 	for i, pod := range k8s.Pods(ctx, mc) {
@@ -109,9 +108,9 @@ func (t *twins) client(ctx context.Context, mc *cachev1alpha1.Memcached) *traffi
 	return k8s.NewClientOf(servers...)
 }
 
-func (t *twins) mustHaveAll(ctx context.Context, mc *cachev1alpha1.Memcached) {
+func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	hits, err := t.client(ctx, mc).Read(ctx, filledKeys)
+	hits, err := twinClient(ctx, mc).Read(ctx, filledKeys)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: filledKeys}), mc.Name)
 }

@@ -220,5 +220,6 @@ func launcherOf(ctx context.Context, pod *corev1.Pod) (launcherStatus, error) {
 	}
 	defer response.Body.Close()
 	var status launcherStatus
-	return status, json.NewDecoder(response.Body).Decode(&status)
+	err = json.NewDecoder(response.Body).Decode(&status)
+	return status, err
 }

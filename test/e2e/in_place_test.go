@@ -97,7 +97,7 @@ const nodesEnv = "E2E_NODES"
 
 func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	size := int32(clustertest.Must(strconv.Atoi(cmp.Or(os.Getenv(nodesEnv), "3")))) //nolint:gosec // a few
+	size := int32(clustertest.Must(strconv.Atoi(cmp.Or(os.Getenv(nodesEnv), "3"))))
 	return newKeptCacheOf(ctx, size, filledKeys, 100, edits...)
 }
 

@@ -99,7 +99,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("find the keys that stay when the number of nodes changes, and back", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		f := newFront(ctx)
 		for _, size := range []int32{4, 3} {
-			stay := f.ownersAreTheSame(ctx, size)
+			stay := f.ownersAreTheSame(size)
 			readers := f.startReaders(ctx)
 			scale(ctx, f.mc, size)
 			Eventually(ctx, func(g Gomega) {
@@ -183,7 +183,7 @@ func (f *front) untilReady(ctx context.Context) {
 }
 
 // ownersAreTheSame counts the keys that do not move if there are size nodes.
-func (f *front) ownersAreTheSame(ctx context.Context, size int32) (stay int) {
+func (f *front) ownersAreTheSame(size int32) (stay int) {
 	GinkgoHelper()
 	var names []string
 	for i := range max(size, f.mc.Spec.Size) {

@@ -64,7 +64,7 @@ func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxySta
 }
 
 // Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
-func (l *launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
+func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 

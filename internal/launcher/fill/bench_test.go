@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkFill fills an empty node from a full one: go test -bench Fill -benchtime 3x ./internal/launcher/fill
+// BenchmarkFill fills an empty node from a full one. Run it with go test -bench Fill -benchtime 3x ./internal/launcher/fill.
 func BenchmarkFill(b *testing.B) {
 	for _, size := range []struct {
 		name                string

@@ -36,21 +36,7 @@ func parseItem(line string) (item, error) {
 	}
 	found := item{size: size}
 	for _, word := range words[2:] {
-		switch word[:min(len(word), 1)] {
-		case "k":
-			found.key = word[1:]
-		case "f":
-			var flags uint64
-			flags, err = strconv.ParseUint(word[1:], 10, 32)
-			found.flags = uint32(flags) //nolint:gosec // 32 bits were asked for
-		case "t":
-			found.seconds, err = strconv.ParseInt(word[1:], 10, 64)
-		case "b":
-			found.binary = true
-		case "X":
-			found.stale = true
-		}
-		if err != nil {
+		if err := readWord(word, &found); err != nil {
 			return item{}, unexpected(line)
 		}
 	}
@@ -58,6 +44,25 @@ func parseItem(line string) (item, error) {
 		return item{}, unexpected(line)
 	}
 	return found, nil
+}
+
+// readWord sets what one of the last words says. The first letter is its name.
+func readWord(word string, found *item) (err error) {
+	switch word[:min(len(word), 1)] {
+	case "k":
+		found.key = word[1:]
+	case "f":
+		var flags uint64
+		flags, err = strconv.ParseUint(word[1:], 10, 32)
+		found.flags = uint32(flags)
+	case "t":
+		found.seconds, err = strconv.ParseInt(word[1:], 10, 64)
+	case "b":
+		found.binary = true
+	case "X":
+		found.stale = true
+	}
+	return err
 }
 
 // lasting reports whether an item is worth a copy. One that ends within this second would get no end at all, since 0 means that.

@@ -70,25 +70,16 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 		return 0, false, err
 	}
 	for listed := 0; listed < most && !s.ended; listed++ {
-		line, err := s.keys.line()
+		line, key, err := s.key()
 		if err != nil {
 			return 0, false, err
 		}
-		if s.ended = line == "EN"; s.ended {
-			break
+		if s.ended || keep != nil && !keep(key) {
+			continue
 		}
-		if strings.HasPrefix(line, "ERROR locked") {
-			return 0, false, errBusy // its hash table grows
-		}
-		key, valid := keyOf(line)
-		if !valid {
-			return 0, false, unexpected(line)
-		}
-		if keep == nil || keep(key) {
-			asked++
-			if _, err := s.values.out.WriteString(line + " k f t v u q" + crlf); err != nil {
-				return 0, false, err
-			}
+		asked++
+		if _, err := s.values.out.WriteString(line + " k f t v u q" + crlf); err != nil {
+			return 0, false, err
 		}
 	}
 	if asked == 0 {
@@ -102,6 +93,26 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 		err = s.values.out.Flush()
 	}
 	return asked, !s.ended, err
+}
+
+// key reads the next line of the list, and the key in it, unless the list has ended.
+func (s *source) key() (line string, key []byte, err error) {
+	line, err = s.keys.line()
+	if err != nil {
+		return "", nil, err
+	}
+	s.ended = line == "EN"
+	if s.ended {
+		return "", nil, nil
+	}
+	if strings.HasPrefix(line, "ERROR locked") {
+		return "", nil, errBusy // its hash table grows
+	}
+	key, valid := keyOf(line)
+	if !valid {
+		return "", nil, unexpected(line)
+	}
+	return line, key, nil
 }
 
 // answer reads up to the next value. There is none at the end of the batch.

@@ -124,7 +124,7 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
 	}
-	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && !(p.shrinks && w.Open) &&
+	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && (!p.shrinks || !w.Open) &&
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) })
 }
 

@@ -130,14 +130,14 @@ func TestTwinsNeverLeaveTogether(t *testing.T) {
 		"more memory of both":           func(p *pair) { p.each(memoryOf("128Mi")) },
 		"many at once":                  func(p *pair) { p.each(atOnce(3), threadsOf(2), teamLabel) },
 		"the second one first": func(p *pair) {
-			p.change(p.b, teamLabel)
+			p.b.change(teamLabel)
 			p.turns(9)
-			p.change(p.a, teamLabel)
+			p.a.change(teamLabel)
 		},
 		"one by template, one by configuration": func(p *pair) {
-			p.change(p.b, threadsOf(2))
+			p.b.change(threadsOf(2))
 			p.turns(5)
-			p.change(p.a, teamLabel)
+			p.a.change(teamLabel)
 		},
 		"a change of mind": func(p *pair) {
 			p.each(teamLabel, threadsOf(2))
@@ -148,7 +148,7 @@ func TestTwinsNeverLeaveTogether(t *testing.T) {
 			p.lost[3], p.lost[4] = true, true
 			p.each(memcachedtest.Size(5), teamLabel)
 		},
-		"only the second one": func(p *pair) { p.change(p.b, teamLabel, threadsOf(2)) },
+		"only the second one": func(p *pair) { p.b.change(teamLabel, threadsOf(2)) },
 		"the status is lost": func(p *pair) {
 			p.each(teamLabel)
 			p.turns(7)
@@ -166,7 +166,7 @@ func TestTwinsNeverLeaveTogether(t *testing.T) {
 	}
 }
 
-func (p *pair) change(f *fleet, changes ...func(*cachev1alpha1.Memcached)) {
+func (f *fleet) change(changes ...func(*cachev1alpha1.Memcached)) {
 	for _, change := range changes {
 		change(f.mc)
 	}
@@ -175,7 +175,7 @@ func (p *pair) change(f *fleet, changes ...func(*cachev1alpha1.Memcached)) {
 
 func (p *pair) each(changes ...func(*cachev1alpha1.Memcached)) {
 	for _, f := range p.both() {
-		p.change(f, changes...)
+		f.change(changes...)
 		if p.random.IntN(3) == 0 {
 			p.turns(1)
 		}
@@ -193,8 +193,8 @@ func TestTheSmallerNameGoesFirst(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, 1, 3)
 	p.a.log, p.b.log = nil, nil
-	p.change(p.a, teamLabel)
-	p.change(p.b, teamLabel)
+	p.a.change(teamLabel)
+	p.b.change(teamLabel)
 	leaves := func(f *fleet) int {
 		return len(slices.DeleteFunc(slices.Clone(f.log), func(line string) bool { return !strings.HasSuffix(line, "leaves") }))
 	}
@@ -239,7 +239,7 @@ func TestWhatATwinMustHave(t *testing.T) {
 			p.a.report()
 			p.b.report()
 			p.a.log = nil
-			p.change(p.a, teamLabel)
+			p.a.change(teamLabel)
 			for range 3 {
 				p.a.reconcile()
 				p.a.report()

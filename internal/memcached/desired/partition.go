@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"slices"
+
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -18,8 +20,7 @@ type nodeState struct {
 // is away anyway is free to go.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
-	for ordinal := len(nodes) - 1; ordinal >= 0; ordinal-- {
-		node := nodes[ordinal]
+	for ordinal, node := range slices.Backward(nodes) {
 		if node.outdated && node.ready {
 			if waits {
 				return first, -1
@@ -48,18 +49,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int
 	if same && w.Unobserved() {
 		return min(w.Partition, size) // whether its nodes are made from its template is not known
 	}
-	nodes := make([]nodeState, size)
-	outdated := false
-	for _, pod := range w.Nodes(v.Pods) {
-		ordinal, ok := memcached.Ordinal(pod)
-		if !ok || ordinal >= len(nodes) {
-			continue
-		}
-		node := nodeState{ready: memcached.PodReady(pod), outdated: pod.Annotations[memcached.TemplateAnnotation] != section}
-		node.outdated = node.outdated || same && !w.Made(pod)
-		outdated = outdated || node.outdated
-		nodes[ordinal] = node
-	}
+	nodes, outdated := nodeStates(v, section, same)
 	if same && !outdated && w.Complete {
 		return size
 	}
@@ -68,4 +58,21 @@ func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
+}
+
+// nodeStates are the states of the nodes by their numbers, and whether one is outdated. same says that the template of the workload is that
+// of the section.
+func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState, outdated bool) {
+	nodes = make([]nodeState, v.Memcached.Spec.Size)
+	for _, pod := range v.Workload.Nodes(v.Pods) {
+		ordinal, ok := memcached.Ordinal(pod)
+		if !ok || ordinal >= len(nodes) {
+			continue
+		}
+		node := nodeState{ready: memcached.PodReady(pod), outdated: pod.Annotations[memcached.TemplateAnnotation] != section}
+		node.outdated = node.outdated || same && !v.Workload.Made(pod)
+		outdated = outdated || node.outdated
+		nodes[ordinal] = node
+	}
+	return nodes, outdated
 }

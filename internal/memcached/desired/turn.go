@@ -62,7 +62,8 @@ func whole(twin memcached.View) string {
 	if ready == size && twin.Workload != nil {
 		return ""
 	}
-	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom", name, ready, size)
+	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom",
+		name, ready, size)
 }
 
 // filled says that the node of a twin with a number has not all items, or that this is not known; empty if it has, or if there is no such

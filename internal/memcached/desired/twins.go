@@ -4,8 +4,10 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -89,10 +91,12 @@ func findFilled(v memcached.View, twins *memcached.Twins) {
 			twins.Filled[node.UID] = true
 		default:
 			twins.Asking = true
-			if twins.Problem == nil {
-				twins.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
-					"the node %s serves without the items of its twin, and tries again to get them from %s: %s", node.Name, fill.From, fill.Reason)}
-			}
+			twins.Problem = cmp.Or(twins.Problem, nodeUnfilled(node, fill))
 		}
 	}
+}
+
+func nodeUnfilled(node *corev1.Pod, fill *protocol.Fill) *memcached.Problem {
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
+		"the node %s serves without the items of its twin, and tries again to get them from %s: %s", node.Name, fill.From, fill.Reason)}
 }

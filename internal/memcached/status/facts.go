@@ -65,19 +65,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.applied = f.carriedOut(plan)
 	f.rollout.message += f.cause()
 	f.podProblem = cmp.Or(plan.InPlace.Problem, f.problemOf(owned), f.problemOfOrphans(orphans))
-	if w != nil && f.rollout.reason != "" && unwatched(v) {
-		f.rollout.deadlineMessage = overdue(v)
-		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
-		if f.rollout.deadlineMessage != "" && blocked != "" && f.rollout.message == blocked {
-			f.rollout.deadlineMessage = blocked
-		}
-	}
-	if waits := plan.Twins.Waits; waits != "" && f.rollout.reason == cachev1alpha1.ReasonRollingOut {
-		f.rollout.message += ". " + waits
-		if f.rollout.deadlineMessage != "" {
-			f.rollout.deadlineMessage = waits
-		}
-	}
+	f.rollout = f.waiting(plan)
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
 		f.held, f.cost = heldBack(w, written, plan), f.heldCost(plan)
@@ -99,6 +87,25 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 		record.Changes = nil
 	}
 	return record
+}
+
+// waiting is the rollout with what it waits for in its message, and in that of its deadline.
+func (f facts) waiting(plan memcached.Plan) rolloutState {
+	rollout := f.rollout
+	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
+		rollout.deadlineMessage = overdue(f.View)
+		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
+		if rollout.deadlineMessage != "" && blocked != "" && rollout.message == blocked {
+			rollout.deadlineMessage = blocked
+		}
+	}
+	if waits := plan.Twins.Waits; waits != "" && rollout.reason == cachev1alpha1.ReasonRollingOut {
+		rollout.message += ". " + waits
+		if rollout.deadlineMessage != "" {
+			rollout.deadlineMessage = waits
+		}
+	}
+	return rollout
 }
 
 // replacing reports whether nodes change or are replaced.
