@@ -71,7 +71,7 @@ func launchEscalations() []escalation {
 			more.Name = "more"
 			p.InitContainers = append(p.InitContainers, *more)
 		})},
-		{"run the launcher in a Deployment", "pods", volumes, createDeployment(func(d *appsv1.Deployment) {
+		{"run the launcher in a Deployment", "containers", "launcher must be the first one in a StatefulSet", createDeployment(func(d *appsv1.Deployment) {
 			s := &appsv1.StatefulSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.StatefulSetSpec{Template: d.Spec.Template}}
 			launch(s)
 			d.Spec.Template = s.Spec.Template
