@@ -60,10 +60,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	if reason, _ := refusalOf(container); reason != "" { // it was of the past
 		return nil
 	}
-	waiting, exit := container.State.Waiting, exitOf(pod, container)
-	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
-		exit = nil // the kubelet restarts it with another image
-	}
+	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
 	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
@@ -106,6 +103,16 @@ func remedyFor(exit *corev1.ContainerStateTerminated) string {
 
 // notEnoughFiles is the exit code of memcached when it cannot raise its limit of open files (EX_OSERR, memcached.c).
 const notEnoughFiles = 71
+
+// crashExit returns the exit that is a crash, or nil. While a pod changes in place, the kubelet ends containers to start them with another
+// image.
+func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	exit := exitOf(pod, container)
+	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
+		return nil
+	}
+	return exit
+}
 
 // exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod has been
 // ready once. If the pod became unready after the container had restarted, there is another cause.
