@@ -7,10 +7,8 @@ package faults
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,26 +51,4 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 	return s.client.Status().Update(ctx, pod)
-}
-
-// changedInPlace reports what is missing until every pod is one of these and like the template.
-func changedInPlace(uids map[string]types.UID) func(objects) string {
-	return func(now objects) string {
-		set := get[*appsv1.StatefulSet](now, "statefulsets")
-		for name, uid := range uids {
-			pod, ok := now["pods/"+name].(*corev1.Pod)
-			switch {
-			case !ok || pod.UID != uid:
-				return name + " was replaced"
-			case pod.Spec.Containers[0].Image != set.Spec.Template.Spec.Containers[0].Image,
-				!pod.Spec.Containers[0].Resources.Limits.Memory().Equal(*set.Spec.Template.Spec.Containers[0].Resources.Limits.Memory()):
-				return fmt.Sprintf("%s has %s", name, pod.Spec.Containers[0].Image)
-			case pod.Annotations[memcached.InPlaceAnnotation] != "":
-				return name + " is being changed"
-			case pod.Status.ContainerStatuses[0].RestartCount > 1:
-				return name + " has restarted twice"
-			}
-		}
-		return ""
-	}
 }

@@ -11,13 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // The scenarios of StatefulSets leave out faults that differ from others only by the words of the API server, or by what a
@@ -54,16 +51,6 @@ var statefulSetScenarios = []scenario{
 	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = 3 })
 		r.await("all nodes run with 3 threads", threadsOf(r, "3"))
-	}},
-	{name: "statefulset-image-in-place", faults: distinctFaults, setup: running(2, statefulSetNodes, inPlaceIfPossible), act: func(r *scenarioRun) {
-		uids := r.podUIDs()
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
-		r.await("the pods have the image", changedInPlace(uids))
-	}},
-	{name: "statefulset-memory-in-place", faults: distinctFaults, setup: running(2, statefulSetNodes, inPlaceIfPossible), act: func(r *scenarioRun) {
-		uids := r.podUIDs()
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Memory = ptr.To(resource.MustParse("128Mi")) })
-		r.await("the pods have the memory", changedInPlace(uids))
 	}},
 	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
 		change(r.sandbox, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
@@ -118,25 +105,6 @@ var statefulSetScenarios = []scenario{
 
 func statefulSetNodes(spec *cachev1alpha1.MemcachedSpec) {
 	spec.Workload = cachev1alpha1.WorkloadStatefulSet
-}
-
-func inPlaceIfPossible(spec *cachev1alpha1.MemcachedSpec) {
-	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
-}
-
-// podUIDs are the UIDs of the pods by name.
-func (r *scenarioRun) podUIDs() map[string]types.UID {
-	r.Helper()
-	var pods corev1.PodList
-	r.must(user.List(r.ctx, &pods, client.InNamespace(r.namespace), client.MatchingLabels{memcached.InstanceLabel: cacheName}))
-	uids := map[string]types.UID{}
-	for i := range pods.Items {
-		if owner := metav1.GetControllerOfNoCopy(&pods.Items[i]); owner == nil || owner.Name != cacheName {
-			continue // it is somebody else's
-		}
-		uids[pods.Items[i].Name] = pods.Items[i].UID
-	}
-	return uids
 }
 
 // moveHalfWay moves a Memcached with two nodes to a StatefulSet whose second node does not become ready.
