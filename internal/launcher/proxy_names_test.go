@@ -232,14 +232,14 @@ func TestInTurn(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	dns := newNameserver(t)
-	dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"}
+	dns.change(func() { dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"} })
 	o := ProxyOptions{dns: dns.resolver(), resolver: filepath.Join(t.TempDir(), "none")}
 	names := []string{"six.test.", "four.test.", "none.test."}
 	found := o.find(t.Context(), names, nil)
 	if got := fmt.Sprint(found); got != "map[four.test.:10.0.0.7 none.test.:invalid IP six.test.:fd00::5]" {
 		t.Error(got)
 	}
-	dns.failing = true
+	dns.change(func() { dns.failing = true })
 	if found := o.find(t.Context(), names, nil); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
