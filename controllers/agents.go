@@ -33,8 +33,8 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents are those of the nodes with TLS or users. They know what is wrong with Secrets, which the operator does not read. They are asked
-// beside the reconciliations, so that agents that do not answer keep no worker.
+// agents holds what the agents of nodes with TLS or users have answered: what is wrong with Secrets, which the operator does not read.
+// They are asked outside the workers, which an agent without an answer would block.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
@@ -140,7 +140,7 @@ func (r *Reconciler) askAgents(ctx context.Context) error {
 	}
 }
 
-// AskAgents asks the agents that have not been asked for a minute, and returns the Memcacheds of those that say something else than before.
+// AskAgents asks each agent that was last asked a minute ago or more. It returns the Memcacheds whose agents have a new answer.
 func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	var asking sync.WaitGroup
 	var mutex sync.Mutex

@@ -60,7 +60,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of memcached itself. A change replaces the nodes one after the other.
+	// config is the configuration of memcached itself. A change replaces the nodes one after the other, or with workload StatefulSet
+	// restarts memcached in their pods.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
