@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/operator-framework/api/crds"
 	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,6 +110,16 @@ func (o *olm) grant(ctx context.Context) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: o.condition.Name},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
 	})).To(Succeed())
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "operator", ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: name.Namespace, Name: name.Name, Verb: "update", Group: "operators.coreos.com", Resource: "operatorconditions",
+		},
+	}}
+	// The authorizer of the API server learns of the role by a watch.
+	Eventually(func(g Gomega) bool {
+		g.Expect(user.Create(ctx, review)).To(Succeed())
+		return review.Status.Allowed
+	}).WithContext(ctx).Should(BeTrue())
 }
 
 // asOperator is how the operator reaches the API server when OLM has installed it.

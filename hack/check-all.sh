@@ -2,15 +2,14 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs every suite but the benchmark, the endurance run and the mutations, which take hours. What waits for a cluster runs beside
-# what computes. FROM=NAME begins with that suite.
+# Runs every suite but the benchmark, the endurance run and the mutations, which take hours. FROM=NAME begins with that suite.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 
 check packages hack/cluster/packages.sh install
 check lint make lint
 check verify make verify
-beside olm make test-olm
+check olm make test-olm
 check test make test
 check race make test-race
 check compatibility make test-compatibility
@@ -19,11 +18,10 @@ check counts make bench-short
 check platforms make build-platforms
 check rehearsal make release-rehearsal
 if missing=$(hack/cluster/olmv1.sh check 2>&1); then
-	beside olm-v1 make test-olm-v1
+	check olm-v1 make test-olm-v1
 else
 	printf '%-16s NOT RUN: %s\n' olm-v1 "${missing}"
 fi
-await_background
 check demo env DEMO_EXIT=1 make demo
 check demo-simulated env DEMO_EXIT=1 DEMO_NODES=simulated make demo
 check e2e make test-e2e

@@ -6,8 +6,7 @@
 # bin/checks/NAME.log. The first failure ends everything and shows its output.
 #
 #   check NAME COMMAND...     runs a check
-#   beside NAME COMMAND...    runs a check beside the next ones; it waits for the one that was started so before
-#   finish                    waits for the last of them
+#   finish                    says how many passed
 #
 # CHECK_OUTPUT=1 shows the output of every check. FROM=NAME skips the checks before that one, ONLY=NAME all others.
 set -o errexit -o nounset -o pipefail
@@ -15,7 +14,6 @@ set -o errexit -o nounset -o pipefail
 checks=bin/checks
 mkdir -p "${checks}"
 passed=0
-background=""
 from=${FROM:-}
 
 # skipped NAME reports whether FROM or ONLY excludes a check. All need the packages.
@@ -29,7 +27,7 @@ skipped() {
 run() {
 	local name=$1 start=${SECONDS} status=0
 	shift
-	if [[ -n "${CHECK_OUTPUT:-}" && "${background}" != "${name}" ]]; then
+	if [[ -n "${CHECK_OUTPUT:-}" ]]; then
 		"$@" </dev/null 2>&1 | tee "${checks}/${name}.log" || status=$?
 	else
 		"$@" </dev/null >"${checks}/${name}.log" 2>&1 || status=$?
@@ -49,37 +47,7 @@ check() {
 	passed=$((passed + 1))
 }
 
-# A group of its own, so that an interrupt reaches make and everything that it has started.
-beside() {
-	if skipped "$1"; then return; fi
-	await_background
-	background=$1
-	trap interrupt_background EXIT
-	set -o monitor
-	run "$@" &
-	set +o monitor
-	job=$!
-}
-
-await_background() {
-	[[ -n "${background}" ]] || return 0
-	local status=0
-	wait "${job}" || status=$?
-	trap - EXIT
-	if [[ -n "${CHECK_OUTPUT:-}" ]]; then cat "${checks}/${background}.log"; fi
-	background=""
-	passed=$((passed + 1))
-	return "${status}"
-}
-
-# interrupt_background ends that check, as Ctrl-C does, when another has failed.
-interrupt_background() {
-	kill -INT -- "-${job}" 2>/dev/null || true
-	wait "${job}" || true
-}
-
 finish() {
-	await_background
 	if [[ ${passed} -le 1 ]]; then
 		echo "FROM=${FROM:-} ONLY=${ONLY:-} selects no check." >&2
 		exit 2

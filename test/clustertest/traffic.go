@@ -98,6 +98,7 @@ func (c *Cluster) Fill(ctx context.Context, mc *cachev1alpha1.Memcached, keys in
 	GinkgoHelper()
 	full := &FullCache{cluster: c, mc: mc, client: c.NewClient(ctx, mc), keys: keys, pods: c.Incarnations(ctx, mc)}
 	Expect(full.pods).To(HaveLen(int(mc.Spec.Size)))
+	full.client.SetTimeout(10 * time.Second) // a busy machine loses no key
 	MustStore(ctx, full.client, keys)
 	return full
 }

@@ -25,7 +25,7 @@ const (
 	connectionsPerServer = 4
 	// keysPerRead is how many keys a client reads in one request.
 	keysPerRead = 100
-	// timeout limits the wait for a connection or a response.
+	// timeout limits the wait of a client, if it has no other, for a connection or a response.
 	timeout = time.Second
 )
 
@@ -41,7 +41,7 @@ func (d DialFunc) orDefault() DialFunc {
 }
 
 // Client reads and writes keys as an application does: with a ring and persistent connections. Its calls end with their
-// context, or when a response takes longer than a second. It is safe for concurrent use.
+// context, or when a response takes longer than its timeout of a second. It is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client
@@ -61,6 +61,9 @@ func NewClient(ring *Ring, dial DialFunc) *Client {
 	}
 	return &Client{ring: ring, cache: cache}
 }
+
+// SetTimeout replaces the timeout, before the first call: for those who care whether a key is there, not how soon.
+func (c *Client) SetTimeout(timeout time.Duration) { c.cache.Timeout = timeout }
 
 // Close closes the connections.
 func (c *Client) Close() error { return c.cache.Close() }
