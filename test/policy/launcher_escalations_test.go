@@ -72,9 +72,11 @@ func launchEscalations() []escalation {
 			p.InitContainers = append(p.InitContainers, *more)
 		})},
 		{"run the launcher in a Deployment", "containers", "launcher must be the first one in a StatefulSet", createDeployment(func(d *appsv1.Deployment) {
-			s := &appsv1.StatefulSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.StatefulSetSpec{Template: d.Spec.Template}}
+			s := &appsv1.StatefulSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.StatefulSetSpec{Template: *d.Spec.Template.DeepCopy()}}
 			launch(s)
-			d.Spec.Template = s.Spec.Template
+			installer := s.Spec.Template.Spec.InitContainers[0]
+			installer.VolumeMounts = nil // its volume is refused by the policy pods
+			d.Spec.Template.Spec.InitContainers = append(d.Spec.Template.Spec.InitContainers, installer)
 		})},
 		{"give the launcher a Secret", "containers", "env, envFrom: there must be none", first(func(c *corev1.Container) {
 			c.EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "credentials"}}}}

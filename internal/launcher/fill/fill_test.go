@@ -159,7 +159,7 @@ func TestBusySource(t *testing.T) {
 	if err != nil || reply != "OK" {
 		t.Fatal(reply, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	c := Copy{Source: from.address, Destination: to.address, stall: time.Minute, retry: 10 * time.Millisecond}
 	if _, err := c.Run(ctx); !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
