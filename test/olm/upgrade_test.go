@@ -89,19 +89,6 @@ var _ = Describe("An administrator subscribes to the operator", clustertest.Core
 		})
 	})
 
-	It("is told why there is no way back to the version before", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		k8s.Kubectl(ctx, "delete", "--namespace", operators, "subscription/"+packageName)
-		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic, func(spec *operatorsv1alpha1.SubscriptionSpec) {
-			spec.StartingCSV = versionName(previous)
-		})
-		Eventually(ctx, func() (string, error) {
-			var sub operatorsv1alpha1.Subscription
-			err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
-			return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
-		}).Should(And(ContainSubstring("clusterserviceversion "+versionName(version)+" exists"), ContainSubstring(versionName(previous))))
-		Expect(installed(ctx, operators)).To(Equal(phases{version: operatorsv1alpha1.CSVPhaseSucceeded}))
-	})
-
 	It("uninstalls the operator while the cache serves", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		uninstall(ctx, operators, version)
 		cache.MustBeUntouched(ctx)
@@ -142,6 +129,19 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 			"--patch", `{"spec":{"channel":"`+stableChannel+`"}}`)
 		release(ctx, tagged(catalogImage, "v"+nextVersion))
 		untilInstalled(ctx, operators, nextVersion)
+
+		By("being told why there is no way back to the version before")
+		k8s.Kubectl(ctx, "delete", "--namespace", operators, "subscription/"+packageName)
+		subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic, func(spec *operatorsv1alpha1.SubscriptionSpec) {
+			spec.StartingCSV = versionName(version)
+		})
+		Eventually(ctx, func() (string, error) {
+			var sub operatorsv1alpha1.Subscription
+			err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
+			return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
+		}).WithTimeout(time.Minute).Should(And(
+			ContainSubstring("clusterserviceversion "+versionName(nextVersion)+" exists"), ContainSubstring(versionName(version))))
+		Expect(installed(ctx, operators)).To(Equal(phases{nextVersion: operatorsv1alpha1.CSVPhaseSucceeded}))
 		uninstall(ctx, operators, nextVersion)
 	})
 
