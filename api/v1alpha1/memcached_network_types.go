@@ -5,15 +5,15 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only the ports
-	// for clients. The default is true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not
-	// started before it exists; whenever the Memcached is Degraded, it may lack the latest change.
+	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only the ports for
+	// clients. The default is true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not
+	// started before it exists; while the Memcached is Degraded, it may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins
-	// always allow the kubelet's probes, since they come from the cluster node of the pod.
+	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins always
+	// allow the kubelet's probes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -23,8 +23,8 @@ type MemcachedNetworkPolicy struct {
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
 	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
-	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may connect as
-	// clients then.
+	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may then connect as
+	// clients.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

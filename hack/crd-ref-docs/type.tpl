@@ -2,7 +2,7 @@
 {{- $type := . -}}
 {{- /* The types of Kubernetes with bounds, and what the operator keeps for itself, are for kubectl explain. Fields name the values of
 strings. */ -}}
-{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType)$" -}}
+{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
@@ -47,7 +47,7 @@ The metadata of the object.
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
 {{- $link = regexReplaceAll "\\[(Affinity|Toleration|TopologySpreadConstraint)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
-{{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType)\\]\\(#[a-z]+\\)" $link "string" -}}
+{{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)\\]\\(#[a-z]+\\)" $link "string" -}}
 {{- $link = regexReplaceAll "\\[(NamespaceSelector|MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
