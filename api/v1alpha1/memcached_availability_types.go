@@ -15,18 +15,17 @@ type MemcachedPodDisruptionBudget struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// maxUnavailable is how many nodes may be missing after an eviction: a number from 0 to 1000, or a percentage of size,
-	// from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no cluster node that runs a
-	// memcached node can be drained.
+	// maxUnavailable is how many nodes may be missing after an eviction, from 0 to 1000, or from 0% to 100% of size, rounded up. The
+	// default is 1, unless minAvailable is given. With 0, no cluster node with a memcached node can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// minAvailable is how many nodes must remain after an eviction: a number from 0 to 1000, or a percentage of size, from
-	// 0% to 100%, rounded up. The default is to use maxUnavailable; only one of the two can be given. With a value that
-	// reaches size, no cluster node that runs a memcached node can be drained.
+	// minAvailable is how many nodes must remain after an eviction, from 0 to 1000, or from 0% to 100% of size, rounded up. The
+	// default is to use maxUnavailable; only one of the two can be given. If it reaches size, no cluster node with a memcached node
+	// can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -39,18 +38,17 @@ type MemcachedPodDisruptionBudget struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
-	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size, from 0% to
-	// 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0; with a StatefulSet it is 1, and 0 is refused.
-	// Before Kubernetes 1.37, a StatefulSet replaces one node at a time.
+	// maxUnavailable is how many nodes may be missing during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded down.
+	// The default is 1, or 0 if size is 1 or maxSurge is above 0; with a StatefulSet it is 1, and 0 is refused. Before Kubernetes
+	// 1.37, a StatefulSet replaces one node at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// maxSurge is how many nodes may be started above size during a rollout: a number from 0 to 1000, or a percentage of
-	// size, from 0% to 100%, rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0. A
-	// StatefulSet has none.
+	// maxSurge is how many nodes may be started above size during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded up.
+	// The default is 0, or 1 if size is 1 or maxUnavailable is 0. A StatefulSet has none.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"

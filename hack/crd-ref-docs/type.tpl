@@ -6,8 +6,10 @@ strings. */ -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
+{{- /* Without the name of the type, with which most comments begin. */ -}}
+{{- $text := regexReplaceAll "^\\w+ (?:is|are|says?|names) " $type.Doc "" }}
 
-{{ $type.Doc }}
+{{ upper (substr 0 1 $text) }}{{ substr 1 -1 $text }}
 {{- if $type.IsAlias }}
 
 A {{ markdownRenderTypeLink $type.UnderlyingType }}.
@@ -34,7 +36,8 @@ The metadata of the object.
 {{- /* Without the name of the field, with which each comment begins. */ -}}
 {{- $doc := .Doc | replace "\n" " " -}}
 {{- $doc = regexReplaceAll "^\\w+ (?:is|are) " $doc "" -}}
-{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|where|whether|which|who)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
+{{- $doc = regexReplaceAll "^\\w+ (configures|limits|lets|selects?|allow|spread) " $doc "${1} " -}}
+{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|when|where|whether|which|who|what|from|to)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
 {{- end -}}
 {{- end -}}
 
