@@ -6,9 +6,9 @@ package v1alpha1
 // MemcachedTLS says how memcached serves TLS. The operator reads no Secret: the kubelet mounts it into the agent of each pod,
 // which checks it and hands it to memcached.
 type MemcachedTLS struct {
-	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain of
-	// the pods (tls.crt), its private key (tls.key) and, with clientAuth Require, the CAs of the clients (ca.crt). New content is in
-	// service without a restart, after the agent has checked it. Another name replaces the pods.
+	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain
+	// (tls.crt), its key (tls.key) and, with clientAuth Require, the CAs of clients (ca.crt). New content is in service without a
+	// restart, after the agent has checked it. Another name replaces the pods.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.tls.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"

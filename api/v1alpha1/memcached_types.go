@@ -25,8 +25,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. Clients spread the keys over the nodes, so a change remaps keys (with
-	// consistent hashing, about one in size). With 0, the Service and the PodDisruptionBudget remain. kubectl scale changes this
-	// field.
+	// consistent hashing, about one in size). With 0, the other objects remain. kubectl scale changes this field.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -66,9 +65,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each node. The default memory limit is computed from config, so that memcached is not
-	// killed for using what it was given. The memory request equals the limit, and a memory request without a limit is also the
-	// limit. CPU has no default.
+	// resources are the compute resources of each node. The default memory limit is computed from config. The memory request equals
+	// the limit, and a memory request without a limit is also the limit. CPU has no default.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -169,8 +167,7 @@ type MemcachedSpec struct {
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
-// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given: each option that is safe to change
-// has a typed field.
+// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given.
 //
 // +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {

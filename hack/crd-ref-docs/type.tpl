@@ -23,22 +23,20 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 | `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
+{{- if ne .Name "metadata" }}
 | `{{ .Name }}`<br>{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
 
 {{- define "type_members" -}}
-{{- if eq .Name "metadata" -}}
-The metadata of the object.
-{{- else -}}
 {{- /* Without the name of the field, with which each comment begins. */ -}}
 {{- $doc := .Doc | replace "\n" " " -}}
 {{- $doc = regexReplaceAll "^\\w+ (?:is|are) " $doc "" -}}
 {{- $doc = regexReplaceAll "^\\w+ (configures|limits|lets|selects?|allow|spread) " $doc "${1} " -}}
 {{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|when|where|whether|which|who|what|from|to)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
-{{- end -}}
 {{- end -}}
 
 {{- /* Links to the pages of the Kubernetes types that stay where they are. */ -}}
