@@ -74,9 +74,9 @@ type MemcachedStatus struct {
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
 
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a change
-	// is being carried out) and Degraded (something prevents that; the message says what). All four are present once the operator
-	// has seen the Memcached. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have to act,
-	// Stalled. NeedsAttention is there while nodes with spec.tls or spec.auth serve and report a problem.
+	// is being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once
+	// the operator has seen the Memcached. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
+	// to act, Stalled. NeedsAttention is there while nodes with spec.tls or spec.auth serve and report a problem.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -54,9 +54,9 @@ type MemcachedProxyStatus struct {
 	Routes *MemcachedProxyRoutes `json:"routes,omitempty"`
 
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing (a change is
-	// being carried out) and Degraded (something prevents that; the message says what). All four are present once the operator has
-	// seen the MemcachedProxy. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have to act,
-	// Stalled.
+	// being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once the
+	// operator has seen the MemcachedProxy. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
+	// to act, Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

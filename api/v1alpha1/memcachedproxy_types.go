@@ -30,8 +30,8 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=2,displayName="Pools",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:arrayFieldGroup:pools"}
 	Pools []MemcachedProxyPool `json:"pools"`
 
-	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, and for any user. The
-	// default is the image that the operator was installed with; a newer default replaces the proxies.
+	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
+	// user. The default is the image that the operator was installed with; a newer default replaces the proxies.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
