@@ -15,18 +15,17 @@ type MemcachedPodDisruptionBudget struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// maxUnavailable is how many nodes may be missing after an eviction: a number from 0 to 1000, or a percentage of size,
-	// from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no cluster node that runs a
-	// memcached node can be drained.
+	// maxUnavailable is how many nodes may be missing after an eviction, from 0 to 1000, or from 0% to 100% of size, rounded up. The
+	// default is 1, unless minAvailable is given. With 0, no cluster node with a memcached node can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// minAvailable is how many nodes must remain after an eviction: a number from 0 to 1000, or a percentage of size, from
-	// 0% to 100%, rounded up. The default is to use maxUnavailable; only one of the two can be given. With a value that
-	// reaches size, no cluster node that runs a memcached node can be drained.
+	// minAvailable is how many nodes must remain after an eviction, from 0 to 1000, or from 0% to 100% of size, rounded up. The
+	// default is to use maxUnavailable; only one of the two can be given. If it reaches size, no cluster node with a memcached node
+	// can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -34,23 +33,22 @@ type MemcachedPodDisruptionBudget struct {
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
-// MemcachedUpdateStrategy says how nodes are replaced. The default replaces one node at a time without a surge, since
-// every additional member of a sharded cache remaps keys twice; a single node is replaced by starting the new one first.
+// MemcachedUpdateStrategy says how nodes are replaced. The default replaces one node at a time without a surge, since every
+// additional member remaps keys twice; the only node of a Deployment is replaced by starting the new one first.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
-	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size,
-	// from 0% to 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0; with a
-	// StatefulSet it is 1, and 0 is refused. Clusters older than Kubernetes 1.37 replace one node of a StatefulSet at a time.
+	// maxUnavailable is how many nodes may be missing during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded down.
+	// The default is 1, or 0 if size is 1 or maxSurge is above 0; with a StatefulSet it is 1, and 0 is refused. Before Kubernetes
+	// 1.37, a StatefulSet replaces one node at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// maxSurge is how many nodes may be started above size during a rollout: a number from 0 to 1000, or a percentage of
-	// size, from 0% to 100%, rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0. A
-	// StatefulSet has none.
+	// maxSurge is how many nodes may be started above size during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded up.
+	// The default is 0, or 1 if size is 1 or maxUnavailable is 0. A StatefulSet has none.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -66,9 +64,9 @@ type MemcachedUpdateStrategy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// podUpdatePolicy says what happens to the pods of a StatefulSet when the image of memcached, that of the agent or spec.resources
-	// change. The default is ReCreate, which replaces them. InPlaceIfPossible changes them in their pods, which keep their names and
-	// addresses, and with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
+	// podUpdatePolicy says what another image of memcached or of the agent, or other spec.resources, do to the pods of a
+	// StatefulSet. The default is ReCreate, which replaces them. With InPlaceIfPossible, pods keep their names and addresses, and
+	// with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
 	// docs/concepts/changes.md. All other changes of the pods replace them.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -3,37 +3,34 @@
 
 package v1alpha1
 
-// MemcachedTLS says how memcached serves TLS. The operator has no access to Secrets: the kubelet mounts them into the agent of each pod,
-// which checks them and hands them to memcached.
+// MemcachedTLS says how memcached serves TLS. The operator reads no Secret: the kubelet mounts it into the agent of each pod,
+// which checks it and hands it to memcached.
 type MemcachedTLS struct {
 	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain
-	// of the pods (tls.crt), its private key (tls.key) and, with clientAuth Require, the CAs that sign the certificates of clients
-	// (ca.crt). New content is in service without a restart, after the agent has checked it. Another name replaces the pods
-	// one after the other.
+	// (tls.crt), its key (tls.key) and, with clientAuth Require, the CAs of clients (ca.crt). New content is in service without a
+	// restart, after the agent has checked it. Another name replaces the pods.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.tls.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret with the certificate",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:io.kubernetes:Secret"}
 	SecretName string `json:"secretName"`
 
-	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts
-	// clients with a certificate that a CA in ca.crt has signed, and no others. A change replaces the pods one after the
-	// other.
+	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts only
+	// clients with a certificate that a CA in ca.crt has signed. A change replaces the pods.
 	// +optional
 	// +kubebuilder:default=None
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
 	// minVersion is the lowest version of TLS that a client may use: "1.2" or "1.3", 3 characters in quotation marks. The default is
-	// 1.2. A change replaces the pods one after the other.
+	// 1.2. A change replaces the pods, or with workload StatefulSet restarts memcached in them.
 	// +optional
 	// +kubebuilder:default="1.2"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinVersion TLSVersion `json:"minVersion,omitempty"`
 
-	// plaintext says whether clients may also connect without TLS, to port 11211: Disabled or Enabled. The default is Disabled. Enable
-	// it while clients move to TLS, one after the other. While it is enabled, status.servers names port 11211. A change replaces
-	// the nodes one after the other.
+	// plaintext says whether clients may also connect without TLS, to port 11211: Disabled or Enabled. The default is Disabled.
+	// Enable it while clients move to TLS; status.servers then names port 11211. A change replaces the pods.
 	// +optional
 	// +kubebuilder:default=Disabled
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Connections without TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:Disabled","urn:alm:descriptor:com.tectonic.ui:select:Enabled"}
@@ -80,11 +77,10 @@ const (
 
 // MemcachedAuth says who may use the cache.
 type MemcachedAuth struct {
-	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its value
-	// the password. A Secret of the type kubernetes.io/basic-auth, with the keys username and password alone, has one user. A name and
-	// its password have at most 253 bytes together, and no line break. New content is in service without a restart, after the agent has
-	// checked it; connections of removed users stay until memcached restarts. Another name of the Secret replaces the nodes one after
-	// the other.
+	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
+	// value the password. The keys username and password alone, as in the type kubernetes.io/basic-auth, are one user. A name and
+	// its password have at most 253 bytes together, and no line break. New content is in service without a restart, after the agent
+	// has checked it; connections of removed users stay until memcached restarts. Another name of the Secret replaces the pods.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.auth.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"

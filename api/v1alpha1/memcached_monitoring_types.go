@@ -5,11 +5,10 @@ package v1alpha1
 
 // MemcachedMonitoring says whether an agent watches each memcached.
 type MemcachedMonitoring struct {
-	// enabled says whether each pod has a second container, memcached-agent, from the image of the agent. It serves the metrics of
-	// memcached on port 9150, named metrics, at /metrics, under the names of the Prometheus exporter for memcached. It also makes
-	// the readiness of the pod depend on an answer of memcached, and not on a connection alone. It takes 24 MiB of memory
-	// and 10m of CPU, or 100m with a CPU limit in resources. Its image is pulled with imagePullSecrets, if the cluster node
-	// does not have it. The default is false. A change replaces the pods one after the other.
+	// enabled says whether each pod has a second container, memcached-agent. It serves the metrics of memcached on port 9150, named
+	// metrics, at /metrics, under the names of the Prometheus exporter for memcached. The pod is then ready only while memcached
+	// answers. It takes 24 MiB of memory and 10m of CPU, or 100m if resources limit CPU. Its image is pulled with imagePullSecrets,
+	// unless the cluster node has it. The default is false. A change replaces the pods.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Enabled bool `json:"enabled,omitempty"`

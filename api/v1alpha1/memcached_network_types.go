@@ -5,15 +5,15 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the nodes, and only the ports
-	// for clients. The default is true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not
-	// started before it exists; whenever the Memcached is Degraded, it may lack the latest change.
+	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the ports for clients. The default is
+	// true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not started before it exists;
+	// while the Memcached is Degraded, it may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins
-	// always allow the kubelet's probes, since they come from the cluster node of the pod.
+	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins always
+	// allow the kubelet's probes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -23,8 +23,8 @@ type MemcachedNetworkPolicy struct {
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
 	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
-	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may connect as
-	// clients then.
+	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may then connect as
+	// clients.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -54,8 +54,7 @@ type NetworkPolicyPeer struct {
 
 // IPBlock is a range of IP addresses without some ranges within it.
 type IPBlock struct {
-	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. No bit may be set beyond the length
-	// of the prefix.
+	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. No bit is set beyond the prefix.
 	// +required
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy: ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"

@@ -29,10 +29,9 @@ type MemcachedScheduling struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Affinity *Affinity `json:"affinity,omitempty"`
 
-	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over
-	// zones. A constraint without a labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods
-	// of the namespace. matchLabelKeys has no default: add pod-template-hash to spread the pods of each rollout among
-	// themselves.
+	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over zones. A
+	// constraint without a labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace.
+	// To spread the pods of each rollout among themselves, add pod-template-hash to matchLabelKeys.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey

@@ -38,16 +38,16 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the names of the pods, sorted, those of a StatefulSet by number: those of this Memcached that are not terminating.
+	// nodes are the names of the pods of this Memcached that are not terminating, sorted, those of a StatefulSet by number.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
-	// servers are the addresses of the nodes of a StatefulSet as host:port, in the order of their numbers. They stay the same
-	// when nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. With a Deployment, or
-	// while the cache moves to another workload, there are none. The ConfigMap with the name of the Memcached and -servers holds
-	// the same list.
+	// servers are the addresses of the nodes of a StatefulSet as host:port, in the order of their numbers. They stay the same when
+	// nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. With a Deployment, or while
+	// the cache moves to another workload, there are none. The ConfigMap with the name of the Memcached and -servers holds the same
+	// list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -58,8 +58,7 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is the version of memcached according to the tag of this image. It is unknown for a digest, and for a tag that is
-	// not a complete version of memcached, such as latest.
+	// version is the version of memcached according to the tag of this image, if that is a complete version.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`
@@ -74,11 +73,10 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
 
-	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing
-	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
-	// says what). All four are present once the operator has seen the Memcached. While it is not Ready, there is also
-	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them. NeedsAttention is there while nodes
-	// with spec.tls or spec.auth serve and report a problem.
+	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a change
+	// is being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once
+	// the operator has seen the Memcached. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
+	// to act, Stalled. NeedsAttention is there while nodes with spec.tls or spec.auth serve and report a problem.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -6,10 +6,10 @@ package v1alpha1
 // MemcachedStorage says where the items of a node live.
 type MemcachedStorage struct {
 	// type is Memory or MemoryFile. The default is Memory: memcached's own memory, which a restart empties. With MemoryFile
-	// (memcached -e), items live in a file in a memory volume of the pod and survive each restart of memcached in its pod: a new
-	// configuration, restartedAt. A new pod is empty. It needs the workload StatefulSet and a config.memory of at least 128Mi.
-	// What clients delete while a node restarts, which takes a second or two, stays in the cache. A change of config.memory or
-	// config.maxItemSize empties the nodes, and so does a change of the type.
+	// (memcached -e), items live in a memory volume of the pod and survive restarts of memcached in it: a new configuration,
+	// restartedAt. A new pod is empty. It needs workload StatefulSet and a config.memory of at least 128Mi. What clients delete
+	// while a node restarts, for a second or two, stays in the cache. A change of config.memory, config.maxItemSize or the type
+	// empties the nodes.
 	// +optional
 	// +kubebuilder:validation:Enum=Memory;MemoryFile
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:select:Memory","urn:alm:descriptor:com.tectonic.ui:select:MemoryFile","urn:alm:descriptor:com.tectonic.ui:advanced"}

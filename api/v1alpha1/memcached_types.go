@@ -24,18 +24,17 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
-	// size is the number of memcached nodes, from 0 to 1000. Servers do not know each other: clients spread the keys over
-	// the nodes, so a change of size remaps keys (with consistent hashing, about one in size). With 0, no node runs, but the
-	// Service and the PodDisruptionBudget remain. kubectl scale changes this field.
+	// size is the number of memcached nodes, from 0 to 1000. Clients spread the keys over the nodes, so a change remaps keys (with
+	// consistent hashing, about one in size). With 0, the other objects remain. kubectl scale changes this field.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size int32 `json:"size"`
 
-	// image is the memcached image (1.6.45 or newer), in at most 512 characters. It needs memcached on its PATH and must run
-	// as any user. The default is the image that the operator was installed with. When an upgrade of the operator brings a
-	// newer default, the next rollout that a change of this resource causes adopts it; the upgrade itself never does.
+	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
+	// user. The default is the image that the operator was installed with. A newer default comes with the next rollout that a change
+	// of this resource causes, never with an upgrade of the operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -51,8 +50,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets name the Secrets, at most 16 of the same namespace, that hold the credentials of the image's
-	// registry.
+	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials of the image's registry.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -60,17 +58,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of memcached itself. A change replaces the nodes one after the other, or with workload StatefulSet
-	// restarts memcached in their pods.
+	// config is the configuration of memcached. A change replaces the nodes, or with workload StatefulSet restarts memcached in
+	// their pods.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each node. The default memory limit is computed from config (item memory, hash
-	// table, connections, threads), so that memcached is not killed for using what it was given. The memory request equals
-	// the limit, since a killed or evicted node loses its share of the cache. If only a memory request is given, it is also
-	// the limit. CPU has no default.
+	// resources are the compute resources of each node. The default memory limit is computed from config. The memory request equals
+	// the limit, and a memory request without a limit is also the limit. CPU has no default.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -80,7 +76,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces the nodes one after the other.
+	// podMetadata is added to the pods. A change replaces the nodes.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -91,7 +87,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction may take away at once.
+	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction takes away at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -102,28 +98,27 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedNetworkPolicy `json:"networkPolicy,omitzero"`
 
-	// monitoring configures an agent in each pod, which serves the metrics of the node and notices when memcached does not answer.
+	// monitoring configures an agent in each pod, which serves metrics and notices when memcached does not answer.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
-	// tls lets clients connect with TLS, to port 11212. The default is no TLS. In each pod, an agent as with monitoring hands
-	// the certificate to memcached. Enabling or disabling it replaces the nodes one after the other.
+	// tls lets clients connect with TLS, to port 11212. An agent in each pod hands the certificate to memcached. Enabling or
+	// disabling it replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
-	// auth lets in only clients that log in with a name and a password. The default is that clients do not log in. Without tls,
-	// passwords can be read on the network. In each pod, an agent as with monitoring hands the users to memcached. Enabling or
-	// disabling it replaces the nodes one after the other.
+	// auth lets in only clients that log in with a name and a password. Without tls, passwords can be read on the network. An agent
+	// in each pod hands the users to memcached. Enabling or disabling it replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
-	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment, whose nodes get
-	// new names when they are replaced. Those of a StatefulSet keep their names, and clients that find nodes by name keep
-	// their keys: see status.servers. A change moves the cache to the other Kind, one node after the other. With a StatefulSet,
-	// the name of the Memcached has at most 52 characters.
+	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment. Nodes of a
+	// StatefulSet keep their names when they are replaced, and clients that find nodes by name keep their keys: see status.servers.
+	// A change moves the cache to the other Kind, node by node. With a StatefulSet, the name of the Memcached has at most 52
+	// characters.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -135,9 +130,9 @@ type MemcachedSpec struct {
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
 	// fillFrom says from which other Memcached, the twin, an empty node gets the items of the node of its number before it is ready.
-	// The default is none. The two are never without the same node on purpose: their nodes are replaced and restarted one at a time, and
-	// only while all others of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
-	// plaintext Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
+	// The two are never without the same node on purpose: nodes are replaced and restarted one at a time, and only while all others
+	// of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its plaintext
+	// Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
@@ -154,15 +149,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
 
-	// paused says whether changes are held back. The default is false. While it is true, the operator changes no object of this
-	// Memcached. The status stays current and names the changes that are held back. Deletion is not held back.
+	// paused says whether changes, but not a deletion, are held back. The default is false. While it is true, the operator changes
+	// no object of this Memcached; the status stays current and names what is held back.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Setting it to another time restarts the nodes, as updateStrategy says.
-	// With a Deployment, pods are replaced, and adopt newer defaults of the operator (image, memory limit). With a StatefulSet,
-	// memcached restarts within its pod. The default is no restart. Removing it restarts no node.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Another time restarts the nodes, as updateStrategy says. In a Deployment,
+	// pods are replaced and adopt newer defaults of the operator (image, memory limit). In a StatefulSet, memcached restarts within
+	// its pod. The default is no restart. Removing it restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -172,14 +167,13 @@ type MemcachedSpec struct {
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
-// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given: each option that is safe to change
-// has a typed field.
+// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given.
 //
 // +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {
-	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The default is 64Mi.
-	// The memory limit of the container is larger, see resources. Sizes just below a doubling of the hash table waste
-	// least: 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi and so on.
+	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The default is 64Mi. The memory
+	// limit is larger, see resources. Sizes just below a doubling of the hash table waste least: 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi
+	// and so on.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
@@ -187,10 +181,9 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The
-	// default is 1024. What memcached needs for itself is added to its option -c. Since memcached does not start with too
-	// few, at least 23 can always connect. A client beyond the limit gets an error and is disconnected. Each connection
-	// takes 17 KiB of the memory limit, and 59 KiB with tls.
+	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The default is
+	// 1024, and at least 23 clients can always connect. Those of memcached itself are added to its option -c. A client beyond the
+	// limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, and 59 KiB with tls.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -215,9 +208,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum size of an item",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	MaxItemSize *resource.Quantity `json:"maxItemSize,omitempty"`
 
-	// idleTimeout is how long a connection may be idle before memcached closes it, from 1s to 720h in whole seconds, such as
-	// 10m or 1h30m, in at most 16 characters. The default is 10m with spec.tls or spec.auth, because clients count among
-	// maxConnections before they have authenticated, and else to keep idle connections open.
+	// idleTimeout is how long a connection may be idle before memcached closes it, from 1s to 720h in whole seconds, such as 10m or
+	// 1h30m, in at most 16 characters. The default is 10m with spec.tls or spec.auth, and no timeout otherwise.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=16
@@ -225,9 +217,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
-	// verbosity is how much memcached logs: 0 is nothing, 1 is errors and warnings (memcached -v). The default is 0. Higher
-	// levels would write keys to the log and are not offered, but a client can still ask for one with memcached's command
-	// verbosity.
+	// verbosity is how much memcached logs: 0 is nothing, 1 is errors and warnings (memcached -v). The default is 0. Higher levels
+	// would log keys; a client can still ask for one with memcached's command verbosity.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -248,8 +239,8 @@ type MemcachedConfig struct {
 	Dump *bool `json:"dump,omitempty"`
 }
 
-// MemcachedService configures the headless Service. It bears the name of the Memcached. It has the ports that
-// clients can use: memcached, 11211, and memcached-tls, 11212.
+// MemcachedService configures the Service, which has the name of the resource and the ports that clients can use: memcached,
+// 11211, and memcached-tls, 11212.
 type MemcachedService struct {
 	Metadata `json:",inline"`
 

@@ -53,10 +53,10 @@ type MemcachedProxyStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Routes *MemcachedProxyRoutes `json:"routes,omitempty"`
 
-	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing
-	// (the operator or the cluster is working on a change) and Degraded (something prevents the desired state; the message
-	// says what). All four are present once the operator has seen the MemcachedProxy. While it is not Ready, there is also
-	// Reconciling or, if somebody may have to act, Stalled: tools that use kstatus look for them.
+	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing (a change is
+	// being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once the
+	// operator has seen the MemcachedProxy. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
+	// to act, Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

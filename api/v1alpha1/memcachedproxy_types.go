@@ -30,9 +30,8 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=2,displayName="Pools",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:arrayFieldGroup:pools"}
 	Pools []MemcachedProxyPool `json:"pools"`
 
-	// image is the memcached image (1.6.45 or newer), in at most 512 characters. It needs memcached on its PATH and must run
-	// as any user. The default is the image that the operator was installed with; a newer default replaces the proxies one after the
-	// other.
+	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
+	// user. The default is the image that the operator was installed with; a newer default replaces the proxies.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -48,8 +47,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets name the Secrets, at most 16 of the same namespace, that hold the credentials of the image's
-	// registry.
+	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials of the image's registry.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -57,14 +55,14 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of each proxy. A change replaces the proxies one after the other.
+	// config is the configuration of each proxy. A change replaces the proxies.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedProxyConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each proxy. The default memory limit is computed from config (connections, threads) and tls, and
-	// the memory request equals the limit. If only a memory request is given, it is also the limit. CPU has no default; a
+	// resources are the compute resources of each proxy. The default memory limit is computed from config and tls. The memory
+	// request equals the limit, and a memory request without a limit is also the limit. CPU has no default; a
 	// HorizontalPodAutoscaler by CPU needs a request.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
@@ -75,7 +73,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces the proxies one after the other.
+	// podMetadata is added to the pods. A change replaces the proxies.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -86,26 +84,25 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many proxies a drain or another voluntary eviction may take away at once.
+	// podDisruptionBudget limits how many proxies a drain or another voluntary eviction takes away at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
 
-	// networkPolicy lets only the clients that it lists connect to the proxies. A Memcached whose own networkPolicy lists clients must
+	// networkPolicy lets only the clients that it lists connect to the proxies. A Memcached whose networkPolicy lists clients must
 	// list the proxies too.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedProxyNetworkPolicy `json:"networkPolicy,omitzero"`
 
-	// monitoring configures an agent in each pod, which serves the metrics of the proxy and notices when memcached does not answer.
+	// monitoring configures an agent in each pod, which serves metrics and notices when memcached does not answer.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
-	// tls lets clients connect to the proxies with TLS, at port 11212. The default is no TLS. The proxies connect to the nodes without
-	// it. In each pod, an agent as with monitoring hands the certificate to memcached. Enabling or disabling it replaces the proxies one
-	// after the other.
+	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies connect to the nodes without it. An agent in each
+	// pod hands the certificate to memcached. Enabling or disabling it replaces the proxies.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
@@ -124,7 +121,7 @@ type MemcachedProxyPool struct {
 // MemcachedProxyConfig is the configuration of a proxy.
 type MemcachedProxyConfig struct {
 	// maxConnections is the number of connections that clients can have open to each proxy at once, from 1 to 65536. The default is
-	// 1024. A client beyond the limit gets an error and is disconnected, if the proxy is not short of connections to nodes before.
+	// 1024. A client beyond the limit gets an error and is disconnected, unless the proxy lacks connections to nodes before.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1

@@ -2,12 +2,14 @@
 {{- $type := . -}}
 {{- /* The types of Kubernetes with bounds, and what the operator keeps for itself, are for kubectl explain. Fields name the values of
 strings. */ -}}
-{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType)$" -}}
+{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
+{{- /* Without the name of the type, with which most comments begin. */ -}}
+{{- $text := regexReplaceAll "^\\w+ (?:is|are|says?|names) " $type.Doc "" }}
 
-{{ $type.Doc }}
+{{ upper (substr 0 1 $text) }}{{ substr 1 -1 $text }}
 {{- if $type.IsAlias }}
 
 A {{ markdownRenderTypeLink $type.UnderlyingType }}.
@@ -21,21 +23,20 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 | `apiVersion`, `kind` | `{{ $type.GVK.Group }}/{{ $type.GVK.Version }}`, `{{ $type.GVK.Kind }}` |
 {{- end }}
 {{- range $type.Members }}
+{{- if ne .Name "metadata" }}
 | `{{ .Name }}`<br>{{ template "field_type" .Type }}{{ template "required" . }} | {{ template "type_members" . }}{{ template "default" . }}{{ template "enum" . }} |
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}
 
 {{- define "type_members" -}}
-{{- if eq .Name "metadata" -}}
-The metadata of the object.
-{{- else -}}
 {{- /* Without the name of the field, with which each comment begins. */ -}}
 {{- $doc := .Doc | replace "\n" " " -}}
 {{- $doc = regexReplaceAll "^\\w+ (?:is|are) " $doc "" -}}
-{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|where|whether|which|who)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
-{{- end -}}
+{{- $doc = regexReplaceAll "^\\w+ (configures|limits|lets|selects?|allow|spread) " $doc "${1} " -}}
+{{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|when|where|whether|which|who|what|from|to)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
 {{- end -}}
 
 {{- /* Links to the pages of the Kubernetes types that stay where they are. */ -}}
@@ -47,7 +48,7 @@ The metadata of the object.
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
 {{- $link = regexReplaceAll "\\[(Affinity|Toleration|TopologySpreadConstraint)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
-{{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType)\\]\\(#[a-z]+\\)" $link "string" -}}
+{{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)\\]\\(#[a-z]+\\)" $link "string" -}}
 {{- $link = regexReplaceAll "\\[(NamespaceSelector|MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
