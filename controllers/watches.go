@@ -146,7 +146,7 @@ func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
 func namesakeOf(object client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(object)
 	if child, ok := memcached.ChildOf(object); ok {
-		return child.MemcachedOf(name)
+		return child.OwnerOf(name)
 	}
 	return name // it is a Memcached
 }
@@ -182,7 +182,7 @@ func memcachedChange(before, after client.Object, own bool) enqueueDelay {
 // childChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
 // can wait: only the hash among them matters to us. The status of a workload can wait too, unless a rollout completed or the size
 // was reached, for which users wait.
-func childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
+func childChange(child memcached.Child[*cachev1alpha1.Memcached]) func(before, after client.Object, own bool) enqueueDelay {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
 		case own:

@@ -98,7 +98,7 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 }
 
 // children wakes the controller when others change the objects of a MemcachedProxy, and when its Deployment makes progress.
-func (r *Reconciler) children(child memcachedproxy.Child) handlerFuncs {
+func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
 	return handlerFuncs{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 			if !r.mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
@@ -131,8 +131,8 @@ func metadataChanged(before, after client.Object) bool {
 }
 
 // proxiesOf are the MemcachedProxies that an object is about: the one of its labels, and the one whose child has its name.
-func proxiesOf(child memcachedproxy.Child, object client.Object) []types.NamespacedName {
-	return []types.NamespacedName{instanceOf(object), child.ProxyOf(client.ObjectKeyFromObject(object))}
+func proxiesOf(child memcached.Child[*cachev1alpha1.MemcachedProxy], object client.Object) []types.NamespacedName {
+	return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}
 }
 
 // instanceOf is the MemcachedProxy of an object's labels. The name is empty if it is that of something else.
