@@ -139,10 +139,10 @@ func RetryingLater(r reconcile.Reconciler) reconcile.Func {
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &corev1.Pod{}, pods()),
+		source.Kind(c, &corev1.Pod{}, Pods(instanceOf)),
 	}
 	for _, child := range memcached.Kinds() {
-		sources = append(sources, source.Kind(c, child.New(), watch(r, childChange(child))))
+		sources = append(sources, source.Kind(c, child.New(), watch(r, ChildChange(child))))
 	}
 	if r.agents != nil {
 		sources = append(sources, r.agents.source())

@@ -4,13 +4,11 @@
 package controllers
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/apply/field"
 	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
@@ -48,7 +46,7 @@ func NewReconciler(
 			FieldOwner:     fieldOwner,
 			HashAnnotation: memcached.AppliedHashAnnotation,
 			Identity:       identity,
-			Rules:          fieldRules(),
+			Rules:          memcached.FieldRules(memcached.Children),
 		}),
 		recorder: recorder,
 		metrics:  m,
@@ -74,13 +72,4 @@ const fieldOwner = "memcached-operator"
 // label.
 func identity(mc client.Object) map[string]string {
 	return memcached.IdentityOf(mc.GetName())
-}
-
-// fieldRules are the rules for the fields of each Kind of child.
-func fieldRules() map[schema.GroupVersionKind]field.Rules {
-	rules := map[schema.GroupVersionKind]field.Rules{}
-	for _, child := range memcached.Kinds() {
-		rules[child.Kind] = child.Fields
-	}
-	return rules
 }

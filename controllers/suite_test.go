@@ -5,9 +5,7 @@ package controllers_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -240,88 +236,3 @@ const (
 	deleteConfigMap  = "delete configmaps"
 	deletePod        = "delete pods"
 )
-
-var namespaces int
-
-// newNamespace creates a namespace for one test.
-func newNamespace(ctx context.Context) string {
-	GinkgoHelper()
-	namespaces++
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("test-%d", namespaces)}}
-	Expect(user.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
-}
-
-// newMemcached creates a Memcached in a namespace of its own.
-func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
-	GinkgoHelper()
-	mc := &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(ctx), Name: "cache"},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
-	}
-	for _, change := range changes {
-		change(mc)
-	}
-	Expect(user.Create(ctx, mc)).To(Succeed())
-	// A manager of a later test watches everything.
-	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
-	return mc
-}
-
-// change changes an object as a user would.
-func change[T client.Object](ctx context.Context, object T, change func(T)) {
-	GinkgoHelper()
-	Expect(user.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
-	before := object.DeepCopyObject().(client.Object)
-	change(object)
-	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
-}
-
-// live reads the object of a kind that bears the name of a Memcached.
-func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T) T {
-	GinkgoHelper()
-	Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
-	return object
-}
-
-// status reads the status.
-func status(ctx context.Context, mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
-	GinkgoHelper()
-	return live(ctx, mc, &cachev1alpha1.Memcached{}).Status
-}
-
-// summary is a condition in the form True/AllNodesReady.
-func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType string) string {
-	GinkgoHelper()
-	condition := meta.FindStatusCondition(status(ctx, mc).Conditions, conditionType)
-	if condition == nil {
-		return "absent"
-	}
-	return string(condition.Status) + "/" + condition.Reason
-}
-
-// expectConditions expects the conditions Ready, Available, Progressing and Degraded, in the form True/AllNodesReady.
-func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
-	GinkgoHelper()
-	current := live(ctx, mc, &cachev1alpha1.Memcached{})
-	summaries := map[string]string{}
-	for _, condition := range current.Status.Conditions {
-		summaries[condition.Type] = string(condition.Status) + "/" + condition.Reason
-		Expect(condition.ObservedGeneration).To(Equal(current.Generation))
-	}
-	expected := map[string]string{"Ready": ready, "Available": available, "Progressing": progressing, "Degraded": degraded}
-	stalled := !strings.HasPrefix(progressing, "True/") && (strings.HasPrefix(degraded, "True/") || progressing == "False/Stuck")
-	if reason, unready := strings.CutPrefix(ready, "False/"); unready {
-		expected[map[bool]string{true: "Stalled", false: "Reconciling"}[stalled]] = "True/" + reason
-	}
-	Expect(summaries).To(Equal(expected))
-	Expect(current.Status.ObservedGeneration).To(Equal(current.Generation))
-}
-
-// message is the message of a condition.
-func message(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType string) string {
-	GinkgoHelper()
-	condition := meta.FindStatusCondition(status(ctx, mc).Conditions, conditionType)
-	Expect(condition).NotTo(BeNil())
-	return condition.Message
-}

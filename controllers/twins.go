@@ -119,14 +119,14 @@ func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.
 			continue
 		}
 		if named := memcached.FillsFrom(mc); named != "" {
-			enqueue(q, types.NamespacedName{Namespace: mc.Namespace, Name: named}, 0)
+			Enqueue(q, 0, types.NamespacedName{Namespace: mc.Namespace, Name: named})
 		}
 		twins, err := r.twins(ctx, mc, "")
 		if err != nil {
 			continue // it reads the cache, which fails only while the process ends
 		}
 		for _, twin := range twins {
-			enqueue(q, client.ObjectKeyFromObject(twin), 0)
+			Enqueue(q, 0, client.ObjectKeyFromObject(twin))
 		}
 	}
 }

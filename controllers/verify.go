@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,9 +19,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// errStale reports that the cache holds an earlier version of a Memcached than the API server, the others that it does so of a child.
+// ErrStale reports that the cache holds an earlier version of an owner than the API server, the others that it does so of a child.
 var (
-	errStale          = errors.New("the cache has not received the latest version of the Memcached")
+	ErrStale          = errors.New("the cache has not received the latest version of what the API server has")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
@@ -30,22 +31,32 @@ var (
 // out from 1.34), in a standby, and after an interrupted watch. What looks like drift may then be another process's work for the
 // current spec, and undoing it would replace nodes for nothing.
 func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	var found cachev1alpha1.MemcachedList // by a list, since the operator needs no permission to get
-	err := r.live.List(ctx, &found, client.InNamespace(mc.Namespace), client.MatchingFields{"metadata.name": mc.Name})
-	if err != nil {
-		return fmt.Errorf("verify the Memcached: %w", err)
-	}
-	if len(found.Items) == 0 {
-		return errStale
-	}
-	latest := &found.Items[0]
-	sameDeletion := (latest.DeletionTimestamp == nil) == (mc.DeletionTimestamp == nil)
-	if latest.UID != mc.UID || !sameDeletion || memcachedChange(mc, latest, true) != never {
-		transformMemcached(latest)
-		r.mutations.RecordWrite(latest) // the next observation begins with it
-		return errStale
+	if err := VerifyFresh(ctx, r.live, r.mutations, mc, &cachev1alpha1.MemcachedList{}); err != nil {
+		return err
 	}
 	r.setVerified(mc)
+	return nil
+}
+
+// VerifyFresh asks for the owner by a list of its Kind, since the operator needs no permission to get.
+func VerifyFresh(
+	ctx context.Context, live client.Reader, mutations *apply.MutationCache, cached client.Object, list client.ObjectList,
+) error {
+	err := live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
+	if err != nil {
+		return fmt.Errorf("verify the owner: %w", err)
+	}
+	found, err := meta.ExtractList(list)
+	if err != nil || len(found) == 0 {
+		return errors.Join(ErrStale, err)
+	}
+	latest, _ := found[0].(client.Object)
+	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
+	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion {
+		_, err := transformObject(latest)
+		mutations.RecordWrite(latest) // the next observation begins with it
+		return errors.Join(ErrStale, err)
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -62,7 +63,7 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 		}
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-		if isResync(e) {
+		if IsResync(e) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
 			return
 		}
@@ -82,78 +83,80 @@ func needsPrompt(object client.Object) bool {
 		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
 }
 
-// pods wakes the controller when pods come, change and go.
-func pods() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+// Pods wakes the controller when pods come, change and go. InstanceOf is the name of what a pod belongs to, or an empty name.
+func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if !e.IsInInitialList {
-				enqueue(q, instanceOf(e.Object), debounce)
+				Enqueue(q, debounce, instanceOf(e.Object))
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			enqueue(q, instanceOf(e.ObjectNew), podChange(e.ObjectOld, e.ObjectNew))
+			Enqueue(q, podChange(e.ObjectOld, e.ObjectNew), instanceOf(e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
-			enqueue(q, instanceOf(e.Object), debounce)
+			Enqueue(q, debounce, instanceOf(e.Object))
 		},
 	}
 }
 
-// isResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. The resync of
-// the Memcached alone corrects whatever was missed.
-func isResync(e event.TypedUpdateEvent[client.Object]) bool {
+// IsResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. The resync of
+// the owner alone corrects whatever was missed.
+func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// watch returns an event source for children: creations and deletions are handled at once, updates after the delay that change
-// returns. Own reports that an update is this process's last write.
-func watch(
-	r *Reconciler, change func(before, after client.Object, own bool) enqueueDelay,
+// reaction is how long after an update the controller reconciles. Own reports that it is this process's last write.
+type reaction = func(before, after client.Object, own bool) enqueueDelay
+
+// Watch returns an event source for owners and children: creations and deletions are handled at once, updates after the delay that
+// change returns. OwnersOf are the names of those that an object may concern.
+func Watch(
+	mutations *apply.MutationCache, change reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-			if !r.mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
-				enqueueAll(q, 0, e.Object)
+			if !mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
+				Enqueue(q, 0, ownersOf(e.Object)...)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if delay := change(e.ObjectOld, e.ObjectNew, r.mutations.ObserveEvent(e.ObjectNew)); !isResync(e) {
-				enqueueAll(q, delay, e.ObjectNew, e.ObjectOld)
+			if delay := change(e.ObjectOld, e.ObjectNew, mutations.ObserveEvent(e.ObjectNew)); !IsResync(e) {
+				Enqueue(q, delay, append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
-			r.mutations.ObserveDelete(e.Object)
-			enqueueAll(q, 0, e.Object)
+			mutations.ObserveDelete(e.Object)
+			Enqueue(q, 0, ownersOf(e.Object)...)
 		},
 	}
 }
 
-// enqueueAll enqueues the Memcacheds that an object may concern: the one in its instance label, and the one whose child has its
-// name, which it may block.
-func enqueueAll(q queue, delay enqueueDelay, versions ...client.Object) {
-	names := []types.NamespacedName{namesakeOf(versions[0])}
-	for _, version := range versions {
-		names = append(names, instanceOf(version))
-	}
-	for i, name := range names {
-		if name.Name != "" && !slices.Contains(names[:i], name) {
-			enqueue(q, name, delay)
-		}
-	}
+func watch(r *Reconciler, change reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
+	return Watch(r.mutations, change, memcachedsOf)
+}
+
+// memcachedsOf returns the Memcacheds that an object may concern: the one whose child has its name, which it may block, and the one in
+// its instance label.
+func memcachedsOf(object client.Object) []types.NamespacedName {
+	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
 
 // namesakeOf returns the Memcached whose child has the name of an object, or an empty name.
 func namesakeOf(object client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(object)
 	if child, ok := memcached.ChildOf(object); ok {
-		return child.MemcachedOf(name)
+		return child.OwnerOf(name)
 	}
 	return name // it is a Memcached
 }
 
-func enqueue(q queue, name types.NamespacedName, delay enqueueDelay) {
-	if delay != never {
-		q.AddAfter(reconcile.Request{NamespacedName: name}, delay)
+// Enqueue enqueues each name once, but for empty ones.
+func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
+	for i, name := range names {
+		if delay != never && name.Name != "" && !slices.Contains(names[:i], name) {
+			q.AddAfter(reconcile.Request{NamespacedName: name}, delay)
+		}
 	}
 }
 
@@ -162,27 +165,32 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange handles a new spec at once, even if it comes together with a status of our own. A status that somebody else wrote
-// can wait: until the API server's answer arrives, our own looks the same.
-func memcachedChange(before, after client.Object, own bool) enqueueDelay {
-	old, oldOK := before.(*cachev1alpha1.Memcached)
-	mc, ok := after.(*cachev1alpha1.Memcached)
-	switch {
-	case !ok || !oldOK:
-		return never
-	case old.Generation != mc.Generation:
-		return 0
-	case !own && !equality.Semantic.DeepEqual(old.Status, mc.Status):
-		return debounce
-	default:
-		return never
+// memcachedChange is the change of a Memcached.
+var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
+
+// OwnerChange handles a new spec at once, even if it comes together with a status of our own. A status that somebody else wrote can
+// wait: until the API server's answer arrives, our own looks the same.
+func OwnerChange[Owner client.Object](status func(Owner) any) reaction {
+	return func(before, after client.Object, own bool) enqueueDelay {
+		old, oldOK := before.(Owner)
+		current, ok := after.(Owner)
+		switch {
+		case !ok || !oldOK:
+			return never
+		case old.GetGeneration() != current.GetGeneration():
+			return 0
+		case !own && !equality.Semantic.DeepEqual(status(old), status(current)):
+			return debounce
+		default:
+			return never
+		}
 	}
 }
 
-// childChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
+// ChildChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
 // can wait: only the hash among them matters to us. The status of a workload can wait too, unless a rollout completed or the size
 // was reached, for which users wait.
-func childChange(child memcached.Child) func(before, after client.Object, own bool) enqueueDelay {
+func ChildChange[Owner client.Object](child memcached.Child[Owner]) reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
 		case own:

@@ -83,7 +83,7 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	var queue addedTo
 	child, _ := memcached.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-	watch(r, childChange(child)).Update(t.Context(),
+	watch(r, ChildChange(child)).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -140,7 +140,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			child, _ := memcached.ChildOf(test.after)
-			if delay := childChange(child)(test.before, test.after, false); delay != test.want {
+			if delay := ChildChange(child)(test.before, test.after, false); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
 		})
@@ -188,7 +188,7 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			watch(r, childChange(child)).Update(t.Context(), update, &queue)
+			watch(r, ChildChange(child)).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

@@ -115,7 +115,7 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 
 // templateDiffers reports whether the pod template is not as desired.
 func templateDiffers(changes apply.Plan) bool {
-	return slices.ContainsFunc(memcached.Children, func(child memcached.Child) bool {
+	return slices.ContainsFunc(memcached.Children, func(child memcached.Child[*cachev1alpha1.Memcached]) bool {
 		return child.Workload && changes.Differs(child.Kind.Kind, memcached.PodTemplatePath...)
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -19,7 +18,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/apply/field"
 	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
@@ -43,10 +41,7 @@ type Reconciler struct {
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, clock, serverClock clock.PassiveClock, options memcached.Options,
 ) *Reconciler {
-	mutations, rules := apply.NewMutationCache(clock), map[schema.GroupVersionKind]field.Rules{}
-	for _, child := range memcachedproxy.Children {
-		rules[child.Kind] = child.Fields
-	}
+	mutations := apply.NewMutationCache(clock)
 	return &Reconciler{
 		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder,
 		clock: clock, serverClock: serverClock, options: options,
@@ -54,7 +49,7 @@ func NewReconciler(
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
 			Identity:       func(owner client.Object) map[string]string { return memcachedproxy.IdentityOf(owner.GetName()) },
-			Rules:          rules,
+			Rules:          memcached.FieldRules(memcachedproxy.Children),
 		}),
 	}
 }

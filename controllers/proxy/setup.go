@@ -120,7 +120,7 @@ func (s *starter) add(ctx context.Context) error {
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{}, r.proxies()),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(mgr.GetCache(), &corev1.Pod{}, pods()),
+		source.Kind(mgr.GetCache(), &corev1.Pod{}, controllers.Pods(instanceOf)),
 	}
 	for _, child := range memcachedproxy.Children {
 		sources = append(sources, source.Kind(mgr.GetCache(), child.New(), r.children(child)))

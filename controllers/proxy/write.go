@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -54,9 +53,6 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	return written
 }
 
-// errStale reports that the cache holds an earlier version of a MemcachedProxy or of its routes than the API server.
-var errStale = errors.New("the cache has not received the latest version of the MemcachedProxy")
-
 // verify asks the API server whether the cache has the present MemcachedProxy before the first write of this process to children that
 // exist, and before one of them is created again. Before another number of nodes is announced, it asks for the routes: proxies may have
 // read what was announced before.
@@ -80,26 +76,15 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	}
 	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
 		r.mutations.RecordWrite(latest)
-		return errStale
+		return controllers.ErrStale
 	}
 	return nil
 }
 
 // verifyFresh asks the API server whether the cached MemcachedProxy is the latest, and returns an error if it is not.
 func (r *Reconciler) verifyFresh(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) error {
-	var found cachev1alpha1.MemcachedProxyList // by a list, since the operator needs no permission to get
-	err := r.live.List(ctx, &found, client.InNamespace(proxy.Namespace), client.MatchingFields{"metadata.name": proxy.Name})
-	if err != nil {
-		return fmt.Errorf("verify the MemcachedProxy: %w", err)
-	}
-	if len(found.Items) == 0 {
-		return errStale
-	}
-	latest := &found.Items[0]
-	sameDeletion := (latest.DeletionTimestamp == nil) == (proxy.DeletionTimestamp == nil)
-	if latest.UID != proxy.UID || latest.Generation != proxy.Generation || !sameDeletion {
-		r.mutations.RecordWrite(latest) // the next observation begins with it
-		return errStale
+	if err := controllers.VerifyFresh(ctx, r.live, r.mutations, proxy, &cachev1alpha1.MemcachedProxyList{}); err != nil {
+		return err
 	}
 	r.setVerified(proxy)
 	return nil

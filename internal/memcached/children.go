@@ -12,8 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,81 +19,58 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Child is a kind of object that the operator keeps for each Memcached. Caches, watches, observation and writes know nothing about
-// it beyond its row in Children.
-type Child struct {
-	// Kind with its group and version.
-	Kind schema.GroupVersionKind
-	// Suffix is what an object's name has after the Memcached's name; empty if the names are equal. Among rows of one Kind, each
-	// has a suffix, and none ends with another's: otherwise objects of two Memcacheds could have the same name.
-	Suffix string
-	// New returns an empty object.
-	New func() client.Object
-	// Spec returns the part of an object that the operator sets. A foreign change of it is handled without delay.
-	Spec func(client.Object) any
-	// Workload reports that objects of this Kind run the nodes, so that their status counts.
-	Workload bool
-	// Fields are the rules for its fields.
-	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that the cache does not hold: it may have lost the label that
-	// the cache selects by.
-	Expected func(*cachev1alpha1.Memcached) bool
-}
+// row is about a Kind of child of a Memcached.
+type row = Child[*cachev1alpha1.Memcached]
 
 // Children are the Kinds of objects that the operator keeps. To add a Kind, add a row here, a file with its constructor in package
 // desired, the RBAC marker in the controllers, and a golden file.
-var Children = []Child{
-	child(Child{
+var Children = []row{
+	NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
 		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
 	}, func(s *corev1.Service) any { return &s.Spec }),
-	child(Child{
+	NewChild(row{
 		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
 		Fields:   field.Rules{Owned: [][]string{{"spec"}}},
 		Expected: unwantedBudget,
 	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec }),
-	child(Child{
+	NewChild(row{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
 		// Most Memcacheds have none. Looking for one without a label would cost a request at each change of a spec.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
-	child(Child{
+	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications read all of it into their environment.
-		Fields: field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}},
+		Fields: ConfigMapFields,
 		// The last status says that there was one, and the spec wants none.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
-	}, configMapData),
-	child(Child{
+	}, ConfigMapData),
+	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ArgumentsSuffix,
-		Fields: field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}},
+		Fields: ConfigMapFields,
 		// The nodes cannot start without it.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return mc.Status.LastApplied != nil && mc.Status.LastApplied.Workload == cachev1alpha1.WorkloadStatefulSet
 		},
-	}, configMapData),
-	child(Child{
+	}, ConfigMapData),
+	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
-		Fields: field.Rules{
-			Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
-			Size:      []string{"spec", "replicas"},
-			Immutable: [][]string{{"spec", "selector"}},
-			Guarded:   true,
-		},
+		Fields:   DeploymentFields,
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			// A cache that moves to a StatefulSet has no servers yet.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
 			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
 		},
 	}, func(d *appsv1.Deployment) any { return &d.Spec }),
-	child(Child{
+	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
 		Fields: field.Rules{
@@ -120,41 +95,10 @@ var PodTemplatePath = []string{"spec", "template"}
 // podSpecPath is owned as a whole: see ADR-0008. Others may add labels and annotations to the pods.
 var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
-// child completes a row with what depends on the Go type of the objects.
-func child[T any, P interface {
-	*T
-	client.Object
-}](row Child, spec func(P) any) Child {
-	row.New = func() client.Object { return P(new(T)) }
-	row.Spec = func(object client.Object) any {
-		return spec(object.(P)) //nolint:forcetypeassert // the row is that of the type
-	}
-	return row
-}
-
-// Named returns the object of this Kind that a Memcached may have, empty but for its name.
-func (c Child) Named(memcached types.NamespacedName) client.Object {
-	object := c.New()
-	object.SetNamespace(memcached.Namespace)
-	object.SetName(memcached.Name + c.Suffix)
-	return object
-}
-
-// MemcachedOf returns the Memcached to which an object of this Kind and name may belong; an empty name if none fits.
-func (c Child) MemcachedOf(object types.NamespacedName) types.NamespacedName {
-	name, found := strings.CutSuffix(object.Name, c.Suffix)
-	if !found {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: object.Namespace, Name: name}
-}
-
-func configMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
-
 // ChildOf returns the row for an object; false if its Kind is not in the table. If no row of its Kind fits the name, it returns one
 // of them.
-func ChildOf(object client.Object) (Child, bool) {
-	var found Child
+func ChildOf(object client.Object) (row, bool) {
+	var found row
 	for _, child := range Children {
 		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
 			continue
@@ -167,10 +111,10 @@ func ChildOf(object client.Object) (Child, bool) {
 }
 
 // Kinds are the first rows of each Kind.
-func Kinds() []Child {
-	var kinds []Child
+func Kinds() []row {
+	var kinds []row
 	for _, child := range Children {
-		if !slices.ContainsFunc(kinds, func(other Child) bool { return other.Kind == child.Kind }) {
+		if !slices.ContainsFunc(kinds, func(other row) bool { return other.Kind == child.Kind }) {
 			kinds = append(kinds, child)
 		}
 	}
@@ -199,5 +143,5 @@ func WantsBudget(mc *cachev1alpha1.Memcached) bool {
 
 // IsWorkload reports whether objects of a kind run the nodes.
 func IsWorkload(kind string) bool {
-	return slices.ContainsFunc(Children, func(child Child) bool { return child.Workload && child.Kind.Kind == kind })
+	return slices.ContainsFunc(Children, func(child row) bool { return child.Workload && child.Kind.Kind == kind })
 }

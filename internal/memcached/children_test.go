@@ -33,7 +33,7 @@ func TestNamesOfChildren(t *testing.T) {
 			if object != (types.NamespacedName{Namespace: "shop", Name: name + child.Suffix}) {
 				t.Errorf("the %s of %s is %s", child.Kind.Kind, memcached, object)
 			}
-			if got := child.MemcachedOf(object); got != memcached {
+			if got := child.OwnerOf(object); got != memcached {
 				t.Errorf("the %s %s is that of %s", child.Kind.Kind, object, got)
 			}
 			if row, ok := ChildOf(child.Named(memcached)); !ok || row.Kind != child.Kind || row.Suffix != child.Suffix {
@@ -41,7 +41,7 @@ func TestNamesOfChildren(t *testing.T) {
 			}
 		}
 		stranger := types.NamespacedName{Namespace: "shop", Name: "stranger"}
-		if got := child.MemcachedOf(stranger); child.Suffix != "" && got.Name != "" {
+		if got := child.OwnerOf(stranger); child.Suffix != "" && got.Name != "" {
 			t.Errorf("the %s %s is that of %s", child.Kind.Kind, stranger, got)
 		}
 	}

@@ -5,9 +5,7 @@ package memcachedproxy
 
 import (
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -16,20 +14,11 @@ import (
 
 // conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
 func conditions(f facts) []metav1.Condition {
-	degraded, progressing := degradedCondition(f), progressingCondition(f)
+	degraded, progressing := status.Degraded(f.problem), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
 	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
-	var conditions []metav1.Condition
-	for _, condition := range append(all, status.KStatusConditions(ready, progressing, degraded)...) {
-		condition.ObservedGeneration = f.Proxy.Generation
-		condition.Message = status.SanitizeMessage(condition.Message)
-		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))
-		if old := meta.FindStatusCondition(f.Proxy.Status.Conditions, condition.Type); old != nil && old.Status == condition.Status {
-			condition.LastTransitionTime = old.LastTransitionTime
-		}
-		conditions = append(conditions, condition)
-	}
-	return conditions
+	all = append(all, status.KStatusConditions(ready, progressing, degraded)...)
+	return status.Complete(all, f.Proxy.Status.Conditions, f.Proxy.Generation, f.Now)
 }
 
 // availableCondition is True while clients are served: one proxy leads to all nodes.
@@ -53,19 +42,6 @@ func availableCondition(f facts) metav1.Condition {
 	if f.workload != nil && f.workload.ObservedGeneration == 0 && f.existing == 0 && f.problem == nil {
 		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
 		condition.Message = "The cluster has not reported on the proxies yet"
-	}
-	return condition
-}
-
-func degradedCondition(f facts) metav1.Condition {
-	condition := metav1.Condition{
-		Type:    cachev1alpha1.ConditionDegraded,
-		Status:  metav1.ConditionFalse,
-		Reason:  cachev1alpha1.ReasonAsExpected,
-		Message: "Nothing prevents the desired state",
-	}
-	if f.problem != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, f.problem.Reason, f.problem.Message
 	}
 	return condition
 }

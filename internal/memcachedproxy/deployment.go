@@ -115,30 +115,21 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
-	scheduling := proxy.Spec.Scheduling
+	scheduling, agent := proxy.Spec.Scheduling, agentOf(proxy, defaults)
+	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
+	// A node that is away is looked up each second.
+	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
+		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
+	}}
+	spec.TopologySpreadConstraints = render.TopologySpread(
+		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
+	spec.InitContainers = initContainers(proxy, defaults)
+	spec.Containers = []corev1.Container{container(proxy, defaults)}
+	spec.Volumes = append(volumes(proxy), agent.Volumes()...)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken:  ptr.To(false),
-			EnableServiceLinks:            ptr.To(false),
-			ShareProcessNamespace:         agentOf(proxy, defaults).ShareProcesses(),
-			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
-			ImagePullSecrets:              render.PullSecrets(proxy.Spec.ImagePullSecrets),
-			TerminationGracePeriodSeconds: ptr.To(int64(preStopSeconds + shutdownSeconds)),
-			// A node that is away is looked up each second.
-			DNSConfig: &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
-				{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
-			}},
-			NodeSelector: render.NodeSelector(scheduling.NodeSelector),
-			Tolerations:  render.Tolerations(scheduling.Tolerations),
-			Affinity:     render.Affinity(scheduling.Affinity),
-			TopologySpreadConstraints: render.TopologySpread(
-				scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey),
-			PriorityClassName: scheduling.PriorityClassName,
-			InitContainers:    initContainers(proxy, defaults),
-			Containers:        []corev1.Container{container(proxy, defaults)},
-			Volumes:           append(volumes(proxy), agentOf(proxy, defaults).Volumes()...),
-		},
+		Spec:       spec,
 	}
 }
 

@@ -4,7 +4,7 @@
 package memcachedproxy
 
 import (
-	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,8 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -27,6 +25,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden.yaml")
@@ -91,11 +90,8 @@ func TestGolden(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		proxy := &cachev1alpha1.MemcachedProxy{}
-		if err := yaml.UnmarshalStrict(text, proxy); err != nil {
+		if err = errors.Join(err, yaml.UnmarshalStrict(text, proxy)); err != nil {
 			t.Fatal(err)
 		}
 		opts := options
@@ -108,38 +104,9 @@ func TestGolden(t *testing.T) {
 		if plan.Problem != nil {
 			t.Fatalf("%s: %+v", file, plan.Problem)
 		}
-		golden, got := strings.Replace(file, ".input.", ".golden.", 1), documents(t, plan.Objects)
-		if *update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s: an upgrade of the operator that changes spec.template replaces every proxy (-want +got):\n%s", file, diff)
-		}
+		memcachedtest.Golden(t, strings.Replace(file, ".input.", ".golden.", 1), plan.Objects, *update,
+			"an upgrade of the operator that changes spec.template replaces every proxy")
 	}
-}
-
-func documents(t *testing.T, objects []client.Object) []byte {
-	t.Helper()
-	var documents [][]byte
-	for _, object := range objects {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		unstructured.RemoveNestedField(content, "status")
-		document, err := yaml.Marshal(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, document)
-	}
-	return bytes.Join(documents, []byte("---\n"))
 }
 
 // A new size is announced once, holds two minutes later, and what was announced stays: proxies have read it.
@@ -258,7 +225,7 @@ func TestPools(t *testing.T) {
 			if problem.Reason != row.reason || !strings.Contains(problem.Message, row.message) || plan.HoldTemplate {
 				t.Errorf("%s: %+v", row.name, problem)
 			}
-			if runs && !cmp.Equal(documents(t, plan.Objects), documents(t, For(running, options).Objects)) {
+			if runs && !cmp.Equal(memcachedtest.Documents(t, plan.Objects), memcachedtest.Documents(t, For(running, options).Objects)) {
 				t.Errorf("%s: what runs changes", row.name)
 			}
 			if !runs && (len(plan.Objects) == 4) != (plan.Routes != nil) {

@@ -98,8 +98,8 @@ func (a Agent) MemcachedMounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
 }
 
-// ShareProcesses lets the agent tell memcached to read its credentials again: it sends a signal.
-func (a Agent) ShareProcesses() *bool {
+// shareProcesses lets the agent tell memcached to read its credentials again: it sends a signal.
+func (a Agent) shareProcesses() *bool {
 	if !a.HasCredentials() {
 		return nil
 	}

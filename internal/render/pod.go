@@ -16,8 +16,24 @@ import (
 // user is the uid and gid of the official memcached image.
 const user = int64(11211)
 
-// PodSecurityContext is that of all pods. Omit leaves the user to the cluster.
-func PodSecurityContext(omitRunAsUser bool) *corev1.PodSecurityContext {
+// PodSpec is what is the same for the pods of nodes and of proxies. Omit leaves the user to the cluster.
+func PodSpec(
+	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, agent Agent, omitRunAsUser bool,
+) corev1.PodSpec {
+	return corev1.PodSpec{
+		AutomountServiceAccountToken: ptr.To(false),
+		EnableServiceLinks:           ptr.To(false),
+		ShareProcessNamespace:        agent.shareProcesses(),
+		SecurityContext:              podSecurityContext(omitRunAsUser),
+		ImagePullSecrets:             pullSecrets(registries),
+		NodeSelector:                 nodeSelector(scheduling.NodeSelector),
+		Tolerations:                  tolerations(scheduling.Tolerations),
+		Affinity:                     affinity(scheduling.Affinity),
+		PriorityClassName:            scheduling.PriorityClassName,
+	}
+}
+
+func podSecurityContext(omitRunAsUser bool) *corev1.PodSecurityContext {
 	security := &corev1.PodSecurityContext{
 		RunAsNonRoot:   ptr.To(true),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -38,8 +54,7 @@ func Restricted() *corev1.SecurityContext {
 	}
 }
 
-// PullSecrets are the Secrets of a registry.
-func PullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectReference {
+func pullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectReference {
 	var secrets []corev1.LocalObjectReference
 	for _, secret := range wanted {
 		secrets = append(secrets, corev1.LocalObjectReference{Name: secret.Name})
@@ -47,8 +62,8 @@ func PullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectRef
 	return secrets
 }
 
-// NodeSelector keeps pods off Windows, where the image does not run. A value of the user for the same key wins.
-func NodeSelector(wanted map[string]string) map[string]string {
+// nodeSelector keeps pods off Windows, where the image does not run. A value of the user for the same key wins.
+func nodeSelector(wanted map[string]string) map[string]string {
 	selector := map[string]string{corev1.LabelOSStable: "linux"}
 	maps.Copy(selector, wanted)
 	return selector

@@ -45,13 +45,11 @@ func optional[From, To any](value *From, convert func(From) To) *To {
 	return &converted
 }
 
-// Tolerations are those of the pods.
-func Tolerations(wanted []cachev1alpha1.Toleration) []corev1.Toleration {
+func tolerations(wanted []cachev1alpha1.Toleration) []corev1.Toleration {
 	return each(wanted, func(t cachev1alpha1.Toleration) corev1.Toleration { return corev1.Toleration(t) })
 }
 
-// Affinity is that of the pods.
-func Affinity(wanted *cachev1alpha1.Affinity) *corev1.Affinity {
+func affinity(wanted *cachev1alpha1.Affinity) *corev1.Affinity {
 	return optional(wanted, func(a cachev1alpha1.Affinity) corev1.Affinity {
 		return corev1.Affinity{
 			NodeAffinity: optional(a.NodeAffinity, nodeAffinity),

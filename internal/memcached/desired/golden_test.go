@@ -13,19 +13,14 @@ package desired
 // here as well, and not first in the clusters of the users.
 
 import (
-	"bytes"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -73,20 +68,9 @@ func goldenCases(t testing.TB) []goldenCase {
 func TestGolden(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			got := documents(t, objectsOf(t, c.mc, memcached.Observed{}, c.opts))
+			objects := objectsOf(t, c.mc, memcached.Observed{}, c.opts)
 			file := filepath.Join("testdata", c.name+goldenSuffix)
-			if *update {
-				if err := os.WriteFile(file, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("read the comment in golden_test.go before -update (-want +got):\n%s", diff)
-			}
+			memcachedtest.Golden(t, file, objects, *update, "read the comment in golden_test.go before -update")
 		})
 	}
 }
@@ -148,23 +132,4 @@ func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.
 		t.Fatal(plan.Problem)
 	}
 	return workload.(*appsv1.Deployment)
-}
-
-// documents are objects as YAML, without the status, which is not applied.
-func documents(t testing.TB, objects []client.Object) []byte {
-	t.Helper()
-	var documents [][]byte
-	for _, object := range objects {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		unstructured.RemoveNestedField(content, "status")
-		document, err := yaml.Marshal(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, document)
-	}
-	return bytes.Join(documents, []byte("---\n"))
 }

@@ -39,7 +39,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	for _, object := range objects {
 		gvk := object.GetObjectKind().GroupVersionKind()
 		kinds = append(kinds, gvk.GroupVersion().String()+" "+gvk.Kind)
-		if child, ok := memcached.ChildOf(object); !ok || child.MemcachedOf(client.ObjectKeyFromObject(object)) != client.ObjectKeyFromObject(mc) {
+		if child, ok := memcached.ChildOf(object); !ok || child.OwnerOf(client.ObjectKeyFromObject(object)) != client.ObjectKeyFromObject(mc) {
 			t.Errorf("%s is %s/%s", gvk.Kind, object.GetNamespace(), object.GetName())
 		}
 		if !contains(object.GetLabels(), selector) {

@@ -22,28 +22,16 @@ const (
 // podTemplate returns the pod template. Any difference in it replaces every node, so changing it is a change of the product,
 // guarded by golden files.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
-	scheduling := mc.Spec.Scheduling
+	agent := agentOf(mc, defaults)
+	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
+	spec.TopologySpreadConstraints = topologySpread(mc)
+	spec.InitContainers = append(launchers(mc, defaults), agents(mc, defaults)...)
+	spec.Containers = []corev1.Container{container(mc, defaults)}
+	spec.Volumes = append(launcherVolumes(mc), agent.Volumes()...)
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labelsOf(mc, mc.Spec.PodMetadata.Labels),
-			Annotations: podAnnotations(mc),
-		},
-		Spec: corev1.PodSpec{
-			AutomountServiceAccountToken:  ptr.To(false),
-			EnableServiceLinks:            ptr.To(false),
-			ShareProcessNamespace:         agentOf(mc, defaults).ShareProcesses(),
-			SecurityContext:               render.PodSecurityContext(opts.OmitRunAsUser),
-			ImagePullSecrets:              render.PullSecrets(mc.Spec.ImagePullSecrets),
-			TerminationGracePeriodSeconds: ptr.To(int64(preStopDelay(mc)) + shutdownSeconds),
-			NodeSelector:                  render.NodeSelector(scheduling.NodeSelector),
-			Tolerations:                   render.Tolerations(scheduling.Tolerations),
-			Affinity:                      render.Affinity(scheduling.Affinity),
-			TopologySpreadConstraints:     topologySpread(mc),
-			PriorityClassName:             scheduling.PriorityClassName,
-			InitContainers:                append(launchers(mc, defaults), agents(mc, defaults)...),
-			Containers:                    []corev1.Container{container(mc, defaults)},
-			Volumes:                       append(launcherVolumes(mc), agentOf(mc, defaults).Volumes()...),
-		},
+		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc)},
+		Spec:       spec,
 	}
 }
 

@@ -19,20 +19,24 @@ import (
 
 // conditions returns the four conditions, each computed from the facts by its own function, and those that are not always there.
 func conditions(f facts) []metav1.Condition {
-	mc := f.Memcached
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
 	all := []metav1.Condition{ready, availableCondition(f), progressing, degraded}
-	var conditions []metav1.Condition
-	for _, condition := range slices.Concat(all, KStatusConditions(ready, progressing, degraded), attentionConditions(f)) {
-		condition.ObservedGeneration = mc.Generation
+	all = slices.Concat(all, KStatusConditions(ready, progressing, degraded), attentionConditions(f))
+	return Complete(all, f.Last.Conditions, f.Memcached.Generation, f.Now)
+}
+
+// Complete adds to conditions what does not depend on their types. The time of a transition is that of the last status if there was none.
+func Complete(conditions, last []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
+	for i := range conditions {
+		condition := &conditions[i]
+		condition.ObservedGeneration = generation
 		condition.Message = SanitizeMessage(condition.Message)
-		condition.LastTransitionTime = metav1.NewTime(f.Now.Truncate(time.Second))
-		if old := meta.FindStatusCondition(f.Last.Conditions, condition.Type); old != nil && old.Status == condition.Status &&
+		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+		if old := meta.FindStatusCondition(last, condition.Type); old != nil && old.Status == condition.Status &&
 			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // which has no time
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
-		conditions = append(conditions, condition)
 	}
 	return conditions
 }
@@ -62,19 +66,29 @@ func availableCondition(f facts) metav1.Condition {
 }
 
 func degradedCondition(f facts) metav1.Condition {
+	problem := f.primaryProblem()
+	condition := Degraded(problem)
+	if problem != nil {
+		condition.Message = withRunbook(*problem)
+	}
+	return condition
+}
+
+// Degraded is the condition that reports a problem, nil for none.
+func Degraded(problem *memcached.Problem) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionDegraded,
 		Status:  metav1.ConditionFalse,
 		Reason:  cachev1alpha1.ReasonAsExpected,
 		Message: "Nothing prevents the desired state",
 	}
-	if problem := f.primaryProblem(); problem != nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, withRunbook(*problem)
+	if problem != nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, problem.Reason, problem.Message
 	}
 	return condition
 }
 
-// primaryProblem is the problem to report first: a refusal, else what is wrong with the pods, else that nodes have not the items of a twin.
+// primaryProblem is the problem to report first: a refusal, else that of the pods, else that nodes have not the items of a twin.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// act lets the controller of the StatefulSet act: it makes and removes pods. It replaces the last one that is not made from the template,
+// unless one after it is not ready.
+func (f *fleet) act() {
+	if f.set == nil {
+		return
+	}
+	size := int(*f.set.Spec.Replicas)
+	for ordinal := range f.nodes {
+		if ordinal >= size {
+			f.remove(ordinal)
+		}
+	}
+	for ordinal := range size {
+		if f.nodes[ordinal] != nil {
+			continue
+		}
+		f.made++
+		template := f.updated
+		if f.twin == nil && f.made%3 == 0 || ordinal < int(f.partition()) {
+			template = f.current // as while it rolls out
+		}
+		f.nodes[ordinal] = &fakeNode{
+			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
+		}
+	}
+	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
+		switch node := f.nodes[ordinal]; {
+		case node.revision() != revisionOf(f.updated):
+			f.remove(ordinal)
+			return
+		case !node.ready():
+			return
+		}
+	}
+	for _, node := range f.nodes {
+		if node.revision() != revisionOf(f.updated) || !node.ready() {
+			return
+		}
+	}
+	f.current = f.updated
+}
+
+func (f *fleet) remove(ordinal int) {
+	f.log = append(f.log, fmt.Sprintf("%d leaves", ordinal))
+	delete(f.nodes, ordinal)
+}
+
+// report lets the controller of the StatefulSet write its status.
+func (f *fleet) report() {
+	if f.set == nil {
+		return
+	}
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: f.set.Generation, Replicas: int32(len(f.nodes)),
+		CurrentRevision: revisionOf(f.current), UpdateRevision: revisionOf(f.updated),
+	}
+	for _, node := range f.nodes {
+		if node.ready() {
+			status.ReadyReplicas++
+			status.AvailableReplicas++
+		}
+		if node.revision() == revisionOf(f.updated) {
+			status.UpdatedReplicas++
+		}
+	}
+	f.set.Status = status
+}
+
+func revisionOf(template *corev1.PodTemplateSpec) string { return "cache-" + sectionOf(template) }
+
+// deliver lets the kubelet of a node bring the ConfigMap.
+func (f *fleet) deliver(ordinal int) {
+	if node := f.nodes[ordinal]; node != nil && f.config != nil {
+		node.files = maps.Clone(f.config.Data)
+	}
+}

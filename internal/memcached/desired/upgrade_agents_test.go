@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+)
+
+// TestUpgradeOfAgents has a newer operator, whose image the agents of a new rollout are from.
+func TestUpgradeOfAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*cachev1alpha1.Memcached)
+		want   string
+	}{
+		"nothing":   {func(*cachev1alpha1.Memcached) {}, olderAgent},
+		"size":      {memcachedtest.Size(5), olderAgent},
+		"a restart": {memcachedtest.RestartedAt(2026), memcachedtest.AgentImage},
+		"an image":  {memcachedtest.Image("memcached:mine"), memcachedtest.AgentImage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
+				mc := memcachedtest.Cache(3, in, monitored)
+				workload := leftByOlder(t, mc, memcachedtest.Options)
+				c.change(mc)
+				rendered(t, mc, workload)
+				after := renderedAfter(t, mc, workload, memcachedtest.Options)
+				want := c.want
+				if isStatefulSet(mc) && name == "a restart" {
+					want = olderAgent // in the pods that there are
+				}
+				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
+					if container.Image != want {
+						t.Errorf("%s is from %s, want %s", container.Name, container.Image, want)
+					}
+				}
+				stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
+				if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (want == olderAgent) {
+					t.Errorf("the newer agent is announced: %t: %s", announced, stale)
+				}
+				if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
+					t.Errorf("an operator without an agent announces one: %s", stale)
+				}
+			})
+		})
+	}
+}
+
+// TestAgentWithoutImage has an operator that nobody has told its image.
+func TestAgentWithoutImage(t *testing.T) {
+	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
+	for field, change := range map[string]func(*cachev1alpha1.Memcached){
+		"spec.monitoring.enabled": monitored, "spec.tls": encryptedBy("a"), "spec.auth": usersOf("a"),
+		"spec.workload StatefulSet": workloadKind(statefulSetKind),
+	} {
+		mc := memcachedtest.Cache(3, change)
+		problem := For(memcachedtest.View(mc, memcached.Observed{}), untold).Problem
+		if problem == nil || problem.Reason != cachev1alpha1.ReasonInvalidSpec ||
+			!strings.Contains(problem.Message, field+" needs the image of the agent") {
+			t.Errorf("%s: the problem is %v", field, problem)
+		}
+		live := memcached.Observed{Children: []client.Object{liveWorkload(t, mc, memcachedtest.Options).Object}}
+		if plan := For(memcachedtest.View(mc, live), untold); plan.Problem != nil {
+			t.Errorf("%s: nodes that run are questioned: %v", field, plan.Problem)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcachedtest
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Golden compares objects with those in a file, which it can rewrite first. The advice is for who changes it.
+func Golden(t testing.TB, file string, objects []client.Object, update bool, advice string) {
+	t.Helper()
+	got := Documents(t, objects)
+	if update {
+		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // it is a file of the repository
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s: %s (-want +got):\n%s", file, advice, diff)
+	}
+}
+
+// Documents are objects as YAML, without the status, which is not applied.
+func Documents(t testing.TB, objects []client.Object) []byte {
+	t.Helper()
+	var documents [][]byte
+	for _, object := range objects {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unstructured.RemoveNestedField(content, "status")
+		document, err := yaml.Marshal(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("---\n"))
+}
