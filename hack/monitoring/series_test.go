@@ -25,6 +25,7 @@ const (
 	agentSeries    = root + "/internal/agent/credentialseries.go"
 	proxySeries    = root + "/internal/agent/stats/proxy.go"
 	routesSeries   = root + "/internal/agent/routesseries.go"
+	fillSeries     = root + "/internal/agent/fillseries.go"
 )
 
 // labelSet is what labels a series can have.
@@ -109,6 +110,10 @@ func known(t *testing.T) series {
 		}
 		all["memcached_"+name] = ofNodes.with(own...)
 	}
+	if !strings.Contains(read(t, fillSeries), `"memcached_fill_complete"`) {
+		t.Errorf("%s does not define memcached_fill_complete", fillSeries)
+	}
+	all["memcached_fill_complete"] = ofNodes
 	instance := []string{"namespace", "name"}
 	source = read(t, operatorSeries)
 	for name, own := range map[string][]string{

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,13 +58,34 @@ func TestRoutesSeries(t *testing.T) {
 			o := newFake(t, recorded(t, "proxy")).options()
 			o.Launcher = test.launcher
 			_, body := startAgent(t, o).get(t, "/metrics")
-			got := ""
-			for line := range strings.Lines(body) {
-				if strings.HasPrefix(line, "memcached_proxy_nodes") || strings.HasPrefix(line, "memcached_proxy_routes") {
-					got += line
-				}
-			}
+			got := linesWith(body, "memcached_proxy_nodes") + linesWith(body, "memcached_proxy_routes")
 			if got != test.want || !strings.Contains(body, "\nmemcached_up 1\n") {
+				t.Errorf("got %q, want %q in:\n%s", got, test.want, body)
+			}
+		})
+	}
+}
+
+// A node says what it has from its twin, as long as it has one and its launcher answers.
+func TestFillSeries(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	const copied = `"from":"twin-0.twin.shop.svc:11211","items":90,"bytes":9000,"present":7,"refused":3,"seconds":1.5`
+	const series = "memcached_fill_bytes 9000\nmemcached_fill_complete %d\nmemcached_fill_items{result=\"copied\"} 90\n" +
+		"memcached_fill_items{result=\"present\"} 7\nmemcached_fill_items{result=\"refused\"} 3\nmemcached_fill_seconds 1.5\n"
+	for name, test := range map[string]struct{ launcher, want string }{
+		"waiting": {newLauncher(t, `{"fill":{`+copied+`,"state":"Waiting"}}`), fmt.Sprintf(series, 0)},
+		"copying": {newLauncher(t, `{"fill":{`+copied+`,"state":"Copying"}}`), fmt.Sprintf(series, 0)},
+		"done":    {newLauncher(t, `{"fill":{`+copied+`,"state":"Done"}}`), fmt.Sprintf(series, 1)},
+		"failed":  {newLauncher(t, `{"fill":{`+copied+`,"state":"Failed","reason":"connection refused"}}`), fmt.Sprintf(series, 0)},
+		"no twin": {newLauncher(t, `{"hash":"abc"}`), ""},
+		"gone":    {gone.Listener.Addr().String(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFake(t, recorded(t, "default")).options()
+			o.NodeLauncher = test.launcher
+			_, body := startAgent(t, o).get(t, "/metrics?collect[]=memcached")
+			if got := linesWith(body, "memcached_fill_"); got != test.want || !strings.Contains(body, "\nmemcached_up 1\n") {
 				t.Errorf("got %q, want %q in:\n%s", got, test.want, body)
 			}
 		})

@@ -31,6 +31,8 @@ type Options struct {
 	Timeout time.Duration
 	// Launcher is the address of the launcher of a memcached that is a proxy, empty by default: memcached stores items.
 	Launcher string
+	// NodeLauncher is the address of the launcher of a memcached that stores items: 127.0.0.1:9151 by default. Not each has one.
+	NodeLauncher string
 	// Credentials are what memcached serves with, by default nothing.
 	Credentials credentials.Config
 }
@@ -43,6 +45,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Listen, "listen", ":9150", "Address of /metrics, /startupz, /readyz and /livez.")
 	flags.DurationVar(&o.Timeout, "timeout", time.Second, "How long memcached may take to answer a scrape or a probe.")
 	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
+	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is none and has one.")
 	addCredentials(flags, &o.Credentials)
 	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
 	flags.Usage = func() {}
@@ -75,6 +78,7 @@ func (o Options) validate() error {
 		{"--listen", o.Listen, ":9150"},
 		{"--tls", o.Credentials.TLS, "127.0.0.1:11212"},
 		{"--launcher", cmp.Or(o.Launcher, ":9151"), "127.0.0.1:9151"},
+		{"--node-launcher", o.NodeLauncher, "127.0.0.1:9151"},
 	} {
 		if _, port, err := net.SplitHostPort(address.value); err != nil || port == "" {
 			return fmt.Errorf("%w: %s is %q, but must be an address such as %s", ErrUsage, address.flag, address.value, address.example)

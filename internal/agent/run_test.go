@@ -19,7 +19,7 @@ import (
 func TestDefaults(t *testing.T) {
 	got, err := parse(nil, nil)
 	want := Options{
-		Memcached: "127.0.0.1:11211", Listen: ":9150", Timeout: time.Second,
+		Memcached: "127.0.0.1:11211", Listen: ":9150", Timeout: time.Second, NodeLauncher: "127.0.0.1:9151",
 		Credentials: credentials.Config{TLS: "127.0.0.1:11212", Folder: "/run/memcached", TerminationLog: "/dev/termination-log"},
 	}
 	if err != nil || got != want || got.Credentials.Enabled() {
@@ -34,6 +34,7 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 		"--memcached=localhost":   `--memcached is "localhost", but must be an address such as 127.0.0.1:11211`,
 		"--memcached=127.0.0.1:":  `--memcached is "127.0.0.1:", but must be an address such as 127.0.0.1:11211`,
 		"--listen=9150":           `--listen is "9150", but must be an address such as :9150`,
+		"--node-launcher=":        `--node-launcher is "", but must be an address such as 127.0.0.1:9151`,
 		"--timeout=0s":            "--timeout is 0s, but must be positive and at most 1m0s",
 		"--timeout=61s":           "--timeout is 1m1s, but must be positive and at most 1m0s",
 		"--timeout=soon":          `invalid value "soon" for flag -timeout`,

@@ -49,8 +49,11 @@ func newHandler(
 		families = stats.ProxyFamilies()
 	}
 	registry := newRegistry(newCollector(memcached, families, readable), version)
-	if o.Launcher != "" {
+	switch {
+	case o.Launcher != "":
 		registry.MustRegister(newRoutesCollector(o))
+	case o.NodeLauncher != "":
+		registry.MustRegister(newFillCollector(o))
 	}
 	if o.Credentials.Enabled() {
 		registry.MustRegister(credentialsCollector{reloader.Status})

@@ -48,8 +48,13 @@ func NewWith(transport http.RoundTripper) *Client {
 
 // Launcher asks the launcher at an IP address. The error names the address.
 func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
+	return c.LauncherAt(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
+}
+
+// LauncherAt asks the launcher of a node at a host and port.
+func (c *Client) LauncherAt(ctx context.Context, address string) (protocol.Status, error) {
 	var status protocol.Status
-	err := c.get(ctx, url.URL{Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: protocol.StatusPath}, &status)
+	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
 	return status, err
 }
 

@@ -8,6 +8,8 @@ package launcher
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,6 +163,30 @@ func TestReadyWithout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTwinIsGone has a twin that is deleted or named no more while a node waits for it, and while it serves without its items.
+func TestTwinIsGone(t *testing.T) {
+	t.Parallel()
+	gone := func(t *testing.T, p *pod) {
+		t.Helper()
+		must(t, os.Remove(filepath.Join(p.options.Arguments, protocol.TwinKey)))
+		p.status("it has no twin", func(s protocol.Status) bool { return s.Fill == nil })
+		if code := p.ready(); code != http.StatusOK {
+			t.Errorf("it is not ready: %d", code)
+		}
+	}
+	away := newPod(t)
+	waiting := twinOf(t, away)
+	waiting.options.settleClients = time.Second
+	waiting.assign(open(t))
+	waiting.start()
+	waiting.fill(protocol.FillWaiting)
+	gone(t, waiting)
+	without := twinOf(t, away)
+	without.begin(open(t))
+	without.fill(protocol.FillFailed)
+	gone(t, without)
 }
 
 func TestNothingToFill(t *testing.T) {

@@ -54,6 +54,8 @@ func TestCommands(t *testing.T) {
 		"status-credentials-list": {args: "status --interval=0", prepare: secure},
 		"status-users":            {args: "status pages --interval=0", prepare: secureWithUsers},
 		"status-without-agents":   {args: "status pages --interval=0 --node-timeout=100ms", prepare: secureWithoutAgents},
+		"status-twins":            {args: "status pages --interval=0 --node-timeout=1s", prepare: twins},
+		"status-twins-named":      {args: "status copies --interval=0", prepare: twins},
 		"stats":                   {args: "stats pages"},
 		"stats-settings-of-node":  {args: "stats pages settings --node=pages-1"},
 		"stats-items-json":        {args: "stats pages items -o json --node=pages-0"},

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// serveAgent answers one request, without a network.
-func serveAgent(metrics, problems string) net.Conn {
+// serveHTTP answers one request, without a network.
+func serveHTTP(reply func(*http.Request) (answer, status string)) net.Conn {
 	here, there := net.Pipe()
 	go func() {
 		defer there.Close()
@@ -29,7 +29,15 @@ func serveAgent(metrics, problems string) net.Conn {
 		if err != nil {
 			return
 		}
-		answer, status := metrics, "200 OK"
+		answer, status := reply(request)
+		_, _ = fmt.Fprintf(there, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(answer), answer)
+	}()
+	return here
+}
+
+func serveAgent(metrics, problems string) net.Conn {
+	return serveHTTP(func(request *http.Request) (answer, status string) {
+		answer, status = metrics, "200 OK"
 		if request.URL.Path == "/status" {
 			hosts := strings.Join(request.URL.Query()["host"], " and ")
 			answer = `{"problems":[` + strings.ReplaceAll(problems, "HOSTS", hosts) + `]}`
@@ -37,9 +45,8 @@ func serveAgent(metrics, problems string) net.Conn {
 				answer, status = "no such page", "404 Not Found"
 			}
 		}
-		_, _ = fmt.Fprintf(there, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(answer), answer)
-	}()
-	return here
+		return answer, status
+	})
 }
 
 // agentSeries are the series of an agent about a certificate that lives for some days more.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -70,6 +71,8 @@ type world struct {
 	agents map[string]string
 	// problems are what those agents say, as JSON.
 	problems map[string]string
+	// launchers are the answers of those that run, by the names of their pods.
+	launchers map[string]string
 	// dialErrors are the pods that cannot be reached.
 	dialErrors map[string]error
 	// forbidden are the resources that cannot be read.
@@ -132,6 +135,9 @@ func (w *world) cluster(namespace string) *cluster {
 			}
 			if metrics, runs := w.agents[pod.Name]; runs && port == memcached.MetricsPort {
 				return serveAgent(metrics, w.problems[pod.Name]), nil
+			}
+			if status, runs := w.launchers[pod.Name]; runs && port == memcached.LauncherPort {
+				return serveHTTP(func(*http.Request) (_, _ string) { return status, "200 OK" }), nil
 			}
 			server, runs := w.memcacheds[pod.Name]
 			if !runs || port != memcached.Port {

@@ -33,6 +33,8 @@ type overview struct {
 	Monitoring string `json:"monitoring"`
 	Budget     string `json:"budget"`
 	Operator   string `json:"operator"`
+	// Twins are empty if the cache is no copy of another one.
+	Twins string `json:"twins,omitempty"`
 	// Events are the latest last.
 	Events []eventReport `json:"events,omitempty"`
 }
@@ -63,6 +65,7 @@ func overviewOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, po
 		Monitoring: offText,
 		Budget:     budgetOf(ctx, c, mc),
 		Operator:   operatorOf(ctx, c),
+		Twins:      twinsOf(ctx, c, mc),
 	}
 	if tls := mc.Spec.TLS; tls != nil {
 		o.TLS = fmt.Sprintf("Secret %s, client certificates: %s, plaintext: %s", tls.SecretName,
@@ -184,7 +187,11 @@ func (o *overview) rows() [][]cell {
 		{"Monitoring", o.Monitoring},
 		{"Budget", o.Budget},
 		{"Operator", o.Operator},
+		{"Twins", o.Twins},
 	} {
+		if line[1] == "" {
+			continue
+		}
 		rows = append(rows, texts([]string{"  " + line[0], line[1]}))
 	}
 	return rows

@@ -59,10 +59,12 @@ func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 
 // agentTransport leads to the agent of a pod, whatever address a request has.
 func agentTransport(c *cluster, pod *corev1.Pod) *http.Transport {
+	return transportTo(c, pod, memcached.MetricsPort)
+}
+
+func transportTo(c *cluster, pod *corev1.Pod, port int) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return c.dial(ctx, pod, memcached.MetricsPort)
-		},
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod, port) },
 	}
 }

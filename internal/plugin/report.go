@@ -31,6 +31,8 @@ type nodeReport struct {
 	Figures *figures `json:"figures,omitempty"`
 	// Credentials are nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
+	// Fill is what the node gets from its twin, nil without one.
+	Fill *fillReport `json:"fill,omitempty"`
 	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
 }

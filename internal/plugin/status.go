@@ -41,9 +41,9 @@ why. The exit code is 1 if a cache is to have nodes and none of them answers, ex
 
 For one cache, the head says what it is, and the last events what happened. What you may not read is named.
 For nodes with TLS or users, a second table has what their agents report: the certificate that memcached
-serves, whether it has read what the Secrets hold, and why it must be restarted. Another table has the
-MemcachedProxies that lead to the cache. Below are the problems of certificates and Secrets, with their
-remedy.`
+serves, whether it has read what the Secrets hold, and why it must be restarted. For nodes with
+spec.fillFrom, another one has what they got from their twins. The last one has the MemcachedProxies that
+lead to the cache. Below are the problems of certificates and Secrets, with their remedy.`
 
 const statusExamples = `  # Every cache of the namespace, in a row each
   kubectl memcached status
@@ -159,6 +159,7 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	if len(args) > 0 {
 		reports[0].Overview = overviewOf(ctx, c, &caches[0], all)
 		reports[0].Problems = o.problems(ctx, c, &caches[0], all)
+		o.addFills(ctx, c, &caches[0], all, reports[0].Nodes)
 	}
 	return reports, nil
 }
@@ -270,7 +271,7 @@ func (o *statusCommand) showOne(r *cacheReport) {
 	fmt.Fprintln(o.Out, printable(r.headline()))
 	writeTable(o.Out, false, r.Overview.rows())
 	now := o.clock.Now()
-	for _, rows := range [][][]cell{r.rows(), r.credentialRows(now), proxyRows(r.Proxies, false), r.Overview.eventRows(now)} {
+	for _, rows := range [][][]cell{r.rows(), r.credentialRows(now), r.fillRows(), proxyRows(r.Proxies, false), r.Overview.eventRows(now)} {
 		if rows != nil {
 			fmt.Fprintln(o.Out)
 			writeTable(o.Out, o.colored(), rows)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -227,6 +228,15 @@ func TestWhatATwinMustHave(t *testing.T) {
 		"a node of the twin is silent":       {func(p *pair) { p.b.nodes[2].silent = true }, "an answer of the node twin-2 of its twin on port 9151", ""},
 		"nothing":                            {func(*pair) {}, "", "2 leaves"},
 		"a node is away itself":              {func(p *pair) { p.a.nodes[2].unready = true }, "", "2 leaves"},
+		"the twin is being deleted":          {func(p *pair) { p.b.mc.DeletionTimestamp = ptr.To(metav1.Now()) }, "", "2 leaves"},
+		"the twin has no such node": {func(p *pair) {
+			p.b.mc.Spec.Size = 2
+			for range 3 {
+				p.b.reconcile()
+				p.b.act()
+				p.b.report()
+			}
+		}, "", "2 leaves"},
 		"both are away": {func(p *pair) {
 			p.lost[2] = true
 			p.a.nodes[2].unready, p.b.nodes[2].unready = true, true

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/ask"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// fillReport is what a node gets from its twin, as its launcher says. Without an answer, only Problem is known.
+type fillReport struct {
+	*protocol.Fill
+
+	Problem string `json:"problem,omitempty"`
+}
+
+// twinsOf says which caches fill the nodes of a cache, and whose nodes it fills, empty if none.
+func twinsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) string {
+	var twins []string
+	if name := memcached.FillsFrom(mc); name != "" {
+		twins = append(twins, "filled from "+name)
+	}
+	caches, err := c.memcacheds(ctx, false)
+	for i := range caches {
+		if memcached.FillsFrom(&caches[i]) == mc.Name {
+			twins = append(twins, "fills "+caches[i].Name)
+		}
+	}
+	if err != nil {
+		twins = append(twins, unknownBecause(err))
+	}
+	return strings.Join(twins, ", ")
+}
+
+// addFills asks the launchers of a cache with a twin what its nodes have from that.
+func (s *session) addFills(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod, nodes []nodeReport) {
+	if memcached.FillsFrom(mc) == "" {
+		return
+	}
+	atOnce(len(pods), func(i int) {
+		if !runs(&pods[i]) {
+			return
+		}
+		limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
+		defer cancel()
+		status, err := ask.NewWith(transportTo(c, &pods[i], memcached.LauncherPort)).Launcher(limited, "launcher", memcached.LauncherPort)
+		switch {
+		case err != nil:
+			nodes[i].Fill = &fillReport{Problem: "its launcher does not say what it has: " + explain(err)}
+		case status.Fill != nil:
+			nodes[i].Fill = &fillReport{Fill: status.Fill}
+		}
+	})
+}
+
+// fillRows is a table of what the nodes have from their twins, nil if no node has one.
+func (r *cacheReport) fillRows() [][]cell {
+	rows := [][]cell{texts([]string{"NODE", "FILL", "FROM", "COPIED", "PRESENT", "REFUSED", "PROBLEM"})}
+	for i := range r.Nodes {
+		if fill := r.Nodes[i].Fill; fill != nil {
+			rows = append(rows, append([]cell{text(r.Nodes[i].Name)}, fill.cells()...))
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return withoutEmptyColumn(rows, "PROBLEM")
+}
+
+func (f *fillReport) cells() []cell {
+	if f.Fill == nil {
+		cells := texts([]string{unknownText, unknownText, unknownText, unknownText, unknownText})
+		return append(cells, cell{f.Problem, red})
+	}
+	state := cell{string(f.State), yellow}
+	switch f.State {
+	case protocol.FillDone:
+		state.color = green
+	case protocol.FillFailed:
+		state.color = red
+	}
+	return []cell{
+		state, text(f.From), text(fmt.Sprint(f.Items)), text(fmt.Sprint(f.Present)), text(fmt.Sprint(f.Refused)), {f.Reason, red},
+	}
+}

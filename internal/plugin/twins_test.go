@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// twins has pages fill its five nodes from copies. The launcher of the last one does not answer.
+func twins(t *testing.T, w *world) {
+	t.Helper()
+	copies := newCache("shop", "copies", 0, cachev1alpha1.WorkloadStatefulSet)
+	if err := w.client.Create(t.Context(), copies); err != nil {
+		t.Fatal(err)
+	}
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Size = 5
+		mc.Spec.Config.Dump = ptr.To(true)
+		mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "copies"}
+	})
+	w.launchers = map[string]string{}
+	for name, fill := range map[string]string{
+		"pages-0": `"state":"Done","items":5999,"bytes":599900,"present":1,"refused":2,"seconds":0.6`,
+		"pages-1": `"state":"Failed","items":12,"bytes":1200,"present":0,"seconds":10,"reason":"dial tcp 10.244.0.31:11211: connection refused"`,
+		"pages-2": `"state":"Waiting"`,
+		"pages-3": `"state":"Copying","items":70,"bytes":7000,"seconds":0.1`,
+		"pages-4": "",
+	} {
+		if name > "pages-1" {
+			if err := w.client.Create(t.Context(), newPod(newCache("shop", "pages", 5, ""), name, "10.244.0.2"+name[6:])); err != nil {
+				t.Fatal(err)
+			}
+			w.memcacheds[name] = newMemcached(t, 1)
+		}
+		if fill != "" {
+			w.launchers[name] = `{"hash":"a","fill":{"from":"copies-` + name[6:] + `.copies.shop.svc:11211",` + fill + `}}`
+		}
+	}
+}
+
+// A document has the same, and neither has anything of a cache whose launchers know no twin yet.
+func TestFillsInDocuments(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	twins(t, w)
+	got := w.run(t, "", "status", "pages", "--interval=0", "--output=yaml").stdout
+	for _, want := range []string{"from: copies-0.copies.shop.svc:11211", "state: Failed", "refused: 2", "problem: 'its launcher does not say"} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, got)
+		}
+	}
+	for _, name := range []string{"pages-0", "pages-1", "pages-2", "pages-3", "pages-4"} {
+		w.launchers[name] = `{"hash":"a"}`
+	}
+	if got := w.run(t, "", "status", "pages", "--interval=0").stdout; strings.Contains(got, "FILL") {
+		t.Error(got)
+	}
+}
