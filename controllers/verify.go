@@ -21,7 +21,7 @@ import (
 
 // ErrStale reports that the cache holds an earlier version of an owner than the API server, the others that it does so of a child.
 var (
-	ErrStale          = errors.New("the cache has not received the latest version of what the API server has")
+	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
