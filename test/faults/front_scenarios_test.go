@@ -30,15 +30,6 @@ var frontScenarios = []scenario{
 		r.addForeignOfFront()
 		running(2, statefulSetNodes)(r)
 	}, act: func(r *scenarioRun) { r.createFront() }, done: hasFront},
-	{name: "proxy-sizes", faults: distinctFaults, setup: func(r *scenarioRun) { r.runFront(2) }, act: func(r *scenarioRun) {
-		for _, size := range []int32{3, 1} {
-			r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = size })
-			r.await("the announcement", announced(size))
-			r.passTime()
-			r.await("the new routes", func(now objects) string { return frontSettled(now) })
-			r.proxy.nextStep()
-		}
-	}, done: hasFront},
 	{name: "proxy-delete", faults: distinctFaults, setup: func(r *scenarioRun) { r.runFront(1) }, act: func(r *scenarioRun) {
 		r.remove(front())
 	}, done: hasNoFront},
