@@ -28,6 +28,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
@@ -50,13 +51,13 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 	c := &cluster{client: mgr.GetClient(), live: mgr.GetAPIReader()}
 	byInstance := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		name := client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
-		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Memcached" {
-			name.Name = owner.Name
+		if ownedByMemcached(object) {
+			name.Name = metav1.GetControllerOfNoCopy(object).Name
 		}
 		return []reconcile.Request{{NamespacedName: name}}
 	})
 	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
-		Watches(&corev1.Pod{}, byInstance).WithOptions(controller.Options{MaxConcurrentReconciles: 16})
+		Watches(&cachev1alpha1.MemcachedProxy{}, &handler.EnqueueRequestForObject{}).Watches(&corev1.Pod{}, byInstance).WithOptions(controller.Options{MaxConcurrentReconciles: 16})
 	for _, child := range memcached.Children {
 		builder = builder.Watches(child.New(), byInstance)
 	}
@@ -108,17 +109,31 @@ func ofOperator(w client.Object) bool {
 	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
 
+// ownedByMemcached reports whether a Memcached or a MemcachedProxy owns an object.
 func ownedByMemcached(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && owner.Kind == "Memcached"
+	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
 }
 
-// collectGarbage deletes the objects whose Memcached is gone.
+// collectGarbage deletes the objects whose Memcached or MemcachedProxy is gone.
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
-	mc := &cachev1alpha1.Memcached{}
-	fetched := false
+	var objects []client.Object
+	if name.Name == frontName {
+		for _, child := range memcachedproxy.Children {
+			objects = append(objects, child.Named(name))
+		}
+		return c.collect(ctx, name, &cachev1alpha1.MemcachedProxy{}, objects)
+	}
 	for _, child := range memcached.Children {
-		object := child.Named(name)
+		objects = append(objects, child.Named(name))
+	}
+	return c.collect(ctx, name, &cachev1alpha1.Memcached{}, objects)
+}
+
+// collect deletes the objects that belong to an owner of the name unless it is the one that exists.
+func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner client.Object, objects []client.Object) error {
+	fetched := false
+	for _, object := range objects {
 		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
@@ -128,12 +143,12 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 			continue
 		}
 		if !fetched {
-			if err := client.IgnoreNotFound(c.live.Get(ctx, name, mc)); err != nil {
+			if err := client.IgnoreNotFound(c.live.Get(ctx, name, owner)); err != nil {
 				return err
 			}
 			fetched = true
 		}
-		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != mc.UID {
+		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != owner.GetUID() {
 			err := client.IgnoreNotFound(c.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
 			if err != nil && !apierrors.IsConflict(err) {
 				return err

@@ -31,6 +31,8 @@ var kinds = func() map[string]schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{
 		"memcacheds": cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		"pods":       corev1.SchemeGroupVersion.WithKind("Pod"),
+
+		"memcachedproxies": cachev1alpha1.GroupVersion.WithKind("MemcachedProxy"),
 	}
 	for _, child := range memcached.Children {
 		resource, _ := meta.UnsafeGuessKindToResource(child.Kind)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,10 +19,13 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
+	proxies "github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/testenv"
@@ -39,6 +43,8 @@ type operator struct {
 	manager  ctrl.Manager
 	cancel   context.CancelFunc
 	stopped  chan error
+	// fronts is how many reconciliations of the MemcachedProxy have begun.
+	fronts atomic.Int32
 }
 
 // startOperator starts a process and waits until its caches are synced.
@@ -54,7 +60,8 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			return newClientWithTimeout(config, options)
+			c, err := newClientWithTimeout(config, options)
+			return interceptor.NewClient(c, interceptor.Funcs{Get: o.countFronts}), err
 		},
 	}
 	for _, f := range modify {
@@ -65,8 +72,12 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	if err != nil {
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
-	err = controllers.SetupWithManager(running, o.manager, metrics.New(o.registry),
-		controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers})
+	controller := controllers.Options{
+		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespaces),
+	}
+	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
+		proxies.SetupWithManager(o.manager, proxies.Options{Options: controller, Retry: proxies.DefaultRetry,
+			Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' })}))
 	if err != nil {
 		return nil, fmt.Errorf("set up the operator: %w", err)
 	}
@@ -124,6 +135,16 @@ func (o *operator) crash() error {
 	case <-time.After(30 * time.Second):
 		return errors.New("the operator did not stop")
 	}
+}
+
+// countFronts counts the reads with which reconciliations of the MemcachedProxy begin.
+func (o *operator) countFronts(
+	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
+) error {
+	if _, ok := object.(*cachev1alpha1.MemcachedProxy); ok && key.Name == frontName {
+		o.fronts.Add(1)
+	}
+	return c.Get(ctx, key, object, opts...)
 }
 
 func (o *operator) reconciles(outcome string) float64 {

@@ -151,10 +151,10 @@ func state(now objects) map[string]string {
 			object.Status.ObservedGeneration = 0
 		case *appsv1.StatefulSet:
 			object.Status.ObservedGeneration = 0
+		case *cachev1alpha1.MemcachedProxy:
+			withoutTimes(object.Status.Conditions)
 		case *cachev1alpha1.Memcached:
-			for i := range object.Status.Conditions {
-				object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
-			}
+			withoutTimes(object.Status.Conditions)
 			if last := object.Status.LastApplied; last != nil {
 				last.AppliedHash = "the same"
 			}
@@ -166,17 +166,25 @@ func state(now objects) map[string]string {
 	return texts
 }
 
-// withoutNamespace removes the namespace from the addresses in a text.
-func withoutNamespace(text, namespace string) string {
-	return strings.ReplaceAll(text, "."+namespace+".", ".")
+func withoutTimes(conditions []metav1.Condition) {
+	for i := range conditions {
+		conditions[i].LastTransitionTime = metav1.Time{}
+	}
 }
+
+// withoutNamespace removes the namespace from the addresses in a text, and the time from announced routes.
+func withoutNamespace(text, namespace string) string {
+	return announcedTime.ReplaceAllString(strings.ReplaceAll(text, "."+namespace+".", "."), "$1 then")
+}
+
+var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
 // changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
 func changes(entries []entry) map[string][]string {
 	found := map[string][]string{}
 	before, specs := map[string]string{}, map[string]string{}
 	for _, e := range entries {
-		if e.resource == "memcacheds" {
+		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
 			continue
 		}
 		spec := e.spec()

@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.Memcach
 	s.create(mc)
 }
 
-// remove deletes an object with the name of the Memcached.
+// remove deletes an object: that with the name of the Memcached, unless it has a name.
 func (s *sandbox) remove(object client.Object) {
 	s.Helper()
 	s.read(object)
@@ -140,14 +141,14 @@ func (s *sandbox) removeAll() {
 
 func (s *sandbox) read(object client.Object) {
 	s.Helper()
-	name := client.ObjectKey{Namespace: s.namespace, Name: cacheName}
-	if child, ok := memcached.ChildOf(object); ok {
+	name := client.ObjectKey{Namespace: s.namespace, Name: cmp.Or(object.GetName(), cacheName)}
+	if child, ok := memcached.ChildOf(object); ok && object.GetName() == "" {
 		name = client.ObjectKeyFromObject(child.Named(name))
 	}
 	s.must(user.Get(s.ctx, name, object))
 }
 
-// change changes an object with the name of the Memcached as a user would.
+// change changes an object as a user would: that with the name of the Memcached, unless it has a name.
 func change[T client.Object](s *sandbox, object T, edit func(T)) {
 	s.Helper()
 	s.read(object)

@@ -58,7 +58,8 @@ func (r *scenarioRun) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: cacheName}}
-	for _, object := range append(r.foreign, mc) {
+	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: frontName}}
+	for _, object := range append(r.foreign, mc, front) {
 		if err := client.IgnoreNotFound(user.Delete(ctx, object)); err != nil {
 			r.Errorf("clean up: %v", err)
 		}

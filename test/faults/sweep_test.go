@@ -48,7 +48,7 @@ func reference(t *testing.T, s scenario) *outcome {
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var counts planCounts
-	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios) {
+	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios, frontScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
@@ -233,6 +233,7 @@ func (r *scenarioRun) triggerReconcile(o *operator) {
 	})
 	r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
 		func() bool { return o.reconciles("Unchanged") > unchanged }))
+	r.triggerFront(o)
 }
 
 // converged reports what is missing until the scenario has ended, with the state of the reference run if there is one.
@@ -245,6 +246,9 @@ func (s scenario) converged(want *outcome) func(objects) string {
 		}
 		if s.name != deletion {
 			if missing := settled(now); missing != "" {
+				return missing
+			}
+			if missing := frontSettled(now); missing != "" {
 				return missing
 			}
 		}

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+)
+
+// frontSize is how many proxies the MemcachedProxy has.
+const frontSize = 2
+
+// frontWrites are the writes that the operator may send for the MemcachedProxy, with the names of the objects.
+var frontWrites = map[string]string{
+	"patch services": frontName, "patch poddisruptionbudgets": frontName, "patch deployments": frontName,
+	"patch configmaps": frontName + memcachedproxy.RoutesSuffix, "patch memcachedproxies/status": frontName,
+}
+
+func frontOf(now objects) *cachev1alpha1.MemcachedProxy {
+	proxy, _ := now["memcachedproxies/"+frontName].(*cachev1alpha1.MemcachedProxy)
+	return proxy
+}
+
+// hasFront reports what is missing of the objects of the MemcachedProxy.
+func hasFront(now objects) string {
+	proxy := frontOf(now)
+	if proxy == nil {
+		return "there is no MemcachedProxy"
+	}
+	for _, key := range []string{
+		"services/" + frontName, "poddisruptionbudgets/" + frontName, "deployments/" + frontName,
+		"configmaps/" + frontName + memcachedproxy.RoutesSuffix,
+	} {
+		if object := now[key]; object == nil || !metav1.IsControlledBy(object, proxy) {
+			return "the operator's object is missing: " + key
+		}
+	}
+	return ""
+}
+
+// frontSettled reports what is missing until the MemcachedProxy is Ready with routes to all nodes of its pool, and nothing changes any
+// more. Nothing is if there is no MemcachedProxy.
+func frontSettled(now objects) string {
+	proxy := frontOf(now)
+	if proxy == nil {
+		return ""
+	}
+	if missing := hasFront(now); missing != "" {
+		return missing
+	}
+	status, mc, members, ready := proxy.Status, get[*cachev1alpha1.Memcached](now, "memcacheds"), 0, 0
+	for _, pod := range now.frontPods() {
+		members++
+		if podReady(pod) && pod.DeletionTimestamp == nil {
+			ready++
+		}
+	}
+	counts := [3]int32{status.Replicas, status.ReadyReplicas, status.UpdatedReplicas}
+	routes, err := routesOf(now)
+	switch condition := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionReady); {
+	case !frontDeployment(now).complete(frontSize), members != frontSize, ready != frontSize:
+		return fmt.Sprintf("%d of %d proxies are ready: %s", ready, members, frontDeployment(now))
+	case condition == nil || condition.Status != metav1.ConditionTrue || status.ObservedGeneration != proxy.Generation:
+		return fmt.Sprintf("Ready of the MemcachedProxy is %+v for generation %d", condition, proxy.Generation)
+	case counts != [3]int32{frontSize, frontSize, frontSize}:
+		return fmt.Sprintf("the counts of the MemcachedProxy are %v", counts)
+	case err != nil || mc == nil:
+		return fmt.Sprintf("the routes of %v are wrong: %v", mc, err)
+	}
+	at := clockOf(proxy.Namespace).Now()
+	if routes.Pool.At(at) != int(mc.Spec.Size) || routes.Pool.Wait(at) > 0 {
+		return fmt.Sprintf("the routes are %s, want %d nodes", routes, mc.Spec.Size)
+	}
+	if want := (cachev1alpha1.MemcachedProxyRoutes{Nodes: mc.Spec.Size}); ptr.Deref(status.Routes, cachev1alpha1.MemcachedProxyRoutes{}) != want {
+		return fmt.Sprintf("the routes in the status are %+v, want %+v", status.Routes, want)
+	}
+	return ""
+}
+
+// frontPods are those of the MemcachedProxy.
+func (o objects) frontPods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for key, object := range o {
+		if pod, ok := object.(*corev1.Pod); ok && strings.HasPrefix(key, "pods/"+frontName+"-") {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// routesOf are the routes of the proxies.
+func routesOf(now objects) (protocol.Routes, error) {
+	config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
+	if config == nil {
+		return protocol.Routes{}, fmt.Errorf("there is no ConfigMap")
+	}
+	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
+}
+
+// frontViolations returns the violations of the invariants of a MemcachedProxy: its status says of no generation what is not true of it,
+// and proxies never see two announcements of the same number, since some of them have read the first one.
+func frontViolations(entries []entry) []string {
+	var found []string
+	report := func(e entry, format string, args ...any) {
+		found = append(found, fmt.Sprintf("version %d: ", e.version)+fmt.Sprintf(format, args...))
+	}
+	now := objects{}
+	var before *cachev1alpha1.MemcachedProxy
+	var routes protocol.Routes
+	// completed means that since the current generations exist, all proxies were ready with routes at some moment.
+	completed := false
+	for _, e := range entries {
+		if last := frontDeployment(now); e.key() == "deployments/"+frontName && (last == nil || last.GetGeneration() != e.object.GetGeneration()) {
+			completed = false
+		}
+		now.add(e)
+		if e.key() == "configmaps/"+frontName+memcachedproxy.RoutesSuffix {
+			if live, err := routesOf(now); err == nil {
+				if announcedAnew(routes, live) {
+					report(e, "the routes %s became %s", routes, live)
+				}
+				routes = live
+			}
+		}
+		if proxy, ok := e.object.(*cachev1alpha1.MemcachedProxy); ok {
+			if before != nil && (before.UID != proxy.UID || before.Generation != proxy.Generation) {
+				completed = false
+			}
+			completed = completed || frontComplete(now)
+			for _, violation := range frontStatusViolations(before, proxy, completed) {
+				report(e, "%s", violation)
+			}
+			before = proxy
+		}
+		completed = completed || frontComplete(now)
+	}
+	return found
+}
+
+func announcedAnew(before, after protocol.Routes) bool {
+	was, is := before.Pool.Next, after.Pool.Next
+	return was != nil && is != nil && before.Pool.Count == after.Pool.Count && was.Count == is.Count && !was.From.Equal(is.From)
+}
+
+func frontComplete(now objects) bool {
+	w, proxy := frontDeployment(now), frontOf(now)
+	_, err := routesOf(now)
+	ready := 0
+	for _, pod := range now.frontPods() {
+		if podReady(pod) {
+			ready++
+		}
+	}
+	return proxy != nil && w != nil && metav1.IsControlledBy(w, proxy) && w.updatedTo(frontSize) && ready == frontSize && err == nil
+}
+
+func frontStatusViolations(before, proxy *cachev1alpha1.MemcachedProxy, completed bool) []string {
+	var found []string
+	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	status := proxy.Status
+	if status.ObservedGeneration > proxy.Generation {
+		report("observedGeneration of the MemcachedProxy is %d, generation %d", status.ObservedGeneration, proxy.Generation)
+	}
+	same := before != nil && before.UID == proxy.UID
+	if same && status.ObservedGeneration < before.Status.ObservedGeneration {
+		report("observedGeneration of the MemcachedProxy is %d, after %d", status.ObservedGeneration, before.Status.ObservedGeneration)
+	}
+	for _, condition := range status.Conditions {
+		if condition.ObservedGeneration != status.ObservedGeneration {
+			report("the observedGeneration of %s of the MemcachedProxy is %d", condition.Type, condition.ObservedGeneration)
+		}
+	}
+	ready := meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionReady)
+	wasReady := same && meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
+	if ready && !wasReady && !completed {
+		report("the MemcachedProxy is Ready, but was never complete")
+	}
+	if ready && status.Routes == nil {
+		report("the MemcachedProxy is Ready without routes")
+	}
+	return found
+}
