@@ -6,15 +6,11 @@
 package faults
 
 import (
-	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -89,40 +85,6 @@ func (r *scenarioRun) noteFront() {
 	r.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: frontName}}
 	change(r.sandbox, service, func(service *corev1.Service) { service.Annotations[noteAnnotation] = service.ResourceVersion })
-}
-
-// passed is how much later than at the API server it is in a namespace, for the operator and for the proxies.
-var passed sync.Map
-
-// clockOf is the clock of a namespace.
-func clockOf(namespace string) clock.PassiveClock { return namespaceClock(namespace) }
-
-type namespaceClock string
-
-func (c namespaceClock) Now() time.Time {
-	later, _ := passed.LoadOrStore(string(c), time.Duration(0))
-	return time.Now().Add(later.(time.Duration))
-}
-
-func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
-
-// passTime lets announced routes hold, and wakes the operator, which waits by another clock.
-func (r *scenarioRun) passTime() {
-	r.Helper()
-	later, _ := passed.LoadOrStore(r.namespace, time.Duration(0))
-	passed.Store(r.namespace, later.(time.Duration)+2*time.Minute+time.Second)
-	r.noteFront()
-}
-
-// announced reports what is missing until the routes announce so many nodes.
-func announced(count int32) func(objects) string {
-	return func(now objects) string {
-		config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
-		if config == nil || !strings.Contains(config.Data["routes"], fmt.Sprintf(" next %d ", count)) {
-			return fmt.Sprintf("the routes are %v", config)
-		}
-		return ""
-	}
 }
 
 // hasNoFront reports what is left of the MemcachedProxy.

@@ -72,9 +72,7 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	if err != nil {
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
-	controller := controllers.Options{
-		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespaces),
-	}
+	controller := controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers}
 	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
 		proxies.SetupWithManager(o.manager, proxies.Options{Options: controller, Retry: proxies.DefaultRetry,
 			Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' })}))

@@ -4,7 +4,6 @@
 package desired
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -31,29 +31,17 @@ func TestSampleOfCopies(t *testing.T) {
 	}
 	first, second := stored(t, []byte(texts[0])), stored(t, []byte(texts[1]))
 	first.Namespace, second.Namespace = "shop", "shop"
-	of := func(mc, twin *cachev1alpha1.Memcached) (*appsv1.StatefulSet, string) {
+	of := func(mc, twin *cachev1alpha1.Memcached) (*appsv1.StatefulSet, []client.Object) {
 		view := memcachedtest.View(mc, memcached.Observed{})
 		view.Twins = []memcached.View{memcachedtest.View(twin, memcached.Observed{})}
 		plan := For(view, memcachedtest.Options)
 		if plan.Problem != nil {
 			t.Fatal(plan.Problem)
 		}
-		return plan.Workload().(*appsv1.StatefulSet), string(documents(t, plan.Objects))
+		return plan.Workload().(*appsv1.StatefulSet), plan.Objects
 	}
-	set, got := of(first, second)
-	const file = "testdata/copies-sample.yaml"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("read the comment in golden_test.go before -update (-want +got):\n%s", diff)
-	}
+	set, objects := of(first, second)
+	memcachedtest.Golden(t, "testdata/copies-sample.yaml", objects, *update, "read the comment in golden_test.go before -update")
 	twinSet, _ := of(second, first)
 	if diff := cmp.Diff(set.Spec.Template.Spec.Affinity, twinSet.Spec.Template.Spec.Affinity); diff != "" || second.Spec.FillFrom.Name != first.Name {
 		t.Errorf("the second copy differs: %s", diff)
@@ -75,7 +63,12 @@ func TestSampleOfCopies(t *testing.T) {
 		}
 	}
 	pools := []cachev1alpha1.MemcachedProxyPool{{Name: first.Name}, {Name: second.Name}}
-	if !slices.Equal(proxy.Spec.Pools, pools) || strings.Contains(got, "kind: PodDisruptionBudget") {
+	if !slices.Equal(proxy.Spec.Pools, pools) || slices.ContainsFunc(objects, isBudget) {
 		t.Errorf("pools %v, or a budget of one cache", proxy.Spec.Pools)
 	}
+}
+
+func isBudget(object client.Object) bool {
+	_, is := object.(*policyv1.PodDisruptionBudget)
+	return is
 }
