@@ -106,13 +106,13 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// reaction is how long after an update the controller reconciles. Own reports that it is this process's last write.
-type reaction = func(before, after client.Object, own bool) enqueueDelay
+// Reaction is how long after an update the controller reconciles. Own reports that it is this process's last write.
+type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
 // Watch returns an event source for owners and children: creations and deletions are handled at once, updates after the delay that
 // change returns. OwnersOf are the names of those that an object may concern.
 func Watch(
-	mutations *apply.MutationCache, change reaction, ownersOf func(client.Object) []types.NamespacedName,
+	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
@@ -132,7 +132,7 @@ func Watch(
 	}
 }
 
-func watch(r *Reconciler, change reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
+func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return Watch(r.mutations, change, memcachedsOf)
 }
 
@@ -170,7 +170,7 @@ var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return
 
 // OwnerChange handles a new spec at once, even if it comes together with a status of our own. A status that somebody else wrote can
 // wait: until the API server's answer arrives, our own looks the same.
-func OwnerChange[Owner client.Object](status func(Owner) any) reaction {
+func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)
 		current, ok := after.(Owner)
@@ -190,7 +190,7 @@ func OwnerChange[Owner client.Object](status func(Owner) any) reaction {
 // ChildChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
 // can wait: only the hash among them matters to us. The status of a workload can wait too, unless a rollout completed or the size
 // was reached, for which users wait.
-func ChildChange[Owner client.Object](child memcached.Child[Owner]) reaction {
+func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
 		case own:

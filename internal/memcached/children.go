@@ -97,7 +97,7 @@ var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
 // ChildOf returns the row for an object; false if its Kind is not in the table. If no row of its Kind fits the name, it returns one
 // of them.
-func ChildOf(object client.Object) (row, bool) {
+func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	var found row
 	for _, child := range Children {
 		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
@@ -111,7 +111,7 @@ func ChildOf(object client.Object) (row, bool) {
 }
 
 // Kinds are the first rows of each Kind.
-func Kinds() []row {
+func Kinds() []Child[*cachev1alpha1.Memcached] {
 	var kinds []row
 	for _, child := range Children {
 		if !slices.ContainsFunc(kinds, func(other row) bool { return other.Kind == child.Kind }) {

@@ -82,10 +82,10 @@ func (f *fillReport) cells() []cell {
 		return append(cells, cell{f.Problem, red})
 	}
 	state := cell{string(f.State), yellow}
-	switch f.State {
-	case protocol.FillDone:
+	if !f.Open() {
 		state.color = green
-	case protocol.FillFailed:
+	}
+	if f.State == protocol.FillFailed {
 		state.color = red
 	}
 	return []cell{

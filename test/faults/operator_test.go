@@ -73,9 +73,12 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
 	controller := controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers}
+	ofProxies := proxies.Options{
+		Options: controller, Retry: proxies.DefaultRetry,
+		Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' }),
+	}
 	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
-		proxies.SetupWithManager(o.manager, proxies.Options{Options: controller, Retry: proxies.DefaultRetry,
-			Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' })}))
+		proxies.SetupWithManager(o.manager, ofProxies))
 	if err != nil {
 		return nil, fmt.Errorf("set up the operator: %w", err)
 	}

@@ -24,7 +24,7 @@ func Golden(t testing.TB, file string, objects []client.Object, update bool, adv
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
+	want, err := os.ReadFile(file) //nolint:gosec // the same
 	if err != nil {
 		t.Fatal(err)
 	}
