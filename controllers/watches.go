@@ -100,8 +100,8 @@ func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFunc
 	}
 }
 
-// IsResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. The resync of
-// the owner alone corrects whatever was missed.
+// IsResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. Only that
+// of the owner leads to a reconcile, which corrects what was missed.
 func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
@@ -110,7 +110,7 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
 // Watch returns an event source for owners and children: creations and deletions are handled at once, updates after the delay that
-// change returns. OwnersOf are the names of those that an object may concern.
+// change returns. OwnersOf returns the names of the owners that an object may concern.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -151,7 +151,7 @@ func namesakeOf(object client.Object) types.NamespacedName {
 	return name // it is a Memcached
 }
 
-// Enqueue enqueues each name once, but for empty ones.
+// Enqueue adds each name to the queue once, and skips empty ones.
 func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 	for i, name := range names {
 		if delay != never && name.Name != "" && !slices.Contains(names[:i], name) {
