@@ -8,164 +8,203 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"sync/atomic"
+	"os/exec"
+	"strings"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
-	"github.com/example/memcached-operator/test/traffic"
 )
 
 // Two caches hold the same items, and clients of both proxies notice nothing of a node that ends.
 var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
-	It("lose no hit with a node, nor then with its twin", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
-		namespace := k8s.NewNamespace(ctx)
-		first := k8s.CreateMemcached(ctx, namespace, 2, clustertest.Named("first"), filledFrom("second"))
-		second := k8s.CreateMemcached(ctx, namespace, 2, clustertest.Named("second"), filledFrom("first"))
-		k8s.UntilReady(ctx, first)
-		k8s.UntilReady(ctx, second)
-		front := newProxy(ctx, first, second)
-		before := clustertest.Incarnations(proxiesOf(ctx, front))
-		clients := startOwners(ctx, proxiesOf(ctx, front))
-
-		for _, mc := range []*cachev1alpha1.Memcached{first, second} {
-			By("killing a node of " + mc.Name)
-			crash(ctx, mc, 0)
+	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
+		c := newCopies(ctx)
+		for _, event := range []struct {
+			name string
+			do   func(*corev1.Pod)
+		}{
+			{"deleted without notice", func(pod *corev1.Pod) { Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed()) }},
+			{"evicted", func(pod *corev1.Pod) { c.evict(ctx, pod) }},
+			{"killed for its memory", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }},
+		} {
+			clients := c.startOwners(ctx)
+			By("a node is " + event.name)
+			c.replace(ctx, c.caches[0], 0, event.do)
+			By("then its twin, and memcached of a proxy")
+			c.replace(ctx, c.caches[1], 0, func(pod *corev1.Pod) {
+				event.do(pod)
+				memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
+			})
+			clients.mustHaveNoticedNothing(ctx, event.name, ownersPerProxy*len(clients.proxies))
 		}
-		sofar := clients.read.Load()
-		Eventually(ctx, clients.read.Load).WithTimeout(time.Minute).Should(BeNumerically(">", sofar+ownedKeys), "clients go on")
-		clients.mustHaveNoticedNothing(ctx)
-		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
+	})
+
+	It("lose no hit when proxies hear of new addresses after 30 seconds", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		cacheDNS(ctx)
+		c := newCopies(ctx)
+		clients := c.startOwners(ctx)
+		for _, mc := range c.caches {
+			c.replace(ctx, mc, 1, func(pod *corev1.Pod) { Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed()) })
+		}
+		clients.mustHaveNoticedNothing(ctx, "crashes with cached names", 0)
+	})
+
+	It("lose no hit when all of their nodes are drained", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		c := newCopies(ctx)
+		before := c.pods(ctx)
+		clients := c.startOwners(ctx)
+		node := before[0].Spec.NodeName
+		DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "uncordon", node) })
+		drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", "drain", node, "--pod-selector=copies="+c.namespace,
+			"--ignore-daemonsets", "--delete-emptydir-data", "--timeout=6m"), GinkgoWriter, GinkgoWriter))
+		DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
+		Eventually(ctx, func(g Gomega) { // the cluster has one node that runs memcached, which serves again as soon as the drain has begun
+			found := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
+			g.Expect(k8s.Reread(ctx, found)).To(Succeed())
+			g.Expect(found.Spec.Unschedulable).To(BeTrue())
+		}).WithPolling(50 * time.Millisecond).Should(Succeed())
+		k8s.Kubectl(ctx, "uncordon", node)
+		Eventually(ctx, drain).WithTimeout(6 * time.Minute).Should(gexec.Exit(0))
+		c.untilReady(ctx)
+		clients.mustHaveNoticedNothing(ctx, "a drain", 0)
+		for _, pod := range c.pods(ctx) {
+			for i := range before {
+				Expect(pod.UID).NotTo(Equal(before[i].UID), pod.Name)
+			}
+		}
+	})
+
+	It("lose no hit when one kubectl apply changes the image, the configuration and the memory of both", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		c := newCopies(ctx)
+		before := clustertest.Incarnations(c.pods(ctx))
+		clients := c.startOwners(ctx)
+		for _, mc := range c.caches {
+			k8s.Change(ctx, mc, func() {
+				mc.Spec.Image, mc.Spec.Config.Threads = strings.TrimPrefix(mc.Status.Image, "docker.io/library/"), 2
+				mc.Spec.Config.Memory = ptr.To(resource.MustParse("96Mi"))
+			})
+		}
+		Eventually(ctx, func(g Gomega) {
+			for name, incarnation := range clustertest.Incarnations(c.pods(ctx)) {
+				g.Expect(incarnation.Pod).NotTo(Equal(before[name].Pod), name)
+			}
+		}).WithTimeout(4 * time.Minute).Should(Succeed())
+		memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
+		c.untilReady(ctx)
+		clients.mustHaveNoticedNothing(ctx, "changes of both", ownersPerProxy*len(clients.proxies))
+	})
+
+	It("keep what need not move when both get another node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+		c := newCopies(ctx)
+		cache := k8s.NewClientOf(proxyServer(ctx, c.front))
+		Eventually(ctx, cache.Write).WithArguments(ownedKeys, 100).WithTimeout(time.Minute).Should(Succeed())
+		for _, mc := range c.caches {
+			k8s.Change(ctx, mc, func() { mc.Spec.Size = 3 })
+		}
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(k8s.Reread(ctx, c.front)).To(Succeed())
+			g.Expect(c.front.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: 3}))
+		}).WithTimeout(5 * time.Minute).Should(Succeed())
+		hits := clustertest.Must(cache.Read(ctx, ownedKeys))
+		AddReportEntry("hits after a third node has come", hits)
+		Expect(hits.Errors).To(BeZero())
+		Expect(hits.Hits).To(BeNumerically(">=", ownedKeys*2/3-ownedKeys/50))
 	})
 })
 
-// filledFrom makes a Memcached a copy of another one.
-func filledFrom(twin string) clustertest.Edit {
-	return func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.Workload, mc.Spec.Config.Dump = cachev1alpha1.WorkloadStatefulSet, ptr.To(true)
-		mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: twin}
+// copies are two caches of two nodes with the same items, one budget over both, and two proxies.
+type copies struct {
+	namespace string
+	caches    []*cachev1alpha1.Memcached
+	front     *cachev1alpha1.MemcachedProxy
+}
+
+func newCopies(ctx context.Context) *copies {
+	GinkgoHelper()
+	c := &copies{namespace: k8s.NewNamespace(ctx)}
+	label := map[string]string{"copies": c.namespace}
+	Expect(k8s.Create(ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "copies"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: label},
+			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
+		},
+	})).To(Succeed())
+	for _, names := range [][2]string{{"first", "second"}, {"second", "first"}} {
+		c.caches = append(c.caches, k8s.CreateMemcached(ctx, c.namespace, 2, clustertest.Named(names[0]), func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Workload, mc.Spec.Config.Dump = cachev1alpha1.WorkloadStatefulSet, ptr.To(true)
+			mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: names[1]}
+			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"copies": cachev1alpha1.LabelValue(c.namespace)}
+			mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false)
+		}))
+	}
+	c.untilReady(ctx)
+	c.front = newProxy(ctx, c.caches...)
+	return c
+}
+
+// untilReady waits for as long as four nodes take that are replaced one after the other.
+func (c *copies) untilReady(ctx context.Context) {
+	GinkgoHelper()
+	for _, mc := range c.caches {
+		untilTwinReady(ctx, mc)
 	}
 }
 
-// crash kills a node, and waits until the one that takes its place is ready.
-func crash(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int) {
+func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
+	GinkgoHelper()
+	for _, mc := range c.caches {
+		pods = append(pods, k8s.Pods(ctx, mc)...)
+	}
+	return pods
+}
+
+// evict asks again for as long as the budget does not allow it.
+func (c *copies) evict(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	Eventually(ctx, func() error {
+		return k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})
+	}).Should(Succeed())
+}
+
+// replace does something to a node, and waits until another pod, or another run of memcached in it, has filled itself.
+func (c *copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
 	GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: fmt.Sprintf("%s-%d", mc.Name, ordinal)}}
 	Expect(k8s.Reread(ctx, pod)).To(Succeed())
-	killed := pod.UID
-	Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+	before := clustertest.Incarnations([]corev1.Pod{*pod})
+	do(pod)
 	Eventually(ctx, func(g Gomega) {
 		g.Expect(k8s.Reread(ctx, pod)).To(Succeed())
-		g.Expect(pod.UID).NotTo(Equal(killed))
+		g.Expect(clustertest.Incarnations([]corev1.Pod{*pod})).NotTo(Equal(before))
 		g.Expect(clustertest.Ready(pod)).To(BeTrue())
-	}).WithTimeout(3 * time.Minute).Should(Succeed())
+	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-const (
-	ownedKeys      = 20_000
-	ownersPerProxy = 2
-)
-
-// owners are clients that write, each keys of its own and through one proxy, and read those of all. Each value is a number that grows.
-type owners struct {
-	stop func()
-	// stored is what the owner of a key has stored.
-	stored [ownedKeys]atomic.Int64
-	// What reads have met: hits, and what must not be: misses, old values, and replies that are none.
-	read, missed, old, failed atomic.Int64
-	failure                   atomic.Value
-	proxies                   []corev1.Pod
-}
-
-// startOwners starts clients of proxies, once they have stored all of their keys.
-func startOwners(ctx context.Context, proxies []corev1.Pod) *owners {
+// cacheDNS makes the DNS of the cluster cache answers for 30 s, as kubeadm configures it, until the spec ends.
+func cacheDNS(ctx context.Context) {
 	GinkgoHelper()
-	o := &owners{proxies: proxies}
-	count := len(proxies) * ownersPerProxy
-	var conns []*traffic.Conn
-	for number := range count {
-		conn := k8s.ConnectTo(ctx, traffic.Address(&proxies[number%len(proxies)]))
-		conns = append(conns, conn)
-		for key := number; key < ownedKeys; key += count {
-			o.write(ctx, conn, key)
-		}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
+	Expect(k8s.Reread(ctx, config)).To(Succeed())
+	former := config.Data["Corefile"]
+	use := func(ctx context.Context, corefile string) {
+		k8s.Change(ctx, config, func() { config.Data["Corefile"] = corefile })
+		scaleDNS(ctx, 0)
+		scaleDNS(ctx, 1)
 	}
-	Expect(o.failed.Load()).To(BeZero(), "%v", o.failure.Load())
-	var stops []func()
-	for number, conn := range conns {
-		stops = append(stops, clustertest.InBackground(ctx, func(ctx context.Context) {
-			for step := number; ctx.Err() == nil; step += count {
-				if step%(10*count) == number { // one of ten requests
-					o.write(ctx, conn, step/(10*count)*count%ownedKeys+number)
-				}
-				o.get(ctx, conn, step*7%ownedKeys)
-			}
-		}))
-	}
-	o.stop = func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
-	return o
-}
-
-func (o *owners) write(ctx context.Context, conn *traffic.Conn, key int) {
-	value := strconv.FormatInt(o.stored[key].Load()+1, 10)
-	reply, err := conn.Command(ctx, fmt.Sprintf("set %s 0 0 %d\r\n%s", traffic.Key(key), len(value), value))
-	switch {
-	case ctx.Err() != nil:
-	case err != nil || reply != "STORED":
-		o.fail("set %s: %q, %v", traffic.Key(key), reply, err)
-	default:
-		o.stored[key].Add(1)
-	}
-}
-
-func (o *owners) get(ctx context.Context, conn *traffic.Conn, key int) {
-	stored := o.stored[key].Load()
-	value, err := conn.Value(ctx, traffic.Key(key))
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		o.fail("get %s: %v", traffic.Key(key), err)
-	case value == nil:
-		o.missed.Add(1)
-	default:
-		o.read.Add(1)
-		if got, err := strconv.ParseInt(string(value.Bytes), 10, 64); err != nil || got < stored {
-			o.old.Add(1)
-		}
-	}
-}
-
-func (o *owners) fail(format string, args ...any) {
-	o.failed.Add(1)
-	o.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
-}
-
-// mustHaveNoticedNothing ends the clients. Then it reads all keys through each proxy.
-func (o *owners) mustHaveNoticedNothing(ctx context.Context) {
-	GinkgoHelper()
-	o.stop()
-	AddReportEntry("gets", o.read.Load())
-	noticed := func() string {
-		return fmt.Sprintf("%d misses, %d old values, %d errors: %v", o.missed.Load(), o.old.Load(), o.failed.Load(), o.failure.Load())
-	}
-	Expect(noticed()).To(Equal("0 misses, 0 old values, 0 errors: <nil>"))
-	for i := range o.proxies {
-		conn := k8s.ConnectTo(ctx, traffic.Address(&o.proxies[i]))
-		for key := range ownedKeys {
-			o.get(ctx, conn, key)
-		}
-	}
-	Expect(noticed()).To(Equal("0 misses, 0 old values, 0 errors: <nil>"), "at the end")
+	DeferCleanup(func(ctx SpecContext) { use(ctx, former) })
+	use(ctx, strings.Replace(strings.Replace(former, "ttl 5", "ttl 30", 1), "errors\n", "errors\n    cache 30\n", 1))
 }

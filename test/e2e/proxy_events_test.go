@@ -43,11 +43,15 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			name string
 			do   func()
 		}{
-			{"a node is killed", func() { f.away(ctx, 1, client.GracePeriodSeconds(0)) }},
+			{"a node is killed", func() {
+				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
+				f.untilUsed(ctx, "cache-1")
+			}},
 			{"a node is evicted", func() {
 				f.leave(ctx, f.node(ctx, 2), func(pod *corev1.Pod) error {
 					return k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})
 				})
+				f.untilUsed(ctx, "cache-2")
 			}},
 			{"a node hangs", func() {
 				memcached := memcachedOf(f.node(ctx, 0))
@@ -57,9 +61,10 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			}},
 			{"a node is killed while DNS is away", func() {
 				scaleDNS(ctx, 0)
-				f.away(ctx, 1, client.GracePeriodSeconds(0))
+				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
 				time.Sleep(5 * time.Second) // clients wait for DNS or do not, which is no event
 				scaleDNS(ctx, 1)
+				f.untilUsed(ctx, "cache-1")
 			}},
 		} {
 			By(event.name)
@@ -150,12 +155,6 @@ func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
 	return pod
 }
 
-// away deletes a node.
-func (f *front) away(ctx context.Context, ordinal int, options ...client.DeleteOption) {
-	GinkgoHelper()
-	f.leave(ctx, f.node(ctx, ordinal), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, options...) })
-}
-
 // leave makes a node leave, and waits until the one that takes its place is ready.
 func (f *front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
 	GinkgoHelper()
@@ -166,9 +165,14 @@ func (f *front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod)
 		g.Expect(pod.UID).NotTo(Equal(former))
 		g.Expect(clustertest.Ready(pod)).To(BeTrue())
 	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
-	seen := time.Now()
+}
+
+// untilUsed waits until the proxies use a node that has just become ready, or could have heard of it.
+func (f *front) untilUsed(ctx context.Context, node string) {
+	GinkgoHelper()
+	since := time.Now()
 	Eventually(ctx, f.cache.Write).WithArguments(200, 100).WithTimeout(time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
-	AddReportEntry(fmt.Sprintf("%s is used %.1f s after it was seen ready", pod.Name, time.Since(seen).Seconds()))
+	AddReportEntry(fmt.Sprintf("%s is used after %.1f s", node, time.Since(since).Seconds()))
 }
 
 func (f *front) untilReady(ctx context.Context) {

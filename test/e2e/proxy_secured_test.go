@@ -80,7 +80,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 			Expect(scraped).To(And(ContainSubstring("\nmemcached_up 1\n"), ContainSubstring("\nmemcached_proxy_nodes 3\n"),
 				ContainSubstring("\nmemcached_proxy_routes_refused 0\n"), ContainSubstring("\nmemcached_agent_reload_success 1\n"),
 				Not(ContainSubstring("memcached_commands_total")), Not(ContainSubstring("memcached_proxy_backend_away{"))))
-			gets += sampleOf(scraped, `memcached_proxy_requests_total{command="get"}`)
+			gets += sampleOf(scraped, `memcached_proxy_requests_total{command="gets"}`)
 			Expect(sampleOf(scraped, "process_resident_memory_bytes")).To(BeNumerically("<", 2*agentMemory))
 		}
 		Expect(gets).To(BeNumerically(">=", keys), "a client has one of the proxies")

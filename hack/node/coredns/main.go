@@ -8,6 +8,7 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
 
+	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
 	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
@@ -16,6 +17,6 @@ import (
 
 func main() {
 	// The order of this list is the order in which the plugins see a request.
-	dnsserver.Directives = []string{"health", "ready", "errors", "kubernetes"}
+	dnsserver.Directives = []string{"health", "ready", "errors", "cache", "kubernetes"}
 	coremain.Run()
 }
