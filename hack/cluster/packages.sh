@@ -14,7 +14,7 @@ needed=(
 )
 # What else the tests need: the clients of docs/clients.md, and a C compiler for the race detector. Most have no command here.
 others=(
-	gcc libc6-dev libmemcached-tools openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
+	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache
 )
 elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
