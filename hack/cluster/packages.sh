@@ -12,9 +12,9 @@ needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-# What else the tests need: the clients of docs/clients.md, and a C compiler for the race detector. Most have no command here.
+# What else the tests need: the clients of docs/clients.md, the proxy that make bench compares ours with, and a C compiler for the race detector. Most have no command here.
 others=(
-	gcc libc6-dev libmemcached-tools openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
+	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache
 )
 elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."

@@ -46,7 +46,7 @@ func (b *bench) run(ctx context.Context) error {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
 			"build it in a Git repository, without -buildvcs=false in GOFLAGS", operator.Binary)
 	}
-	if b.selected(agents, security) {
+	if b.selected(agents, security, proxying) {
 		if err := findPrograms(); err != nil {
 			return err
 		}
@@ -93,17 +93,24 @@ func (b *bench) once(ctx context.Context) error {
 
 // onNodes measures what takes no cluster.
 func (b *bench) onNodes(ctx context.Context) error {
-	if b.selected(agents) {
-		b.logf("M11 with %d connections", b.options.clients)
-		if err := b.besideMemcached(ctx); err != nil {
+	for _, part := range []struct {
+		metric  metric
+		what    string
+		measure func(context.Context) error
+	}{
+		{agents, fmt.Sprintf("M11 with %d connections", b.options.clients), b.besideMemcached},
+		{security, fmt.Sprintf("M13 with %d requests", b.options.requests), b.compareAccesses},
+		{proxying, fmt.Sprintf("M15 in %d rounds of %s", proxyRounds, proxyRound), b.compareProxies},
+	} {
+		if !b.selected(part.metric) {
+			continue
+		}
+		b.logf("%s", part.what)
+		if err := part.measure(ctx); err != nil {
 			return err
 		}
 	}
-	if !b.selected(security) {
-		return nil
-	}
-	b.logf("M13 with %d requests", b.options.requests)
-	return b.compareAccesses(ctx)
+	return nil
 }
 
 func (b *bench) round(ctx context.Context) error {

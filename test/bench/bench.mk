@@ -23,5 +23,5 @@ bench-short: bench-build ## Check in a few minutes that the benchmark runs and t
 .PHONY: bench-build
 bench-build: build
 	@hack/binaries.sh
-	@hack/memcached.sh || echo "Without memcached, all but M11 and M13 can be measured: select it with BENCH_FLAGS=\"-only ...\"." >&2
+	@hack/memcached.sh || echo "Without memcached, all but M11, M13 and M15 can be measured: select it with BENCH_FLAGS=\"-only ...\"." >&2
 	@go build -o bin/bench ./test/bench

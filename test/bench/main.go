@@ -51,7 +51,7 @@ func status() int {
 		return exitFailed
 	}
 	if failed := b.report.missed(o.gate == gateCounts); len(failed) > 0 {
-		fmt.Fprintf(os.Stderr, "%d of %d values exceed their thresholds.\n", len(failed), len(b.report.Results))
+		fmt.Fprintf(os.Stderr, "%d of %d values exceed their thresholds or were not measured.\n", len(failed), len(b.report.Results))
 		return exitMissed
 	}
 	return 0

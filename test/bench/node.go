@@ -31,6 +31,7 @@ import (
 const (
 	memcachedBinary = "bin/memcached"
 	agentBinary     = "bin/agent"
+	launcherBinary  = "bin/launcher"
 )
 
 const (
@@ -66,9 +67,9 @@ type agent struct {
 }
 
 func findPrograms() error {
-	for _, name := range []string{memcachedBinary, agentBinary} {
+	for _, name := range []string{memcachedBinary, agentBinary, launcherBinary} {
 		if _, err := os.Stat(name); err != nil {
-			return fmt.Errorf("M11 and M13 need %s, which make bench-build provides; -only selects other metrics: %w", name, err)
+			return fmt.Errorf("M11, M13 and M15 need %s, which make bench-build provides; -only selects other metrics: %w", name, err)
 		}
 	}
 	return nil
@@ -121,11 +122,16 @@ func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, 
 	if err != nil {
 		return nil, err
 	}
-	self, err := user.Current()
-	if err != nil {
+	if err := writeFiles(filepath.Join(dir, currentFolder), files); err != nil {
 		return nil, err
 	}
-	if err := writeFiles(filepath.Join(dir, currentFolder), files); err != nil {
+	return startNodeAt(dir, pod, plain, secure)
+}
+
+// startNodeAt does the same at given addresses.
+func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, error) {
+	self, err := user.Current()
+	if err != nil {
 		return nil, err
 	}
 	n := &node{dir: dir, pod: pod, address: plain}

@@ -48,7 +48,7 @@ func (r *report) rows() [][]string {
 			if one.AtMost != nil {
 				limit = "at most " + number(*one.AtMost)
 			}
-			rows = append(rows, []string{string(m), one.Name, number(one.Value) + " " + one.Unit, limit, string(one.verdict())})
+			rows = append(rows, []string{string(m), one.Name, one.text() + " " + one.Unit, limit, string(one.verdict())})
 		}
 	}
 	return rows
@@ -156,17 +156,17 @@ func (r *report) published(m metric) (rows [][]string, zeros int) {
 
 func publishedRow(same []*result) []string {
 	one := same[0]
-	what, value := one.Name, number(one.Value)
+	what, value := one.Name, one.text()
 	if len(same) > 1 {
 		what, _ = one.splitName()
 		var values []string
 		for _, each := range same {
 			_, name := each.splitName()
-			values = append(values, name+": "+number(each.Value))
+			values = append(values, name+": "+each.text())
 		}
 		value = strings.Join(values, "; ")
-		if !slices.ContainsFunc(same, func(each *result) bool { return number(each.Value) != number(one.Value) }) {
-			value = fmt.Sprintf("each of %d cases: %s", len(same), number(one.Value))
+		if !slices.ContainsFunc(same, func(each *result) bool { return each.text() != one.text() }) {
+			value = fmt.Sprintf("each of %d cases: %s", len(same), one.text())
 		}
 	}
 	return []string{string(one.Metric), what, value + " " + one.Unit, one.group().limit}
@@ -181,8 +181,8 @@ func (r *result) group() group {
 	if r.AtMost != nil {
 		limit = number(*r.AtMost)
 	}
-	if r.verdict() == missed {
-		limit += ": missed"
+	if v := r.verdict(); v == missed || v == unmeasured {
+		limit += ": " + string(v)
 	}
 	return group{what, r.Unit, limit}
 }

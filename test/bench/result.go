@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -26,11 +27,12 @@ const (
 	agents     metric = "M11"
 	hostility  metric = "M12"
 	security   metric = "M13"
+	proxying   metric = "M15"
 )
 
 var allMetrics = []metric{
 	converge, operations, restart, throughput, endToEnd, reaction, footprint, failover, readiness, manyNodes, agents, hostility,
-	security,
+	security, proxying,
 }
 
 type threshold struct {
@@ -51,6 +53,8 @@ type result struct {
 	AtMost *float64 `json:"atMost,omitempty"`
 	// Exact means that the value is a count, which does not depend on the speed of the machine.
 	Exact bool `json:"exact,omitempty"`
+	// NotMeasured is why there is no value; empty if there is one.
+	NotMeasured string `json:"notMeasured,omitempty"`
 	// Detail means that the documentation does not have the value.
 	Detail bool `json:"detail,omitempty"`
 }
@@ -59,6 +63,8 @@ func (r *result) verdict() verdict {
 	switch {
 	case r.AtMost == nil:
 		return informative
+	case r.NotMeasured != "":
+		return unmeasured
 	case r.Value <= *r.AtMost:
 		return holds
 	default:
@@ -72,7 +78,17 @@ const (
 	informative verdict = ""
 	holds       verdict = "holds"
 	missed      verdict = "missed"
+	// unmeasured is no success.
+	unmeasured verdict = "NOT MEASURED"
 )
+
+// text is the value, or why there is none.
+func (r *result) text() string {
+	if r.NotMeasured != "" {
+		return string(unmeasured) + ": " + r.NotMeasured
+	}
+	return number(r.Value)
+}
 
 // phase holds the requests of one client in one part of the benchmark.
 type phase struct {
@@ -104,15 +120,24 @@ type conditions struct {
 
 // add records a sample of an informative value.
 func (r *report) add(m metric, name, unit string, value float64) *result {
-	i := slices.IndexFunc(r.Results, func(one *result) bool { return one.Metric == m && one.Name == name })
-	if i < 0 {
-		i = len(r.Results)
-		r.Results = append(r.Results, &result{Metric: m, Name: name, Unit: unit})
+	one := r.find(m, name)
+	if one == nil {
+		one = &result{Metric: m, Name: name, Unit: unit}
+		r.Results = append(r.Results, one)
 	}
-	one := r.Results[i]
 	one.Samples = append(one.Samples, value)
 	one.Value = median(one.Samples)
 	return one
+}
+
+// find returns nil if nothing of the name is recorded.
+func (r *report) find(m metric, name string) *result {
+	for _, one := range r.Results {
+		if one.Metric == m && one.Name == name {
+			return one
+		}
+	}
+	return nil
 }
 
 // addDetail records a sample of an informative value that explains others.
@@ -129,16 +154,28 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
+// holdLess requires that the value of one case is less than that of another.
+func (r *report) holdLess(m metric, quantity, one, other string) {
+	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
+	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)
+	if reason == "" {
+		ratio = less.Value / more.Value
+	}
+	name := one + " compared with " + other + ": " + quantity
+	r.hold(m, name, "times", ratio, threshold{1, false})
+	r.find(m, name).NotMeasured = reason
+}
+
 // holdCount records a sample of a count that has a threshold.
 func (r *report) holdCount(m metric, name, unit string, value, most int) {
 	r.hold(m, name, unit, float64(value), threshold{float64(most), true})
 }
 
-// missed returns the results that exceed their thresholds; only counts if exact is true.
+// missed returns the results that do not hold their thresholds; only counts if exact is true.
 func (r *report) missed(exact bool) []*result {
 	var found []*result
 	for _, one := range r.Results {
-		if one.verdict() == missed && (one.Exact || !exact) {
+		if v := one.verdict(); (v == missed || v == unmeasured) && (one.Exact || !exact) {
 			found = append(found, one)
 		}
 	}

@@ -7,8 +7,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // getsInTen is how many of ten requests of a Load read a value. The others store one.
@@ -17,8 +20,8 @@ const getsInTen = 9
 // stored is the reply to a set that memcached has obeyed.
 const stored = "STORED"
 
-// Load is what clients request from one node that has all of their keys. Each client has a connection, and sends a request when it
-// has the reply to the previous one.
+// Load is what clients request from one node that has all of their keys, or from several that share them. Each client has a connection
+// to each node, and sends a request when it has the reply to the previous one.
 type Load struct {
 	// Requests is how many requests all clients send together. Nine of ten are gets, the others sets.
 	Requests int
@@ -26,6 +29,11 @@ type Load struct {
 	Keys, ValueSize int
 	// Seed makes runs repeatable.
 	Seed uint64
+	// Limit ends a run before all requests are sent, unless it is 0.
+	Limit time.Duration
+	// Nodes is how many nodes share the keys, as Owner says. With 0 there is one.
+	Nodes int
+	Owner memcache.Owner
 }
 
 // Served is what became of the requests of a Load.
@@ -40,11 +48,13 @@ type Served struct {
 	Failed int
 }
 
-// Store stores all keys, each over one of the connections. It fails if memcached refuses one.
+// Store stores all keys, each by one of the clients. It fails if memcached refuses one. The connections of a client follow each other, in
+// the order of the nodes.
 func (l Load) Store(ctx context.Context, conns []*Conn) error {
-	return inParallel(ctx, l.clients(conns), func(ctx context.Context, c *loadClient) error {
-		return c.conn.Within(ctx, "set", func() error {
-			for number := c.number; number < l.Keys; number += len(conns) {
+	clients := l.clients(conns)
+	return inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error {
+		return c.within(ctx, "set", func() error {
+			for number := c.number; number < l.Keys; number += len(clients) {
 				reply, err := c.set(number)
 				if err == nil && reply != stored {
 					err = fmt.Errorf("the reply is %q", reply)
@@ -58,11 +68,11 @@ func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	})
 }
 
-// Run sends the requests over the connections. A reply that says no is counted. It fails if a connection does.
+// Run sends the requests over the connections of Store. A reply that says no is counted. It fails if a connection does.
 func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 	clients := l.clients(conns)
 	began := time.Now()
-	err := inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error { return c.conn.Within(ctx, "load", c.run) })
+	err := inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error { return c.within(ctx, "load", c.run) })
 	all := Served{Took: time.Since(began)}
 	for _, c := range clients {
 		all.Latencies = append(all.Latencies, c.served.Latencies...)
@@ -74,20 +84,23 @@ func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 // loadClient sends a share of the requests.
 type loadClient struct {
 	number, requests int
-	conn             *Conn
+	conns            []*Conn
+	owner            memcache.Owner
 	random           *rand.Rand
 	keys             int
+	limit            time.Duration
 	value, request   []byte
 	served           Served
 }
 
-// clients returns a client for each connection. What the requests need is made before the first of them.
+// clients returns the clients. What the requests need is made before the first of them.
 func (l Load) clients(conns []*Conn) []*loadClient {
-	clients := make([]*loadClient, len(conns))
-	for i, conn := range conns {
-		requests := l.Requests*(i+1)/len(conns) - l.Requests*i/len(conns)
+	shares := slices.Collect(slices.Chunk(conns, max(1, l.Nodes)))
+	clients := make([]*loadClient, len(shares))
+	for i, share := range shares {
+		requests := l.Requests*(i+1)/len(shares) - l.Requests*i/len(shares)
 		clients[i] = &loadClient{
-			number: i, requests: requests, conn: conn, keys: l.Keys, value: valueOf("load", l.ValueSize),
+			number: i, requests: requests, conns: share, owner: l.Owner, keys: l.Keys, limit: l.Limit, value: valueOf("load", l.ValueSize),
 			random: rand.New(rand.NewPCG(l.Seed, uint64(i))), //nolint:gosec // repeatable, and nothing to guess
 			served: Served{Latencies: make([]time.Duration, 0, requests)},
 		}
@@ -95,9 +108,32 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 	return clients
 }
 
+// within runs an exchange on all connections that ends with the context.
+func (c *loadClient) within(ctx context.Context, what string, exchange func() error) error {
+	for _, conn := range c.conns {
+		inner := exchange
+		exchange = func() error { return conn.Within(ctx, what, inner) }
+	}
+	return exchange()
+}
+
+// ask sends the request to the node that has the key, and returns the first line of the reply.
+func (c *loadClient) ask(key string) (*Conn, string, error) {
+	conn := c.conns[0]
+	if len(c.conns) > 1 {
+		conn = c.conns[c.owner(key)]
+	}
+	line, err := conn.Ask(c.request)
+	return conn, line, err
+}
+
 func (c *loadClient) run() error {
+	start := time.Now()
 	for range c.requests {
 		number, began := c.random.IntN(c.keys), time.Now()
+		if c.limit > 0 && began.Sub(start) >= c.limit {
+			return nil
+		}
 		var ok bool
 		var err error
 		if c.random.IntN(10) < getsInTen {
@@ -122,21 +158,23 @@ func (c *loadClient) run() error {
 
 // set stores the value of a key, and returns the reply.
 func (c *loadClient) set(number int) (string, error) {
-	c.request = fmt.Appendf(c.request[:0], "set %s 0 0 %d"+crlf, Key(number+1), len(c.value))
+	key := Key(number + 1)
+	c.request = fmt.Appendf(c.request[:0], "set %s 0 0 %d"+crlf, key, len(c.value))
 	c.request = append(append(c.request, c.value...), crlf...)
-	return c.conn.Ask(c.request)
+	_, line, err := c.ask(key)
+	return line, err
 }
 
 // get reports whether memcached has returned a value.
 func (c *loadClient) get(number int) (bool, error) {
 	key := Key(number + 1)
 	c.request = append(append(append(c.request[:0], "get "...), key...), crlf...)
-	line, err := c.conn.Ask(c.request)
+	conn, line, err := c.ask(key)
 	switch {
 	case err != nil:
 		return false, err
 	case line == fmt.Sprintf("VALUE %s 0 %d", key, len(c.value)):
-		return true, c.conn.Discard(len(c.value) + len(crlf+"END"+crlf))
+		return true, conn.Discard(len(c.value) + len(crlf+"END"+crlf))
 	case strings.HasPrefix(line, "VALUE "):
 		return false, fmt.Errorf("the reply to a get of %s is %q", key, line)
 	default:

@@ -59,6 +59,44 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadOfSeveralNodes has nodes with an even and an odd number of keys.
+func TestLoadOfSeveralNodes(t *testing.T) {
+	load := small
+	load.Nodes = 2
+	load.Owner = func(key string) int { return int(key[len(key)-1]-'0') % 2 }
+	nodes := []*fake{(&fake{}).start(t), (&fake{}).start(t)}
+	var conns []*traffic.Conn
+	for range loadClients {
+		conns = append(conns, connect(t, nodes[0].address), connect(t, nodes[1].address))
+	}
+	if err := load.Store(t.Context(), conns); err != nil {
+		t.Fatal(err)
+	}
+	served, err := load.Run(t.Context(), conns)
+	if err != nil || served.Failed != 0 || len(served.Latencies) != load.Requests {
+		t.Errorf("%d latencies, %d failed: %v", len(served.Latencies), served.Failed, err)
+	}
+	for i, node := range nodes {
+		for key := range node.items {
+			if load.Owner(key) != i {
+				t.Errorf("node %d has %s", i, key)
+			}
+		}
+		if len(node.items) != load.Keys/2 {
+			t.Errorf("node %d has %d keys", i, len(node.items))
+		}
+	}
+}
+
+func TestLoadEndsAtItsLimit(t *testing.T) {
+	load := small
+	load.Limit = 1
+	served, err := load.Run(t.Context(), loadedBy(t, (&fake{}).start(t)))
+	if err != nil || len(served.Latencies) >= load.Requests || len(served.Latencies) != served.Sets+served.Gets {
+		t.Errorf("%d latencies, %d sets, %d gets: %v", len(served.Latencies), served.Sets, served.Gets, err)
+	}
+}
+
 // TestLoadIsRepeatable compares the numbers of sets.
 func TestLoadIsRepeatable(t *testing.T) {
 	sets := func(seed uint64) int {
