@@ -61,7 +61,7 @@ type Options struct {
 
 // Reconcile brings the children of a Memcached in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	mc, err := r.get(ctx, request.NamespacedName)
+	mc, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	plan := r.plan(ctx, &view)
 	written := r.write(ctx, view, plan)
 	r.metrics.Reconciled(resultOf(written))
-	if r.isTransient(request.NamespacedName, written) {
+	if r.IsTransient(request.NamespacedName, written) {
 		return reconcile.Result{}, written.Err
 	}
 	current := status.For(view, plan, written)
@@ -94,10 +94,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // SetupWithManager registers the controller and its metrics with a manager. The manager's cache must have been built with
 // CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
-	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
+	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
 	if options.Nodes != nil {
-		r.UseNodes(options.Nodes)
+		r.Nodes = options.Nodes
 	}
 	if !options.AskAgents {
 		r.agents = nil
@@ -105,7 +105,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		return err
 	}
 	if options.ServerClock != nil {
-		r.UseServerClock(options.ServerClock)
+		r.ServerClock = options.ServerClock
 	}
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

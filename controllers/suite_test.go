@@ -98,7 +98,7 @@ func newOperator(options memcached.Options) *operator {
 	})
 	live := interceptor.NewClient(writer, interceptor.Funcs{Get: o.getLive})
 	o.Reconciler = controllers.NewReconciler(cached, live, o.recorder, metrics.New(o.registry), o.clock, options)
-	o.UseNodes(o.nodes)
+	o.Nodes = o.nodes
 	return o
 }
 

@@ -92,12 +92,12 @@ func (s *starter) served(ctx context.Context) error {
 func (s *starter) add(ctx context.Context) error {
 	mgr, clock := s.mgr, clock.RealClock{}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(),
-		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, clock, s.options.Memcached)
+		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, s.options.Memcached)
 	if s.options.Nodes != nil {
-		r.UseNodes(s.options.Nodes)
+		r.Nodes = s.options.Nodes
 	}
 	if s.options.ServerClock != nil {
-		r.serverClock = s.options.ServerClock
+		r.ServerClock = s.options.ServerClock
 	}
 	err := mgr.GetFieldIndexer().IndexField(ctx, &cachev1alpha1.MemcachedProxy{}, poolIndex, func(object client.Object) []string {
 		var names []string

@@ -94,9 +94,9 @@ func newOperator(options memcached.Options) *operator {
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
-	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, o.clock, options)
+	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, options)
 	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
-	o.UseNodes(o.proxies)
+	o.Nodes = o.proxies
 	return o
 }
 
