@@ -110,21 +110,26 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
+	return AddController(mgr, "memcached", options, r, r.sources(mgr.GetCache()))
+}
+
+// AddController adds a controller to a manager.
+func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
+	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           RateLimiter(),
 	})
-	for _, source := range r.sources(mgr.GetCache()) {
+	for _, source := range sources {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(RetryingLater(r))
+	return builder.Complete(retryingLater(r))
 }
 
-// RetryingLater lets new work come before what failed.
-func RetryingLater(r reconcile.Reconciler) reconcile.Func {
+// retryingLater lets new work come before what failed.
+func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
 		if err != nil {

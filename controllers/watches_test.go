@@ -95,7 +95,7 @@ func TestWhatFailedComesAfterNewWork(t *testing.T) {
 		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, failure
 		})
-		result, err := RetryingLater(inner).Reconcile(t.Context(), reconcile.Request{})
+		result, err := retryingLater(inner).Reconcile(t.Context(), reconcile.Request{})
 		if !errors.Is(err, failure) {
 			t.Errorf("the error is %v, not %v", err, failure)
 		}
