@@ -146,11 +146,11 @@ func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	var mutex sync.Mutex
 	var changed []types.NamespacedName
 	slots := make(chan struct{}, agentsAtOnce)
-	for _, due := range r.agents.due(r.clock.Now()) {
+	for _, due := range r.agents.due(r.Clock.Now()) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			status, err := r.nodes.Agent(ctx, due.pod, due.hosts)
+			status, err := r.Nodes.Agent(ctx, due.pod, due.hosts)
 			if ctx.Err() != nil || !r.agents.note(ctx, due, status, err) {
 				return
 			}

@@ -88,7 +88,7 @@ var _ = Describe("The agents of nodes with TLS or users", func() {
 
 		another := newOperator(defaults)
 		another.nodes = o.nodes
-		another.UseNodes(o.nodes)
+		another.Nodes = o.nodes
 		o = another
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))

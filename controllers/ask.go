@@ -24,11 +24,11 @@ const askedAtOnce = 64
 // question for another node.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
-	state := r.states.Get(name)
+	state := r.states.get(name)
 	view.Answers, view.Filled, view.Unchangeable = state.running, state.filled, state.unchangeable
 	const rounds = 3
 	for range rounds {
-		plan := desired.For(*view, r.options)
+		plan := desired.For(*view, r.Options)
 		asked := append(slices.Clone(plan.Wave.Ask), plan.Twins.Ask...)
 		if len(asked) == 0 {
 			break
@@ -37,8 +37,8 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 		maps.Copy(answers, view.Answers)
 		view.Answers = answers
 	}
-	plan := desired.For(*view, r.options)
-	r.states.Update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
+	plan := desired.For(*view, r.Options)
+	r.states.update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
 	return plan
 }
 
@@ -57,7 +57,7 @@ func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
 	return AskAll(pods, func(pod *corev1.Pod) memcached.Answer {
-		status, err := r.nodes.Launcher(ctx, pod)
+		status, err := r.Nodes.Launcher(ctx, pod)
 		if err != nil {
 			return memcached.Answer{Failure: err.Error()}
 		}

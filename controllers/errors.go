@@ -46,7 +46,7 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 			written.Waiting = "The namespace is being deleted"
 		case errors.As(err, &conflict):
 			report(cachev1alpha1.ReasonConflict, conflict.Error())
-			written.RetryAfter = Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, recheckInterval))
+			written.RetryAfter = Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
 		case errors.As(err, &contested):
 			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(kind, contested))
 			written.RetryAfter = Sooner(written.RetryAfter, contested.RetryAfter)
@@ -90,7 +90,7 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 // remedy says what helps against somebody else who keeps writing what is ours.
 func remedy(kind string, contested *apply.ContestedError) string {
 	switch {
-	case contested.Manager == fieldOwner:
+	case contested.Manager == memcached.ManagedBy:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
 	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
 		return "aim what scales it at the " + kind + ", whose spec.size has the subresource scale"

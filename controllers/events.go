@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -19,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// eventRecord is an event to be emitted about a Memcached.
+// eventRecord is an event to be emitted.
 type eventRecord struct {
 	// kind is Normal or Warning; action says what the operator was doing.
 	kind, reason, action, note string
@@ -31,13 +33,6 @@ type eventRecord struct {
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
-		old := meta.FindStatusCondition(before.Conditions, condition.Type)
-		if old == nil {
-			old = &metav1.Condition{Type: condition.Type}
-		}
-		if old.Status == condition.Status && old.Reason == condition.Reason {
-			continue
-		}
 		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas {
 			continue // no node was lost: the size was 0, and the missing nodes are those that are asked for now
 		}
@@ -45,8 +40,7 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
 			continue // nothing is tried, so nothing is known to be fixed
 		}
-		if record := transition(*old, condition); record != nil {
-			record.note = condition.Message
+		if record := transition(before.Conditions, condition); record != nil {
 			records = append(records, *record)
 		}
 	}
@@ -80,8 +74,37 @@ func reasonOf(conditions []metav1.Condition, conditionType string) string {
 	return ""
 }
 
-// transition returns the event for one condition that changed; nil if the event of another condition says the same.
-func transition(before, after metav1.Condition) *eventRecord {
+// EmitTransitions emits the events for conditions that changed.
+func (r *Base[T]) EmitTransitions(owner T, before, after []metav1.Condition) {
+	for _, condition := range after {
+		if record := transition(before, condition); record != nil {
+			r.emit(owner, *record)
+		}
+	}
+}
+
+func (r *Base[T]) emit(owner T, e eventRecord) {
+	var related runtime.Object
+	if e.related != nil {
+		related = e.related
+	}
+	r.Recorder.Eventf(owner, related, e.kind, e.reason, e.action, "%s", e.note)
+}
+
+// transition returns the event for one condition; nil if it has not changed, or if the event of another condition says the same.
+func transition(conditions []metav1.Condition, after metav1.Condition) *eventRecord {
+	before := ptr.Deref(meta.FindStatusCondition(conditions, after.Type), metav1.Condition{})
+	if before.Status == after.Status && before.Reason == after.Reason {
+		return nil
+	}
+	record := eventOf(before, after)
+	if record != nil {
+		record.note = after.Message
+	}
+	return record
+}
+
+func eventOf(before, after metav1.Condition) *eventRecord {
 	switch after.Type {
 	case cachev1alpha1.ConditionReady:
 		if after.Status == metav1.ConditionTrue {

@@ -36,19 +36,11 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 	if patch == nil || written.TemplatePending {
 		return
 	}
-	if err := r.verifyBeforePatch(ctx, view.Memcached); err != nil {
+	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // it may be paused since, or have another spec
 		join(written, classify(nil, err))
 		return
 	}
 	r.classifyPatch(view, *patch, r.patchPod(ctx, *patch), written)
-}
-
-// verifyBeforePatch verifies the Memcached before this process first changes a pod: it may be paused since, or have another spec.
-func (r *Reconciler) verifyBeforePatch(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	if r.verified(mc) {
-		return nil
-	}
-	return r.verifyFresh(ctx, mc)
 }
 
 // classifyPatch says what became of a step.
@@ -61,7 +53,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed: an event may come
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
-		r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
+		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
 		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // they are replaced
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
@@ -122,9 +114,9 @@ func (r *Reconciler) patchPod(ctx context.Context, patch memcached.PodPatch) err
 	pod.Namespace, pod.Name = patch.Pod.Namespace, patch.Pod.Name
 	raw := client.RawPatch(types.StrategicMergePatchType, data)
 	if patch.Resources != nil {
-		return r.client.SubResource("resize").Patch(ctx, pod, raw)
+		return r.Client.SubResource("resize").Patch(ctx, pod, raw)
 	}
-	return r.client.Patch(ctx, pod, raw)
+	return r.Client.Patch(ctx, pod, raw)
 }
 
 // podPatch is a strategic merge patch: it finds containers by their names.

@@ -13,9 +13,6 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedUID is the UID of a Memcached whose cached version the API server has confirmed, or whose first children this process
-	// created.
-	verifiedUID types.UID
 	// verifiedMove identifies a move whose two workloads the API server has confirmed, by the UID of the workload that nodes leave.
 	verifiedMove types.UID
 	// verifiedArguments is the UID of the arguments' ConfigMap that the API server has confirmed.
@@ -28,5 +25,4 @@ type instanceState struct {
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
-	transience      Transience
 }

@@ -24,25 +24,23 @@ func (r *Reconciler) deleteLostPods(
 	if len(plan.LostPods) == 0 {
 		return
 	}
-	if !r.verified(mc) {
-		if err := r.verifyFresh(ctx, mc); err != nil { // it may be paused since, or deleted
-			join(written, classify(nil, err))
-			return
-		}
+	if err := r.VerifyOnce(ctx, mc); err != nil { // it may be paused since, or deleted
+		join(written, classify(nil, err))
+		return
 	}
 	for _, pod := range plan.LostPods {
 		switch err := r.deleteLostPod(ctx, pod); {
 		case err == nil:
 			written.Changed = true
 			r.metrics.LostPodDeleted()
-			r.recorder.Eventf(mc, pod, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
+			r.Recorder.Eventf(mc, pod, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
 				"Pod %s did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new %s can start",
 				pod.Name, pod.Spec.NodeName, pod.Name)
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
 			// The pod changed, or another pod has its name. The cache leaves out some fields, so perhaps no event follows.
-			written.RetryAfter = Sooner(written.RetryAfter, recheckInterval)
+			written.RetryAfter = Sooner(written.RetryAfter, RecheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
 		}
@@ -51,6 +49,6 @@ func (r *Reconciler) deleteLostPods(
 
 // deleteLostPod deletes a pod only in the version that was observed, by UID and resource version.
 func (r *Reconciler) deleteLostPod(ctx context.Context, pod *corev1.Pod) error {
-	return r.client.Delete(ctx, pod, client.GracePeriodSeconds(0),
+	return r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0),
 		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 }

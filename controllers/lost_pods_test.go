@@ -120,7 +120,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 	It("is not lost because the clock of the operator is ahead of the API server's", func(ctx SpecContext) {
 		evict(ctx)
 		settle(ctx)
-		o.UseServerClock(clocktesting.NewFakePassiveClock(o.clock.Now()))
+		o.ServerClock = clocktesting.NewFakePassiveClock(o.clock.Now())
 		o.wait(time.Hour)
 		o.step(ctx, mc)
 		Expect(exists(ctx)).To(BeTrue())

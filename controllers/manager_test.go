@@ -158,7 +158,7 @@ var _ = Describe("A running manager", Ordered, func() {
 
 	It("recovers within a minute when an object in the way goes, and corrects a status that is not its own", func(ctx SpecContext) {
 		p := start(ctx, "", 0)
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		theirs := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},

@@ -61,7 +61,7 @@ type Options struct {
 
 // Reconcile brings the children of a Memcached in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	mc, err := r.get(ctx, request.NamespacedName)
+	mc, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	plan := r.plan(ctx, &view)
 	written := r.write(ctx, view, plan)
 	r.metrics.Reconciled(resultOf(written))
-	if r.isTransient(request.NamespacedName, written) {
+	if r.IsTransient(request.NamespacedName, written) {
 		return reconcile.Result{}, written.Err
 	}
 	current := status.For(view, plan, written)
@@ -94,10 +94,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // SetupWithManager registers the controller and its metrics with a manager. The manager's cache must have been built with
 // CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
-	recorder := NewRecorder(mgr.GetEventRecorder(fieldOwner), mgr.GetScheme(), clock.RealClock{})
+	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
 	if options.Nodes != nil {
-		r.UseNodes(options.Nodes)
+		r.Nodes = options.Nodes
 	}
 	if !options.AskAgents {
 		r.agents = nil
@@ -105,26 +105,31 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 		return err
 	}
 	if options.ServerClock != nil {
-		r.UseServerClock(options.ServerClock)
+		r.ServerClock = options.ServerClock
 	}
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
+	return AddController(mgr, "memcached", options, r, r.sources(mgr.GetCache()))
+}
+
+// AddController adds a controller to a manager.
+func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
+	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// The caches of a standby are warm when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           RateLimiter(),
 	})
-	for _, source := range r.sources(mgr.GetCache()) {
+	for _, source := range sources {
 		builder = builder.WatchesRawSource(source)
 	}
-	return builder.Complete(RetryingLater(r))
+	return builder.Complete(retryingLater(r))
 }
 
-// RetryingLater lets new work come before what failed.
-func RetryingLater(r reconcile.Reconciler) reconcile.Func {
+// retryingLater lets new work come before what failed.
+func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
 		if err != nil {

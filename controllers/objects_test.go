@@ -5,35 +5,23 @@ package controllers_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/testenv"
 )
-
-var namespaces int
-
-// newNamespace creates a namespace for one test.
-func newNamespace(ctx context.Context) string {
-	GinkgoHelper()
-	namespaces++
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("test-%d", namespaces)}}
-	Expect(user.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
-}
 
 // newMemcached creates a Memcached in a namespace of its own.
 func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(ctx), Name: "cache"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.NewNamespace(ctx, user), Name: "cache"},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
 	}
 	for _, change := range changes {

@@ -76,7 +76,7 @@ func crd() client.Object {
 func newOLM(ctx context.Context) *olm {
 	GinkgoHelper()
 	o := &olm{condition: &operatorsv2.OperatorCondition{
-		ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(ctx), Name: "memcached-operator.v1.2.3"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.NewNamespace(ctx, user), Name: "memcached-operator.v1.2.3"},
 		Spec:       operatorsv2.OperatorConditionSpec{Deployments: []string{"controller-manager"}},
 	}}
 	scheme := testenv.Scheme()

@@ -8,28 +8,26 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/ask"
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
 // Reconciler reconciles Memcached resources.
 type Reconciler struct {
-	client    client.Client
-	live      client.Reader
-	mutations *apply.MutationCache
-	applier   *apply.Applier
-	nodes     Nodes
-	recorder  events.EventRecorder
+	*Base[*cachev1alpha1.Memcached]
 	metrics   *metrics.Metrics
-	// clock measures how much time has passed, serverClock is that of the times in objects.
-	clock       clock.PassiveClock
-	serverClock clock.PassiveClock
-	options     memcached.Options
-	agents      *agents
-	states      States[instanceState]
-	twinLocks   twinLocks
+	agents    *agents
+	states    states[instanceState]
+	twinLocks twinLocks
+}
+
+var memcachedKind = Kind[*cachev1alpha1.Memcached]{
+	Name:       "Memcached",
+	New:        func() *cachev1alpha1.Memcached { return &cachev1alpha1.Memcached{} },
+	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedList{} },
+	Children:   memcached.Children,
+	IdentityOf: memcached.IdentityOf,
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
@@ -37,39 +35,5 @@ func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,
 ) *Reconciler {
-	mutations := apply.NewMutationCache(clock)
-	return &Reconciler{
-		client:    c,
-		live:      live,
-		mutations: mutations,
-		applier: apply.New(c, live, mutations, clock, apply.Options{
-			FieldOwner:     fieldOwner,
-			HashAnnotation: memcached.AppliedHashAnnotation,
-			Identity:       identity,
-			Rules:          memcached.FieldRules(memcached.Children),
-		}),
-		recorder: recorder,
-		metrics:  m,
-		clock:    clock,
-		options:  options,
-
-		serverClock: clock,
-		nodes:       DirectNodes{Client: ask.New()},
-		agents:      newAgents(),
-	}
-}
-
-// UseNodes sets how nodes are asked.
-func (r *Reconciler) UseNodes(nodes Nodes) { r.nodes = nodes }
-
-// UseServerClock sets the clock for comparisons with times in objects. Without it, the local clock is used.
-func (r *Reconciler) UseServerClock(clock clock.PassiveClock) { r.serverClock = clock }
-
-// fieldOwner is also the name under which the operator reports events.
-const fieldOwner = "memcached-operator"
-
-// identity returns the labels by which the children of a Memcached are recognized. Children of a MemcachedProxy have another name
-// label.
-func identity(mc client.Object) map[string]string {
-	return memcached.IdentityOf(mc.GetName())
+	return &Reconciler{Base: NewBase(memcachedKind, c, live, recorder, clock, options), metrics: m, agents: newAgents()}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// recheckInterval is how long to wait before checking without an event: an object in the way that is not watched, or a creation
+// RecheckInterval is how long to wait before checking without an event: an object in the way that is not watched, or a creation
 // that the cache should have received by then.
-const recheckInterval = apply.CreationGrace
+const RecheckInterval = apply.CreationGrace
 
 // resultOf is what became of a plan in one word, for the metric.
 func resultOf(written memcached.Written) string {
@@ -50,9 +50,14 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	wait := Sooner(Sooner(written.RetryAfter, status.RequeueAfter(view, current)), nextStep(view, plan))
-	if view.PendingCreate || written.Created || written.Waiting != "" {
-		wait = Sooner(wait, recheckInterval)
+	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
+}
+
+// Requeue returns the result of Reconcile: when to reconcile again without an event, 0 for never, or the error to retry.
+func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
+	wait = Sooner(written.RetryAfter, wait)
+	if pendingCreate || written.Created || written.Waiting != "" {
+		wait = Sooner(wait, RecheckInterval)
 	}
 	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
 		return reconcile.Result{RequeueAfter: wait}, nil

@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// States are what this process remembers of all resources of a Kind, by name. It is safe for concurrent use.
-type States[T any] struct {
+// states are what this process remembers of resources, by name. It is safe for concurrent use.
+type states[T any] struct {
 	mutex  sync.Mutex
 	states map[types.NamespacedName]T
 }
 
-// Get returns what is remembered of a resource.
-func (s *States[T]) Get(name types.NamespacedName) T {
+func (s *states[T]) get(name types.NamespacedName) T {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.states[name]
 }
 
-// Update changes what is remembered.
-func (s *States[T]) Update(name types.NamespacedName, change func(*T)) {
+func (s *states[T]) update(name types.NamespacedName, change func(*T)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	changed := s.states[name]
@@ -35,28 +36,47 @@ func (s *States[T]) Update(name types.NamespacedName, change func(*T)) {
 	s.states[name] = changed
 }
 
-// Forget drops what is remembered of a resource that is gone.
-func (s *States[T]) Forget(name types.NamespacedName) {
+func (s *states[T]) forget(name types.NamespacedName) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.states, name)
+}
+
+// known is what this process remembers of a resource of any Kind.
+type known struct {
+	// verified is the UID of a resource whose cached version the API server has confirmed, or whose first children this process
+	// created.
+	verified types.UID
+	// undecidedSince is since when the API server has failed to decide about the children, zero if it has not.
+	undecidedSince time.Time
+}
+
+// verified reports whether the cached resource is known to be current. If it is not, another process may have reconciled a later
+// version, whatever the cached status and children say.
+func (r *Base[T]) verified(owner T) bool {
+	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
+}
+
+// SetVerified remembers that the cached resource is current.
+func (r *Base[T]) SetVerified(owner T) {
+	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
 // transientGracePeriod is for how long the API server may fail to decide before that is reported. A webhook may fail for ever, and
 // everything else that there is to report must not wait for it.
 const transientGracePeriod = time.Minute
 
-// Transience is since when the API server has failed to decide about the children of a resource.
-type Transience struct{ since time.Time }
-
-// Note remembers whether the API server has failed to decide, and reports whether it has for a short time only, so that there is nothing
-// to report.
-func (t *Transience) Note(failed bool, now time.Time) bool {
-	switch {
-	case !failed:
-		t.since = time.Time{}
-	case t.since.IsZero():
-		t.since = now
-	}
-	return failed && now.Sub(t.since) < transientGracePeriod
+// IsTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
+func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
+	now := r.Clock.Now()
+	r.known.update(name, func(k *known) {
+		switch {
+		case !written.Transient:
+			k.undecidedSince = time.Time{}
+		case k.undecidedSince.IsZero():
+			k.undecidedSince = now
+		}
+		transient = written.Transient && now.Sub(k.undecidedSince) < transientGracePeriod
+	})
+	return transient
 }

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -39,41 +38,51 @@ func (r *Reconciler) report(
 func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
 	mc, written := view.Memcached, classify(nil, err)
 	r.metrics.Reconciled(resultOf(written))
-	if r.isTransient(client.ObjectKeyFromObject(mc), written) {
+	if r.IsTransient(client.ObjectKeyFromObject(mc), written) {
 		return err
 	}
 	_, unwritten := r.report(ctx, mc, status.Unobserved(view, *written.Problem), written)
 	return errors.Join(err, unwritten)
 }
 
-// writeStatus is the only writer of status. It also sends the events for the transitions. The patch carries the UID, so that it
-// cannot reach a later Memcached of the same name. It carries no resource version, because nobody else writes the status.
+// writeStatus is the only writer of status. It also sends the events for the transitions.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
-	if !r.verified(mc) {
-		if err := r.verifyFresh(ctx, mc); err != nil {
-			return err
-		}
-	}
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
 	// A count of 0 may have been stored or not, which looks the same.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
-	updated.UID = mc.UID
+	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
+		return err
+	}
+	now := r.Clock.Now()
+	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
+	for _, record := range transitions(mc.Status, status) {
+		r.emit(mc, record)
+	}
+	return nil
+}
+
+// PatchStatus writes the difference between two statuses of a resource, and reports whether it still exists. The patch carries the UID,
+// so that it cannot reach a later resource of the same name. It carries no resource version, because nobody else writes the status.
+func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
+	if err := r.VerifyOnce(ctx, owner); err != nil {
+		return false, err
+	}
+	updated.SetUID(owner.GetUID())
 	data, err := client.MergeFrom(base).Data(updated)
 	if err != nil {
-		return fmt.Errorf("encode the status: %w", err)
+		return false, fmt.Errorf("encode the status: %w", err)
 	}
-	answer := &cachev1alpha1.Memcached{}
-	answer.Namespace, answer.Name = mc.Namespace, mc.Name
-	err = r.client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data))
-	if err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	answer := r.kind.New()
+	answer.SetNamespace(owner.GetNamespace())
+	answer.SetName(owner.GetName())
+	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
+		return false, client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	transformMemcached(answer)
-	r.mutations.RecordWrite(answer)
-	now := r.clock.Now()
-	r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
-	r.emitEvents(mc, status)
-	return nil
+	if _, err := transformObject(answer); err != nil {
+		return false, err
+	}
+	r.Mutations.RecordWrite(answer)
+	return true, nil
 }
 
 // progressStatusInterval is the shortest interval between status writes that report only progress. Clients that follow status.nodes
@@ -84,11 +93,11 @@ const progressStatusInterval = 5 * time.Second
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
-	writtenAt := r.states.Get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	writtenAt := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
 	if writtenAt.IsZero() || written.Changed || written.Err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}
-	return writtenAt.Add(progressStatusInterval).Sub(r.clock.Now())
+	return writtenAt.Add(progressStatusInterval).Sub(r.Clock.Now())
 }
 
 // onlyProgressed reports whether a status only shows progress: it neither answers a change of the spec, nor reports a failure, nor
@@ -101,21 +110,6 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		meta.IsStatusConditionTrue(had, cachev1alpha1.ConditionAvailable) && !meta.IsStatusConditionTrue(has, cachev1alpha1.ConditionAvailable)
 	return !answers && !worse && !meta.IsStatusConditionTrue(has, cachev1alpha1.ConditionReady) &&
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
-}
-
-// emitEvents emits one event for each transition.
-func (r *Reconciler) emitEvents(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	for _, record := range transitions(mc.Status, status) {
-		r.emit(mc, record)
-	}
-}
-
-func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
-	var related runtime.Object
-	if e.related != nil {
-		related = e.related
-	}
-	r.recorder.Eventf(mc, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
 // instance returns the Memcached's metrics, which contain the conditions that always exist.

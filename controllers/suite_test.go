@@ -18,10 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -32,8 +30,7 @@ import (
 )
 
 var (
-	environment *envtest.Environment
-	config      *rest.Config
+	config *rest.Config
 	// user is everybody but the operator.
 	user client.Client
 )
@@ -43,19 +40,7 @@ func TestControllers(t *testing.T) {
 	RunSpecs(t, "controllers")
 }
 
-var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(time.Minute)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	ctrl.SetLogger(GinkgoLogr)
-	environment = testenv.New()
-	var err error
-	config, err = environment.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
-	config.QPS = -1
-	user, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
-	Expect(err).NotTo(HaveOccurred())
-})
+var _ = BeforeSuite(func() { config, user = testenv.StartSuite() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
@@ -98,7 +83,7 @@ func newOperator(options memcached.Options) *operator {
 	})
 	live := interceptor.NewClient(writer, interceptor.Funcs{Get: o.getLive})
 	o.Reconciler = controllers.NewReconciler(cached, live, o.recorder, metrics.New(o.registry), o.clock, options)
-	o.UseNodes(o.nodes)
+	o.Nodes = o.nodes
 	return o
 }
 
@@ -209,17 +194,7 @@ func request(mc *cachev1alpha1.Memcached) reconcile.Request {
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.
-func (o *operator) events() []string {
-	var sent []string
-	for {
-		select {
-		case event := <-o.recorder.Events:
-			sent = append(sent, event)
-		default:
-			return sent
-		}
-	}
-}
+func (o *operator) events() []string { return testenv.Events(o.recorder) }
 
 // The writes of the operator.
 const (

@@ -23,20 +23,20 @@ import (
 // twins are the Memcacheds that this one names in spec.fillFrom, and those that name it, sorted by name.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
-	err := r.client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
+	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
 	if err != nil {
 		return nil, fmt.Errorf("list the twins: %w", err)
 	}
 	var twins []*cachev1alpha1.Memcached
 	for i := range found.Items {
-		latest, _ := r.mutations.Latest(&found.Items[i], true)
+		latest, _ := r.Mutations.Latest(&found.Items[i], true)
 		if twin, ok := latest.(*cachev1alpha1.Memcached); ok && twin.Name != mc.GetName() {
 			twins = append(twins, twin)
 		}
 	}
 	isNamed := func(twin *cachev1alpha1.Memcached) bool { return twin.Name == named }
 	if named != "" && named != mc.GetName() && !slices.ContainsFunc(twins, isNamed) {
-		twin, err := r.get(ctx, types.NamespacedName{Namespace: mc.GetNamespace(), Name: named})
+		twin, err := r.Get(ctx, types.NamespacedName{Namespace: mc.GetNamespace(), Name: named})
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcach
 			return nil, fmt.Errorf("observe the twin %s: %w", twin.Name, err)
 		}
 		observed.Pods = pods
-		views = append(views, memcached.NewView(twin, observed, r.serverClock.Now()))
+		views = append(views, memcached.NewView(twin, observed, r.ServerClock.Now()))
 	}
 	return views, nil
 }

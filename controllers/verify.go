@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -26,23 +25,13 @@ var (
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// verifyFresh asks the API server whether the cached Memcached is the latest, and returns an error if it is not: the event with the
+// VerifyFresh asks the API server whether the cached resource is the latest, and returns an error if it is not: the event with the
 // newer one will follow. The cache can be stale at the start of a process whose API server is itself stale (Kubernetes rules that
 // out from 1.34), in a standby, and after an interrupted watch. What looks like drift may then be another process's work for the
-// current spec, and undoing it would replace nodes for nothing.
-func (r *Reconciler) verifyFresh(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	if err := VerifyFresh(ctx, r.live, r.mutations, mc, &cachev1alpha1.MemcachedList{}); err != nil {
-		return err
-	}
-	r.setVerified(mc)
-	return nil
-}
-
-// VerifyFresh asks for the owner by a list of its Kind, since the operator needs no permission to get.
-func VerifyFresh(
-	ctx context.Context, live client.Reader, mutations *apply.MutationCache, cached client.Object, list client.ObjectList,
-) error {
-	err := live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
+// current spec, and undoing it would replace nodes for nothing. It asks for a list, since the operator needs no permission to get.
+func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
+	list := r.kind.NewList()
+	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
 	if err != nil {
 		return fmt.Errorf("verify the owner: %w", err)
 	}
@@ -54,10 +43,19 @@ func VerifyFresh(
 	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
 	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion {
 		_, err := transformObject(latest)
-		mutations.RecordWrite(latest) // the next observation begins with it
+		r.Mutations.RecordWrite(latest) // the next observation begins with it
 		return errors.Join(ErrStale, err)
 	}
+	r.SetVerified(cached)
 	return nil
+}
+
+// VerifyOnce verifies a resource that this process has not verified before.
+func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
+	if r.verified(cached) {
+		return nil
+	}
+	return r.VerifyFresh(ctx, cached)
 }
 
 // verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates one again,
@@ -70,7 +68,7 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	mc, reconciled := view.Memcached, view.Last.Generation > 0
 	missing := reconciled && changes.Missing()
 	if missing || (reconciled || changes.Changing()) && !r.verified(mc) {
-		if err := r.verifyFresh(ctx, mc); err != nil {
+		if err := r.VerifyFresh(ctx, mc); err != nil {
 			return err
 		}
 	}
@@ -87,22 +85,22 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	live := view.ArgumentsObject()
-	if live == nil || r.states.Get(name).verifiedArguments == live.GetUID() {
+	if live == nil || r.states.get(name).verifiedArguments == live.GetUID() {
 		return nil
 	}
 	latest := &corev1.ConfigMap{}
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(live), latest); {
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(live), latest); {
 	case apierrors.IsNotFound(err):
-		r.mutations.RecordDelete(live)
+		r.Mutations.RecordDelete(live)
 		return errStaleArguments
 	case err != nil:
 		return fmt.Errorf("verify the arguments: %w", err)
 	}
-	r.mutations.RecordWrite(latest)
+	r.Mutations.RecordWrite(latest)
 	if latest.GetResourceVersion() != live.GetResourceVersion() {
 		return errStaleArguments
 	}
-	r.states.Update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
+	r.states.update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
 	return nil
 }
 
@@ -111,7 +109,7 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 // just come would leave. Afterwards, this process remembers what it writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
-	if former == nil || r.states.Get(name).verifiedMove == former.GetUID() {
+	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
 		return nil
 	}
 	stale := false
@@ -121,43 +119,28 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 			continue
 		}
 		latest := child.Named(name)
-		switch err := r.live.Get(ctx, name, latest); {
+		switch err := r.Live.Get(ctx, name, latest); {
 		case apierrors.IsNotFound(err):
-			r.mutations.RecordDelete(object)
+			r.Mutations.RecordDelete(object)
 			stale = true
 		case err != nil:
 			return fmt.Errorf("verify the move: %w", err)
 		default:
-			r.mutations.RecordWrite(latest)
+			r.Mutations.RecordWrite(latest)
 			stale = stale || latest.GetResourceVersion() != object.GetResourceVersion()
 		}
 	}
 	if stale {
 		return errStaleMove
 	}
-	r.states.Update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
+	r.states.update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
 	return nil
-}
-
-// verified reports whether the cached Memcached is known to be current. If it is not, another process may have reconciled a later
-// version, whatever the cached status and children say.
-func (r *Reconciler) verified(mc *cachev1alpha1.Memcached) bool {
-	return r.states.Get(client.ObjectKeyFromObject(mc)).verifiedUID == mc.UID
-}
-
-func (r *Reconciler) setVerified(mc *cachev1alpha1.Memcached) {
-	r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedUID = mc.UID })
 }
 
 // forget drops all that is remembered of a Memcached that is gone.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	gone := &cachev1alpha1.Memcached{}
-	gone.Namespace, gone.Name = name.Namespace, name.Name
-	r.applier.Forget(gone)
-	for _, child := range memcached.Children {
-		r.applier.Forget(child.Named(name))
-	}
-	r.states.Forget(name)
+	r.Forget(name)
+	r.states.forget(name)
 	r.agents.forget(name)
 	r.metrics.Forget(name.Namespace, name.Name)
 }

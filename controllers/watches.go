@@ -133,7 +133,7 @@ func Watch(
 }
 
 func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Watch(r.mutations, change, memcachedsOf)
+	return Watch(r.Mutations, change, memcachedsOf)
 }
 
 // memcachedsOf returns the Memcacheds that an object may concern: the one whose child has its name, which it may block, and the one in

@@ -95,7 +95,7 @@ func TestWhatFailedComesAfterNewWork(t *testing.T) {
 		inner := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, failure
 		})
-		result, err := RetryingLater(inner).Reconcile(t.Context(), reconcile.Request{})
+		result, err := retryingLater(inner).Reconcile(t.Context(), reconcile.Request{})
 		if !errors.Is(err, failure) {
 			t.Errorf("the error is %v, not %v", err, failure)
 		}
@@ -149,7 +149,10 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 
 // watching returns a Reconciler that can watch.
 func watching() *Reconciler {
-	return &Reconciler{client: moment{}.server(), mutations: apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))}
+	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))
+	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{
+		kind: memcachedKind, Client: moment{}.server(), Mutations: mutations,
+	}}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled has objects whose instance label names another Memcached than their own name does, and

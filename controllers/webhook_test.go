@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 var _ = Describe("An admission webhook in the way", func() {
@@ -75,7 +76,7 @@ var _ = Describe("A webhook that does not answer", func() {
 		DeferCleanup(server.Close)
 		release := sync.OnceFunc(func() { close(released) })
 		DeferCleanup(release)
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		webhook := validateServices(ctx, namespace, server)
 		change(ctx, webhook, func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			w.Webhooks[0].TimeoutSeconds = ptr.To(int32(30))

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -16,12 +15,6 @@ import (
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
-
-// isTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
-func (r *Reconciler) isTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
-	r.states.Update(name, func(s *instanceState) { transient = s.transience.Note(written.Transient, r.clock.Now()) })
-	return transient
-}
 
 // write carries out a plan.
 func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
@@ -47,15 +40,15 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	if err := r.verifyBeforeWrites(ctx, view, changes); err != nil {
 		return classify(nil, err)
 	}
-	result, err := r.applier.Apply(ctx, changes)
+	result, err := r.Applier.Apply(ctx, changes)
 	written := classify(plan.Problem, err)
-	written.TemplatePending = drifted && err != nil && templateDiffers(r.applier.Plan(mc, plan.Objects, result.Objects))
+	written.TemplatePending = drifted && err != nil && templateDiffers(r.Applier.Plan(mc, plan.Objects, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if written.Created {
-		r.setVerified(mc)
+		r.SetVerified(mc)
 	}
 	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
-		r.states.Update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
+		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
 	}
 	r.emitCorrections(view, result)
 	if result.Written {
@@ -67,9 +60,9 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 // changes are what is to be written for a plan.
 func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
 	if view.Workload != nil && view.Last.Applied != nil {
-		r.applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
+		r.Applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
 	}
-	changes := r.applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly(plan)...)
+	changes := r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly(plan)...)
 	if plan.Wave.Arguments != nil {
 		changes = changes.Before(plan.Wave.Arguments)
 	}

@@ -69,7 +69,7 @@ func ready(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
 var _ = Describe("A running manager", Serial, func() {
 	It("follows what counts for a MemcachedProxy", func(ctx SpecContext) {
 		requests := start(ctx)
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
 		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("PoolNotFound"))
 
@@ -131,7 +131,7 @@ var _ = Describe("A running manager", Serial, func() {
 		}).Should(BeTrue())
 
 		start(ctx)
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		mc := &cachev1alpha1.Memcached{}
 		mc.Namespace, mc.Name = namespace, "sessions"
 		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}

@@ -18,18 +18,8 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
+	"github.com/example/memcached-operator/test/testenv"
 )
-
-var namespaces int
-
-// newNamespace creates a namespace for one test.
-func newNamespace(ctx context.Context) string {
-	GinkgoHelper()
-	namespaces++
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("test-%d", namespaces)}}
-	Expect(user.Create(ctx, namespace)).To(Succeed())
-	return namespace.Name
-}
 
 // newPool creates a Memcached with servers, as the operator reports it.
 func newPool(ctx context.Context, namespace string, size int32) *cachev1alpha1.Memcached {
@@ -129,7 +119,7 @@ func rollOut(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 // converged creates a MemcachedProxy with its pool of 3 and takes the steps until it is Ready.
 func converged(ctx context.Context, o *operator) (*cachev1alpha1.MemcachedProxy, *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	namespace := newNamespace(ctx)
+	namespace := testenv.NewNamespace(ctx, user)
 	pool := newPool(ctx, namespace, 3)
 	front := newProxy(ctx, namespace)
 	o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)

@@ -18,6 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // The writes are counted exactly: a reconcile that is quiet is part of the product.
@@ -26,7 +27,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	BeforeEach(func() { o = newOperator(defaults) })
 
 	It("converges with one write to each child and two status writes, and then there are none", func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		front := newProxy(ctx, namespace)
 
@@ -196,7 +197,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
 		o.step(ctx, front, writeService, writeBudget, writeStatus)
 		expectConditions(ctx, front, "False/PoolNotFound", "False/ProxiesUnavailable", "False/Stuck", "True/PoolNotFound")
@@ -219,7 +220,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("yields to an older Memcached of its name", func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
 		create(ctx, other)
@@ -232,7 +233,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("is in conflict with an object of somebody else, and does what it can", func(ctx SpecContext) {
-		namespace := newNamespace(ctx)
+		namespace := testenv.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},

@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,45 +16,29 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 // Reconciler reconciles MemcachedProxy resources.
 type Reconciler struct {
-	client    client.Client
-	live      client.Reader
-	mutations *apply.MutationCache
-	applier   *apply.Applier
-	recorder  events.EventRecorder
-	nodes     controllers.Nodes
-	// clock measures how much time has passed, serverClock is that of the times in objects.
-	clock, serverClock clock.PassiveClock
-	options            memcached.Options
-	states             controllers.States[state]
+	*controllers.Base[*cachev1alpha1.MemcachedProxy]
+}
+
+var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
+	Name:       kind,
+	New:        func() *cachev1alpha1.MemcachedProxy { return &cachev1alpha1.MemcachedProxy{} },
+	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedProxyList{} },
+	Children:   memcachedproxy.Children,
+	IdentityOf: memcachedproxy.IdentityOf,
 }
 
 // NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
 func NewReconciler(
-	c client.Client, live client.Reader, recorder events.EventRecorder, clock, serverClock clock.PassiveClock, options memcached.Options,
+	c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Reconciler {
-	mutations := apply.NewMutationCache(clock)
-	return &Reconciler{
-		client: c, live: live, mutations: mutations, nodes: controllers.DirectNodes{Client: ask.New()}, recorder: recorder,
-		clock: clock, serverClock: serverClock, options: options,
-		applier: apply.New(c, live, mutations, clock, apply.Options{
-			FieldOwner:     memcached.ManagedBy,
-			HashAnnotation: memcached.AppliedHashAnnotation,
-			Identity:       func(owner client.Object) map[string]string { return memcachedproxy.IdentityOf(owner.GetName()) },
-			Rules:          memcached.FieldRules(memcachedproxy.Children),
-		}),
-	}
+	return &Reconciler{controllers.NewBase(proxyKind, c, live, recorder, clock, options)}
 }
-
-// UseNodes sets how launchers are asked.
-func (r *Reconciler) UseNodes(nodes controllers.Nodes) { r.nodes = nodes }
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/status,verbs=patch
@@ -63,22 +46,22 @@ func (r *Reconciler) UseNodes(nodes controllers.Nodes) { r.nodes = nodes }
 
 // Reconcile makes the objects of a MemcachedProxy be as its spec says, and its status say how that went.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	proxy, err := r.get(ctx, request.NamespacedName)
+	proxy, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if proxy == nil {
-		r.forget(request.NamespacedName)
+		r.Forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	view, err := r.observe(ctx, proxy)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	plan := memcachedproxy.For(view, r.options)
+	plan := memcachedproxy.For(view, r.Options)
 	view.Answers = r.ask(ctx, plan.Ask)
 	written := r.write(ctx, view, plan)
-	if r.isTransient(request.NamespacedName, written) {
+	if r.IsTransient(request.NamespacedName, written) {
 		return reconcile.Result{}, written.Err
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
@@ -88,17 +71,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, status)
 }
 
-// recheckInterval is when the operator looks again without an event: at an object in the way that it does not watch, and at a
-// creation that the cache should have received by then.
-const recheckInterval = apply.CreationGrace
-
 // askInterval is how often the launchers are asked whether they have new routes: the kubelet tells nobody that it has brought them.
 const askInterval = 5 * time.Second
 
 // ask asks the launchers of proxies for their status.
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
 	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
-		status, err := r.nodes.Proxy(ctx, pod)
+		status, err := r.Nodes.Proxy(ctx, pod)
 		if err != nil {
 			return memcachedproxy.Answer{Failure: err.Error()}
 		}
@@ -110,15 +89,9 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {
-	wait := controllers.Sooner(written.RetryAfter, plan.Next)
+	wait := plan.Next
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
 		wait = controllers.Sooner(wait, askInterval)
 	}
-	if view.PendingCreate || written.Created || written.Waiting != "" {
-		wait = controllers.Sooner(wait, recheckInterval)
-	}
-	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	return reconcile.Result{}, written.Err
+	return controllers.Requeue(wait, view.PendingCreate, written)
 }

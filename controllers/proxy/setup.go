@@ -12,10 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -92,12 +90,12 @@ func (s *starter) served(ctx context.Context) error {
 func (s *starter) add(ctx context.Context) error {
 	mgr, clock := s.mgr, clock.RealClock{}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(),
-		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, clock, s.options.Memcached)
+		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, s.options.Memcached)
 	if s.options.Nodes != nil {
-		r.UseNodes(s.options.Nodes)
+		r.Nodes = s.options.Nodes
 	}
 	if s.options.ServerClock != nil {
-		r.serverClock = s.options.ServerClock
+		r.ServerClock = s.options.ServerClock
 	}
 	err := mgr.GetFieldIndexer().IndexField(ctx, &cachev1alpha1.MemcachedProxy{}, poolIndex, func(object client.Object) []string {
 		var names []string
@@ -111,12 +109,6 @@ func (s *starter) add(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("index MemcachedProxies by pool: %w", err)
 	}
-	builder := ctrl.NewControllerManagedBy(mgr).Named("memcachedproxy").WithOptions(controller.Options{
-		MaxConcurrentReconciles: s.options.MaxConcurrentReconciles,
-		EnableWarmup:            ptr.To(true),
-		ReconciliationTimeout:   time.Minute,
-		RateLimiter:             controllers.RateLimiter(),
-	})
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{}, r.proxies()),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
@@ -125,8 +117,5 @@ func (s *starter) add(ctx context.Context) error {
 	for _, child := range memcachedproxy.Children {
 		sources = append(sources, source.Kind(mgr.GetCache(), child.New(), r.children(child)))
 	}
-	for _, source := range sources {
-		builder = builder.WatchesRawSource(source)
-	}
-	return builder.Complete(controllers.RetryingLater(r))
+	return controllers.AddController(mgr, "memcachedproxy", s.options.Options, r, sources)
 }

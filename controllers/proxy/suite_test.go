@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -42,19 +41,7 @@ func TestProxy(t *testing.T) {
 	RunSpecs(t, "controllers/proxy")
 }
 
-var _ = BeforeSuite(func() {
-	SetDefaultEventuallyTimeout(time.Minute)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	ctrl.SetLogger(GinkgoLogr)
-	environment := testenv.New()
-	var err error
-	config, err = environment.Start()
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
-	config.QPS = -1
-	user, err = client.New(config, client.Options{Scheme: testenv.Scheme()})
-	Expect(err).NotTo(HaveOccurred())
-})
+var _ = BeforeSuite(func() { config, user = testenv.StartSuite() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
@@ -94,9 +81,9 @@ func newOperator(options memcached.Options) *operator {
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
-	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, o.clock, options)
+	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, options)
 	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
-	o.UseNodes(o.proxies)
+	o.Nodes = o.proxies
 	return o
 }
 
@@ -184,14 +171,4 @@ func (o *operator) try(ctx context.Context, front *cachev1alpha1.MemcachedProxy,
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.
-func (o *operator) events() []string {
-	var sent []string
-	for {
-		select {
-		case event := <-o.recorder.Events:
-			sent = append(sent, event)
-		default:
-			return sent
-		}
-	}
-}
+func (o *operator) events() []string { return testenv.Events(o.recorder) }

@@ -30,10 +30,10 @@ func (r *Reconciler) proxies() handlerFuncs {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
 	}
 	change := controllers.OwnerChange(func(proxy *cachev1alpha1.MemcachedProxy) any { return proxy.Status })
-	funcs := controllers.Watch(r.mutations, change, name)
+	funcs := controllers.Watch(r.Mutations, change, name)
 	updated := funcs.UpdateFunc
 	funcs.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-		r.mutations.ObserveEvent(e.Object)
+		r.Mutations.ObserveEvent(e.Object)
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
@@ -52,7 +52,7 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 		name := client.ObjectKeyFromObject(object)
 		names := []types.NamespacedName{name}
 		// It reads the cache, which fails only while the process ends.
-		if r.client.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{poolIndex: name.Name}) == nil {
+		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{poolIndex: name.Name}) == nil {
 			for i := range found.Items {
 				names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
 			}
@@ -80,7 +80,7 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 // children wakes the controller when others change the objects of a MemcachedProxy, and when its Deployment makes progress. An object is
 // about the MemcachedProxy of its labels, and about the one whose child has its name.
 func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
-	return controllers.Watch(r.mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
+	return controllers.Watch(r.Mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}
 	})
 }

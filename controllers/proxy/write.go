@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -27,7 +26,7 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	case proxy.DeletionTimestamp != nil:
 		return memcached.Written{}
 	case plan.HoldAll:
-		written := memcached.Written{Problem: plan.Problem, RetryAfter: recheckInterval}
+		written := memcached.Written{Problem: plan.Problem, RetryAfter: controllers.RecheckInterval}
 		written.TemplatePending = view.Workload() != nil
 		return written
 	}
@@ -35,17 +34,17 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	if plan.HoldTemplate {
 		sizeOnly = plan.Objects
 	}
-	changes := r.applier.Plan(proxy, plan.Objects, view.Children, sizeOnly...)
+	changes := r.Applier.Plan(proxy, plan.Objects, view.Children, sizeOnly...)
 	if err := r.verify(ctx, view, plan, changes); err != nil {
 		return controllers.Classify(kind, nil, err)
 	}
-	result, err := r.applier.Apply(ctx, changes)
+	result, err := r.Applier.Apply(ctx, changes)
 	written := controllers.Classify(kind, nil, err)
 	written.Problem = written.Problem.And(plan.Problem)
-	written.TemplatePending = err != nil && r.applier.Plan(proxy, plan.Objects, result.Objects).Differs("Deployment", "spec", "template")
+	written.TemplatePending = err != nil && r.Applier.Plan(proxy, plan.Objects, result.Objects).Differs("Deployment", "spec", "template")
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if written.Created {
-		r.setVerified(proxy)
+		r.SetVerified(proxy)
 	}
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the MemcachedProxy")
@@ -60,32 +59,24 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	if len(changes.Pending()) == 0 {
 		return nil
 	}
-	proxy, reconciled := view.Proxy, view.Proxy.Status.ObservedGeneration > 0
-	if reconciled && changes.Missing() || (reconciled || changes.Changing()) && !r.verified(proxy) {
-		if err := r.verifyFresh(ctx, proxy); err != nil {
-			return err
-		}
+	var err error
+	switch reconciled := view.Proxy.Status.ObservedGeneration > 0; {
+	case reconciled && changes.Missing():
+		err = r.VerifyFresh(ctx, view.Proxy)
+	case reconciled || changes.Changing():
+		err = r.VerifyOnce(ctx, view.Proxy)
 	}
-	if !plan.Announcing {
-		return nil
+	if err != nil || !plan.Announcing {
+		return err
 	}
 	cached := view.ConfigMap()
 	latest := cached.DeepCopy()
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), latest); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); err != nil {
 		return fmt.Errorf("verify the routes: %w", err)
 	}
 	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
-		r.mutations.RecordWrite(latest)
+		r.Mutations.RecordWrite(latest)
 		return controllers.ErrStale
 	}
-	return nil
-}
-
-// verifyFresh asks the API server whether the cached MemcachedProxy is the latest, and returns an error if it is not.
-func (r *Reconciler) verifyFresh(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) error {
-	if err := controllers.VerifyFresh(ctx, r.live, r.mutations, proxy, &cachev1alpha1.MemcachedProxyList{}); err != nil {
-		return err
-	}
-	r.setVerified(proxy)
 	return nil
 }

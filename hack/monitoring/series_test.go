@@ -24,8 +24,7 @@ const (
 	operatorSeries = root + "/internal/metrics/metrics.go"
 	agentSeries    = root + "/internal/agent/credentialseries.go"
 	proxySeries    = root + "/internal/agent/stats/proxy.go"
-	routesSeries   = root + "/internal/agent/routesseries.go"
-	fillSeries     = root + "/internal/agent/fillseries.go"
+	launcherSeries = root + "/internal/agent/launcherseries.go"
 )
 
 // labelSet is what labels a series can have.
@@ -100,18 +99,18 @@ func known(t *testing.T) series {
 		}
 		all[name] = ofNodes.with(own...)
 	}
-	source = read(t, proxySeries) + strings.ReplaceAll(read(t, routesSeries), `"memcached_`, `"`)
+	source = read(t, proxySeries) + strings.ReplaceAll(read(t, launcherSeries), `"memcached_`, `"`)
 	for name, own := range map[string][]string{
 		"proxy_requests_total": {"command"}, "proxy_backend_away": {"backend"}, "proxy_routes_refused": nil,
 		"proxy_missed_writes_total": {"copy"},
 	} {
 		if !strings.Contains(source, `"`+name+`"`) {
-			t.Errorf("neither %s nor %s defines %s", proxySeries, routesSeries, name)
+			t.Errorf("neither %s nor %s defines %s", proxySeries, launcherSeries, name)
 		}
 		all["memcached_"+name] = ofNodes.with(own...)
 	}
-	if !strings.Contains(read(t, fillSeries), `"memcached_fill_complete"`) {
-		t.Errorf("%s does not define memcached_fill_complete", fillSeries)
+	if !strings.Contains(read(t, launcherSeries), `"memcached_fill_complete"`) {
+		t.Errorf("%s does not define memcached_fill_complete", launcherSeries)
 	}
 	all["memcached_fill_complete"] = ofNodes
 	instance := []string{"namespace", "name"}

@@ -160,13 +160,13 @@ func TestNoCredentials(t *testing.T) {
 
 func TestSeriesOfCredentials(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(credentialsCollector{func() credentials.Status {
+	registry.MustRegister(newCredentialsGauges(func() credentials.Status {
 		return credentials.Status{
 			Served:    &credentials.Certificate{Serial: "0a1b2c", Expiry: time.Unix(1_800_000_000, 0)},
 			Attempted: time.Unix(1_700_000_000, 0), Succeeded: true,
 			RestartRequired: map[string]bool{credentials.ReasonCARemoved: true, credentials.ReasonUserRemoved: false},
 		}
-	}})
+	}))
 	response := httptest.NewRecorder()
 	newExposition(registry).ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 	want := `memcached_agent_certificate_expiry_timestamp_seconds 1.8e+09

@@ -25,40 +25,21 @@ var (
 		[]string{"reason"}, nil)
 )
 
-// credentialsCollector shows which credentials memcached uses.
-type credentialsCollector struct{ status func() credentials.Status }
-
-// Describe implements prometheus.Collector.
-func (credentialsCollector) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range []*prometheus.Desc{
+func newCredentialsGauges(read func() credentials.Status) gauges {
+	return gauges{[]*prometheus.Desc{
 		certificateInfo, certificateExpiry, reloadSuccess, lastReload, restartRequired,
-	} {
-		descriptions <- description
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c credentialsCollector) Collect(series chan<- prometheus.Metric) {
-	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
-		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
-	}
-	status := c.status()
-	if served := status.Served; served != nil {
-		gauge(certificateInfo, 1, served.Serial)
-		gauge(certificateExpiry, float64(served.Expiry.Unix()))
-	}
-	if !status.Attempted.IsZero() {
-		gauge(reloadSuccess, number(status.Succeeded))
-		gauge(lastReload, float64(status.Attempted.Unix()))
-	}
-	for reason, required := range status.RestartRequired {
-		gauge(restartRequired, number(required), reason)
-	}
-}
-
-func number(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
+	}, func(set setGauge) {
+		status := read()
+		if served := status.Served; served != nil {
+			set(certificateInfo, 1, served.Serial)
+			set(certificateExpiry, float64(served.Expiry.Unix()))
+		}
+		if !status.Attempted.IsZero() {
+			set(reloadSuccess, number(status.Succeeded))
+			set(lastReload, float64(status.Attempted.Unix()))
+		}
+		for reason, required := range status.RestartRequired {
+			set(restartRequired, number(required), reason)
+		}
+	}}
 }

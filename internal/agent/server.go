@@ -51,12 +51,12 @@ func newHandler(
 	registry := newRegistry(newCollector(memcached, families, readable), version)
 	switch {
 	case o.Launcher != "":
-		registry.MustRegister(newRoutesCollector(o))
+		registry.MustRegister(newRoutesGauges(o))
 	case o.NodeLauncher != "":
-		registry.MustRegister(newFillCollector(o))
+		registry.MustRegister(newFillGauges(o))
 	}
 	if o.Credentials.Enabled() {
-		registry.MustRegister(credentialsCollector{reloader.Status})
+		registry.MustRegister(newCredentialsGauges(reloader.Status))
 	}
 	mux.Handle("GET /metrics", newExposition(registry))
 	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) {

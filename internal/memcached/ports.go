@@ -5,6 +5,7 @@ package memcached
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -37,6 +38,17 @@ func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 		ports = append(ports, tls)
 	}
 	return ports
+}
+
+// ServicePorts are the ports of a Service that leads to them.
+func ServicePorts(ports []ClientPort) []corev1.ServicePort {
+	var service []corev1.ServicePort
+	for _, port := range ports {
+		service = append(service, corev1.ServicePort{
+			Name: port.Name, Protocol: corev1.ProtocolTCP, Port: port.Number, TargetPort: intstr.FromString(port.Name),
+		})
+	}
+	return service
 }
 
 // openPorts are the ports for clients of the pods of a template.

@@ -6,7 +6,6 @@ package memcachedproxy
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -29,17 +28,7 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Selector:       SelectorLabels(proxy),
 			// The connections of a client go to several proxies.
 			SessionAffinity: corev1.ServiceAffinityNone,
-			Ports:           servicePorts(proxy),
+			Ports:           memcached.ServicePorts(memcached.PortsWith(proxy.Spec.TLS)),
 		},
 	}
-}
-
-func servicePorts(proxy *cachev1alpha1.MemcachedProxy) []corev1.ServicePort {
-	var ports []corev1.ServicePort
-	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
-		ports = append(ports, corev1.ServicePort{
-			Name: port.Name, Protocol: corev1.ProtocolTCP, Port: port.Number, TargetPort: intstr.FromString(port.Name),
-		})
-	}
-	return ports
 }

@@ -6,7 +6,6 @@ package desired
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -33,22 +32,9 @@ func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 			ClusterIP:      corev1.ClusterIPNone,
 			IPFamilyPolicy: &families,
 			Selector:       memcached.SelectorLabels(mc),
-			Ports:          servicePorts(mc),
+			Ports:          memcached.ServicePorts(memcached.ClientPorts(mc)),
 
 			PublishNotReadyAddresses: memcached.FillsFrom(mc) != "",
 		},
 	}
-}
-
-func servicePorts(mc *cachev1alpha1.Memcached) []corev1.ServicePort {
-	var ports []corev1.ServicePort
-	for _, port := range memcached.ClientPorts(mc) {
-		ports = append(ports, corev1.ServicePort{
-			Name:       port.Name,
-			Protocol:   corev1.ProtocolTCP,
-			Port:       port.Number,
-			TargetPort: intstr.FromString(port.Name),
-		})
-	}
-	return ports
 }

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/apply"
+	"github.com/example/memcached-operator/internal/ask"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// Kind describes the resources of a reconciler.
+type Kind[T client.Object] struct {
+	Name    string
+	New     func() T
+	NewList func() client.ObjectList
+	// Children are the objects that the operator keeps for each resource.
+	Children []memcached.Child[T]
+	// IdentityOf returns the labels by which the children of a resource are recognized.
+	IdentityOf func(name string) map[string]string
+}
+
+// Base is what the reconcilers of both Kinds have in common.
+type Base[T client.Object] struct {
+	kind Kind[T]
+	// Client reads from the cache, Live from the API server.
+	Client    client.Client
+	Live      client.Reader
+	Mutations *apply.MutationCache
+	Applier   *apply.Applier
+	Nodes     Nodes
+	Recorder  events.EventRecorder
+	// Clock measures how much time has passed, ServerClock is that of the times in objects.
+	Clock, ServerClock clock.PassiveClock
+	Options            memcached.Options
+	known              states[known]
+}
+
+// NewBase returns a Base that asks nodes at the addresses of their pods, and uses the clock as that of the API server as well.
+func NewBase[T client.Object](
+	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
+) *Base[T] {
+	mutations := apply.NewMutationCache(clock)
+	return &Base[T]{
+		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: DirectNodes{Client: ask.New()}, Recorder: recorder,
+		Clock: clock, ServerClock: clock, Options: options,
+		Applier: apply.New(c, live, mutations, clock, apply.Options{
+			FieldOwner:     memcached.ManagedBy,
+			HashAnnotation: memcached.AppliedHashAnnotation,
+			Identity:       func(owner client.Object) map[string]string { return kind.IdentityOf(owner.GetName()) },
+			Rules:          memcached.FieldRules(kind.Children),
+		}),
+	}
+}
+
+// Get returns a resource; nil if the cache does not hold it. The operator creates none, so that means that it is gone.
+func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
+	cached := r.kind.New()
+	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
+		return found, nil
+	} else if err != nil {
+		return found, fmt.Errorf("get the %s: %w", r.kind.Name, err)
+	}
+	latest, _ := r.Mutations.Latest(cached, true)
+	found, _ = latest.(T)
+	return found, nil
+}
+
+// ReadChildren returns the children of a resource that exist. Pending reports that the cache has not received the creation of one yet.
+func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.Object, pending bool, _ error) {
+	var errs []error
+	for _, child := range r.kind.Children {
+		found, missing, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(owner)), child.Expected(owner))
+		if found != nil {
+			children = append(children, found)
+		}
+		pending = pending || missing
+		errs = append(errs, err)
+	}
+	return children, pending, errors.Join(errs...)
+}
+
+// read returns a child from the cache, or as this process last wrote it if that is newer; nil if there is none. If a child is
+// expected and missing from the cache, it asks the API server: the object may have lost the label that the cache selects by.
+// Pending reports that the cache has not received the object's creation yet.
+func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
+	name := client.ObjectKeyFromObject(object)
+	err := r.Client.Get(ctx, name, object)
+	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
+	object.SetName(name.Name)
+	latest, pending := r.Mutations.Latest(object, err == nil)
+	if latest == nil && apierrors.IsNotFound(err) && expected {
+		latest, err = object, r.Live.Get(ctx, name, object)
+	}
+	switch {
+	case pending:
+		return latest, true, client.IgnoreNotFound(err)
+	case err != nil:
+		return nil, false, client.IgnoreNotFound(err)
+	default:
+		return latest, false, nil
+	}
+}
+
+// Forget drops all that is remembered of a resource that is gone.
+func (r *Base[T]) Forget(name types.NamespacedName) {
+	gone := r.kind.New()
+	gone.SetNamespace(name.Namespace)
+	gone.SetName(name.Name)
+	r.Applier.Forget(gone)
+	for _, child := range r.kind.Children {
+		r.Applier.Forget(child.Named(name))
+	}
+	r.known.forget(name)
+}
