@@ -102,10 +102,10 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.addDetail(manyNodes, "reconciliations: "+c.name, "reconciliations", float64(reconciles.count))
 	b.report.addDetail(manyNodes, "a reconciliation, mean: "+c.name, "ms", reconciles.mean()*toMilliseconds)
 	b.report.addDetail(manyNodes, "a reconciliation, upper bound of 99 %: "+c.name, "ms", reconciles.percentile(99)*toMilliseconds)
-	b.report.add(manyNodes, "CPU: "+c.name, "s", (now.usage.cpu - before.usage.cpu).Seconds())
+	b.report.addDetail(manyNodes, "CPU: "+c.name, "s", (now.usage.cpu - before.usage.cpu).Seconds())
 	b.report.addDetail(manyNodes, "memory before: "+c.name, "MiB", before.usage.resident)
 	b.report.addDetail(manyNodes, "memory after: "+c.name, "MiB", now.usage.resident)
-	b.report.add(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
+	b.report.addDetail(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
 // closedPodWatches is how many watches of pods the API server has closed since it started because their clients were too slow.

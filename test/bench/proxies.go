@@ -62,9 +62,9 @@ func (b *bench) compareProxies(ctx context.Context) error {
 
 // The names of paths, and the quantities, that are compared.
 const (
-	usualProxy, likeNutcracker, nutcracker = "a MemcachedProxy", "a MemcachedProxy with one thread", "nutcracker"
+	usualProxy, likeNutcracker, nutcracker = "proxy", "one-thread proxy", "nutcracker"
 
-	proxyCPU, proxyTail = "CPU of the proxy for 100,000 requests", "99th percentile of a request"
+	proxyCPU, proxyTail = "CPU for 100,000 requests", "99th percentile of a request"
 )
 
 // paths starts two pools and the proxies. nutcracker has one thread.
@@ -78,7 +78,7 @@ func (l *loopback) paths(ctx context.Context) []path {
 	}
 	return []path{
 		direct, l.proxy(ctx, usualProxy, 1, 0), l.proxy(ctx, likeNutcracker, 2, 1), l.nutcracker(ctx, 3),
-		l.proxy(ctx, "a MemcachedProxy with two copies", 4, 0, l.pattern(2)),
+		l.proxy(ctx, "two-copy proxy", 4, 0, l.pattern(2)),
 	}
 }
 
@@ -137,15 +137,17 @@ func (p path) usage() usage {
 
 // addPath reports a round of a path.
 func (b *bench) addPath(p path, s pathSample) {
-	add := func(what, unit string, value float64) {
+	add := func(what, unit string, value float64) *result {
 		if p.missing != "" {
 			value = 0
 		}
-		b.report.add(proxying, what+", "+p.name, unit, value).NotMeasured = p.missing
+		one := b.report.add(proxying, what+", "+p.name, unit, value)
+		one.NotMeasured = p.missing
+		return one
 	}
 	requests := float64(len(s.served.Latencies))
 	add("requests per second", "requests", requests/s.served.Took.Seconds())
-	add("median of a request", "ms", milliseconds(percentile(s.served.Latencies, 50)))
+	add("median of a request", "ms", milliseconds(percentile(s.served.Latencies, 50))).Detail = true
 	add(proxyTail, "ms", milliseconds(percentile(s.served.Latencies, 99)))
 	if len(p.hosts) == 1 {
 		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)

@@ -57,7 +57,7 @@ func TestPathRows(t *testing.T) {
 		}},
 		{path{name: "p", hosts: []string{"a"}}, map[string]verdict{
 			"requests per second, p 4": informative, "median of a request, p 2": informative, "99th percentile of a request, p 9": informative,
-			"CPU of the proxy for 100,000 requests, p 25": informative, "memory of the proxy, p 7": informative,
+			"CPU for 100,000 requests, p 25": informative, "memory of the proxy, p 7": informative,
 			"requests that fail or find nothing, p 1": missed,
 		}},
 	} {
