@@ -85,7 +85,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 			written += r.bytes
 		}
 	}
-	b.report.add(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
+	b.report.addDetail(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
 	b.report.holdCount(manyNodes, "child writes: "+c.name, "writes", children, c.children)
 	b.report.addDetail(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
 	b.report.holdCount(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
