@@ -42,7 +42,7 @@ func (b *bench) besideMemcached(ctx context.Context) error {
 	return onNode(ctx, o.deadline(), pod, nil, func(ctx context.Context, n *node) {
 		version, items := n.fill(ctx)
 		b.logf("memcached %s has %.0f items in %d MiB", version, items, o.cache)
-		b.report.add(agents, fmt.Sprintf("items of a full memcached %s with %d MiB", version, o.cache), "items", items)
+		b.report.addDetail(agents, fmt.Sprintf("items of a full memcached %s with %d MiB", version, o.cache), "items", items)
 		for _, clients := range slices.Compact([]int{min(1, o.clients), min(100, o.clients), o.clients}) {
 			n.connect(ctx, clients)
 			s := n.sampleAgent(ctx, o.scrapes, min(o.idle, longestRest))

@@ -71,9 +71,9 @@ func TestNodeIsThatOfAPod(t *testing.T) {
 
 // TestMissingProgramsAreNoticedFirst runs where there are none.
 func TestMissingProgramsAreNoticedFirst(t *testing.T) {
-	for _, m := range []metric{agents, security} {
+	for _, m := range []metric{agents, security, proxying} {
 		b := &bench{options: options{only: []metric{m}}}
-		if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "M11 and M13 need bin/memcached") {
+		if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "M11, M13 and M15 need bin/memcached") {
 			t.Errorf("%s: got the error %v", m, err)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// loopback runs nodes and proxies at addresses of their own, since proxies find nodes at one port.
+// loopback runs nodes and proxies at addresses of their own: proxies look for all nodes at the same port.
 type loopback struct {
 	dir, network string
 	started      []*node
@@ -65,31 +65,32 @@ func (l *loopback) program(number int, program string, files map[string][]byte, 
 // pattern names the nodes of a pool: pool 1 has those with the numbers from 10 on.
 func (l *loopback) pattern(pool int) string { return l.network + strconv.Itoa(pool) + "%d" }
 
-// proxy starts the launcher of a MemcachedProxy and returns the process ID of its memcached.
-func (l *loopback) proxy(ctx context.Context, number int, copies ...int) int {
+// proxy starts the launcher of a MemcachedProxy for pool 1 and its copies. With 0 threads, it has as many as usual.
+func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), filepath.Join(l.dir, l.host(number))
-	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}}
-	for _, pool := range copies {
-		routes.Copies = append(routes.Copies, l.pattern(pool))
-	}
-	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), must(user.Current()).Username, host)
+	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}, Copies: copies}
+	self := must(user.Current()).Username
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), self, host)
 	check(os.MkdirAll(dir, 0o700))
 	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700)) //nolint:gosec // a program
-	args := append(must(proxyArguments()), "--routes="+dir, "--state="+dir, "--program="+filepath.Join(dir, "memcached"),
-		"--listen="+net.JoinHostPort(host, strconv.Itoa(memcached.LauncherPort)), "--memcached="+addressOf(host))
+	listen := net.JoinHostPort(host, strconv.Itoa(memcached.LauncherPort))
+	args := append(must(proxyArguments(threads)), "--routes="+dir, "--state="+dir, "--program="+filepath.Join(dir, "memcached"),
+		"--listen="+listen, "--memcached="+addressOf(host))
 	n := l.program(number, launcherBinary, map[string][]byte{protocol.RoutesKey: []byte(routes.String())}, args...)
-	check(n.UntilServing(ctx, fmt.Sprintf("http://%s:%d%s", host, memcached.LauncherPort, protocol.ReadyPath), startPoll, stopGrace))
+	check(n.UntilServing(ctx, "http://"+listen+protocol.ReadyPath, startPoll, stopGrace))
 	conn := must(traffic.Connect(ctx, nil, n.address))
 	pid := must(strconv.Atoi(must(conn.Stats(ctx))["pid"]))
 	check(conn.Close())
-	return pid
+	return path{name: name, hosts: []string{host}, between: pid}
 }
 
-// proxyArguments are those that the launcher has in the pods of a MemcachedProxy with the smallest spec.
-func proxyArguments() ([]string, error) {
+// proxyArguments are those that the launcher has in the pods of a MemcachedProxy with the smallest spec but for its threads.
+func proxyArguments(threads int32) ([]string, error) {
 	pool := memcachedNumber(0, statefulSetNodes)
 	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)
-	proxy := &cachev1alpha1.MemcachedProxy{Spec: cachev1alpha1.MemcachedProxySpec{Pools: []cachev1alpha1.MemcachedProxyPool{{Name: pool.Name}}}}
+	proxy := &cachev1alpha1.MemcachedProxy{}
+	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: pool.Name}}
+	proxy.Spec.Config.Threads = threads
 	view := memcachedproxy.View{Proxy: proxy, Pool: pool}
 	for _, child := range memcachedproxy.For(view, memcached.Options{DefaultImage: "memcached", AgentImage: "agent"}).Objects {
 		if deployment, ok := child.(*appsv1.Deployment); ok {
@@ -99,21 +100,20 @@ func proxyArguments() ([]string, error) {
 	return nil, errors.New("there is no Deployment")
 }
 
-// nutcracker starts Twitter's proxy with its own defaults before the first pool, unless it is not installed.
-func (l *loopback) nutcracker(ctx context.Context, number int) (pid int, installed bool) {
-	path, err := exec.LookPath("nutcracker")
+// nutcracker starts Twitter's proxy with its own defaults before pool 1, if it is installed.
+func (l *loopback) nutcracker(ctx context.Context, number int) path {
+	program, err := exec.LookPath("nutcracker")
 	if err != nil { // not everybody has this folder in the PATH
-		path, err = exec.LookPath("/usr/sbin/nutcracker")
+		program, err = exec.LookPath("/usr/sbin/nutcracker")
 	}
 	if err != nil {
-		return 0, false
+		return path{name: nutcracker, hosts: []string{l.host(number)}, missing: "it is not installed"}
 	}
-	host := l.host(number)
-	config := fmt.Sprintf("bench:\n  listen: %s\n  servers:\n", addressOf(host))
+	config := fmt.Appendf(nil, "bench:\n  listen: %s\n  servers:\n", addressOf(l.host(number)))
 	for i := range size {
-		config += fmt.Sprintf("  - %s:1\n", addressOf(l.host(10+i)))
+		config = fmt.Appendf(config, "  - %s:1\n", addressOf(l.host(10+i)))
 	}
-	n := l.program(number, path, map[string][]byte{"nutcracker.yml": []byte(config)}, "-c", "nutcracker.yml", "-o", "output", "-p", "pid", "-a", host)
+	n := l.program(number, program, map[string][]byte{"conf": config}, "-c", "conf", "-o", "log", "-p", "pid", "-a", l.host(number))
 	n.untilListening(ctx)
-	return n.Pid(), true
+	return path{name: nutcracker, hosts: []string{l.host(number)}, between: n.Pid()}
 }

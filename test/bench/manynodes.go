@@ -85,7 +85,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 			written += r.bytes
 		}
 	}
-	b.report.add(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
+	b.report.addDetail(manyNodes, "time until it is Ready: "+c.name, "s", took.Seconds())
 	b.report.holdCount(manyNodes, "child writes: "+c.name, "writes", children, c.children)
 	b.report.addDetail(manyNodes, "status writes: "+c.name, "writes", float64(statuses))
 	b.report.holdCount(manyNodes, "status writes beside one each five seconds: "+c.name, "writes",
@@ -102,10 +102,10 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.addDetail(manyNodes, "reconciliations: "+c.name, "reconciliations", float64(reconciles.count))
 	b.report.addDetail(manyNodes, "a reconciliation, mean: "+c.name, "ms", reconciles.mean()*toMilliseconds)
 	b.report.addDetail(manyNodes, "a reconciliation, upper bound of 99 %: "+c.name, "ms", reconciles.percentile(99)*toMilliseconds)
-	b.report.add(manyNodes, "CPU: "+c.name, "s", (now.usage.cpu - before.usage.cpu).Seconds())
+	b.report.addDetail(manyNodes, "CPU: "+c.name, "s", (now.usage.cpu - before.usage.cpu).Seconds())
 	b.report.addDetail(manyNodes, "memory before: "+c.name, "MiB", before.usage.resident)
 	b.report.addDetail(manyNodes, "memory after: "+c.name, "MiB", now.usage.resident)
-	b.report.add(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
+	b.report.addDetail(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
 // closedPodWatches is how many watches of pods the API server has closed since it started because their clients were too slow.

@@ -65,9 +65,9 @@ func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	} {
 		ours, alone := percentile(ready, p.percent), percentile(bare, p.percent)
 		name := fmt.Sprintf(", p%g", p.percent)
-		b.report.add(readiness, "two resources a second, each until it is Ready"+name, "ms", milliseconds(ours))
+		b.report.addDetail(readiness, "two resources a second, each until it is Ready"+name, "ms", milliseconds(ours))
 		b.report.addDetail(readiness, "their Deployments until they are available"+name, "ms", milliseconds(percentile(available, p.percent)))
-		b.report.add(readiness, "bare children at the same pace until they are available"+name, "ms", milliseconds(alone))
+		b.report.addDetail(readiness, "bare children at the same pace until they are available"+name, "ms", milliseconds(alone))
 		b.report.hold(readiness, "Ready later than bare children are available"+name, "ms", milliseconds(ours-alone),
 			threshold{milliseconds(p.limit), false})
 	}

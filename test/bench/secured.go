@@ -129,6 +129,6 @@ func (b *bench) addAccess(way string, s accessSample) {
 	b.report.add(security, "99th percentile of a request"+way, "ms", milliseconds(percentile(s.served.Latencies, 99)))
 	b.report.add(security, "CPU of memcached for a request"+way, "µs", each(s.serving, requests))
 	b.report.holdCount(security, "requests that fail or find nothing"+way, "requests", s.served.Failed, 0)
-	b.report.add(security, "new connections per second"+way, "connections", float64(s.opened)/s.opening.Seconds())
+	b.report.addDetail(security, "new connections per second"+way, "connections", float64(s.opened)/s.opening.Seconds())
 	b.report.add(security, "CPU of memcached for a new connection"+way, "µs", each(s.accepting, s.opened))
 }
