@@ -27,30 +27,30 @@ import (
 const (
 	// agentInterval is how long after an answer an agent is asked again.
 	agentInterval = time.Minute
-	// agentRound is how often it is looked which agents to ask.
+	// agentRound is how often the operator looks for agents to ask.
 	agentRound = 5 * time.Second
 	// agentsAtOnce is how many are asked at the same time. Each takes a second at most.
 	agentsAtOnce = 16
 )
 
-// agents holds what the agents of nodes with TLS or users have answered: what is wrong with Secrets, which the operator does not read.
-// They are asked outside the workers, which an agent without an answer would block.
+// agents holds what the agents of nodes with TLS or users say is wrong with their Secrets, which the operator cannot read. They are asked
+// outside of the workers, so that an agent that does not answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
-	// changed wakes the controller for the Memcacheds whose agents say something else.
+	// changed wakes the controller for the Memcacheds whose agents give another answer.
 	changed chan event.TypedGenericEvent[types.NamespacedName]
 }
 
-// agentNode is a node, and what its agent has said. The answer stays while the agent cannot be asked.
+// agentNode is a node with the last answer of its agent, which stays while the agent does not answer.
 type agentNode struct {
 	// pod has a name and an address only.
 	pod   *corev1.Pod
 	hosts []string
-	// serves reports whether the node is ready: others are asked nothing, the kubelet tells why they do not start.
+	// serves reports that the node is ready. Only then its agent is asked: the kubelet says why a node does not start.
 	serves  bool
 	askedAt time.Time
-	// tried reports whether an answer or a failure has come, answered whether an answer has. failure is why the last one did not come.
+	// tried reports that the agent was asked, answered that it has ever answered. failure is why it did not answer the last time.
 	tried, answered bool
 	failure         string
 	problems        []protocol.Problem
@@ -63,8 +63,7 @@ func newAgents() *agents {
 	}
 }
 
-// track remembers the nodes of a Memcached as observed, and returns what their agents have said. It is safe for nil agents, which are
-// never asked.
+// track remembers the nodes of a Memcached as observed, and returns what their agents have said. Nil agents are never asked.
 func (a *agents) track(view memcached.View) memcached.AgentReports {
 	if a == nil {
 		return memcached.AgentReports{}
@@ -188,7 +187,7 @@ func (a *agents) due(now time.Time) []dueAgent {
 	return due
 }
 
-// note remembers what has come of a question, and reports whether it may change the status.
+// note remembers the answer to a question, or why there is none, and reports whether that may change the status.
 func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Status, err error) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -42,8 +42,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running holds the answers of nodes that run the current arguments while others do not yet: they need not be asked again, unless they
-// restart for something else.
+// running returns the answers of the nodes that already run the arguments of the current wave, so that they need not be asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil

@@ -87,7 +87,7 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
 }
 
-// remedy says what helps against somebody else who keeps writing what is ours.
+// remedy says what to do about another writer of our fields.
 func remedy(kind string, contested *apply.ContestedError) string {
 	switch {
 	case contested.Manager == memcached.ManagedBy:
@@ -99,7 +99,7 @@ func remedy(kind string, contested *apply.ContestedError) string {
 	}
 }
 
-// recreate says what helps against a field that nobody can change.
+// recreate says what to do about a field that cannot be changed.
 func recreate(immutable *apply.ImmutableError) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts: kubectl delete %s %s -n %s --cascade=orphan",
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
@@ -116,7 +116,7 @@ func failedToDecide(err error) bool {
 	case !errors.As(err, &answer):
 		return true // the network
 	case apierrors.IsInvalid(err):
-		// The object of that name is another one than was observed.
+		// Another object has taken the name since.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
 		return false // also a webhook that cannot be called: someone must fix it

@@ -25,7 +25,7 @@ import (
 type eventRecord struct {
 	// kind is Normal or Warning; action says what the operator was doing.
 	kind, reason, action, note string
-	// related is the child that it tells of, nil if there is none.
+	// related is the child that it is about, nil if there is none.
 	related client.Object
 }
 
@@ -47,7 +47,7 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	return append(records, attentionEnded(before, after)...)
 }
 
-// attentionEnded is the event for a condition that is gone, if it was there.
+// attentionEnded returns the event for the end of NeedsAttention, none if it has not ended now.
 func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	const attention = cachev1alpha1.ConditionNeedsAttention
 	if meta.FindStatusCondition(before.Conditions, attention) == nil || meta.FindStatusCondition(after.Conditions, attention) != nil {
@@ -58,7 +58,7 @@ func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	}}
 }
 
-// recovered is the reason of events that a problem is over.
+// recovered is the reason of the event that a problem is over.
 const recovered = "Recovered"
 
 // progress is the reason of Progressing.

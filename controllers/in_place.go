@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// patchPods carries out the next step of pods that change in place, and wakes the kubelets of nodes whose arguments have changed. Without
-// the latter, they take a minute.
+// patchPods carries out the next step of pods that change in place. It also wakes the kubelets of nodes with new arguments, which would
+// otherwise take a minute to deliver them.
 func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
 	if view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil || written.Err != nil || written.Problem != nil {
 		return
@@ -62,7 +62,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
-		// The kubelet need not be asked: k8s.io/kubernetes/plugin/pkg/admission. It is tried again, for there may be room later.
+		// From an admission plugin of the API server (k8s.io/kubernetes/plugin/pkg/admission). A retry may succeed when there is room.
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
@@ -71,7 +71,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 	}
 }
 
-// missesPod reports whether there is no such pod any more.
+// missesPod reports whether the pod is gone.
 func missesPod(err error) bool { return apierrors.IsNotFound(err) && !missesResource(err) }
 
 // cannotResize reports whether the cluster cannot give the pod these resources while it runs: before Kubernetes 1.33, it can give none.
@@ -79,12 +79,12 @@ func cannotResize(err error) bool {
 	return missesResource(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsInvalid(err)
 }
 
-// missesResource reports whether the API server has no such resource: then the client says so, in the same words for all of them.
+// missesResource reports whether the API server does not know the resource, for which the client always uses the same message.
 func missesResource(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }
 
-// lacksPermission reports whether no role allows a request. What refuses it in spite of a role names no user.
+// lacksPermission reports whether RBAC refused a request. Admission plugins answer Forbidden as well, but do not name the user.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`)
 }
@@ -92,7 +92,7 @@ func lacksPermission(err error) bool {
 // inPlaceRole is the name of the role, as in config/components/in-place.
 const inPlaceRole = "memcached-operator-in-place"
 
-// accountOf is the service account of the operator as kubectl takes it, as an answer names it.
+// accountOf returns the operator's service account, which the refusal of a request names, as kubectl wants it.
 func accountOf(err error) string {
 	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
 	account, _, found := strings.Cut(user, `"`)
@@ -102,7 +102,7 @@ func accountOf(err error) string {
 	return account
 }
 
-// patchPod changes a pod as it was observed. Another pod of the name, and one that has changed, stays as it is.
+// patchPod changes a pod only in the version that was observed.
 func (r *Reconciler) patchPod(ctx context.Context, patch memcached.PodPatch) error {
 	body := podPatch{Metadata: podPatchMetadata{UID: patch.Pod.UID, ResourceVersion: patch.Pod.ResourceVersion}}
 	body.add(patch)

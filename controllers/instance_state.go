@@ -17,7 +17,7 @@ type instanceState struct {
 	verifiedMove types.UID
 	// verifiedArguments is the UID of the arguments' ConfigMap that the API server has confirmed.
 	verifiedArguments types.UID
-	// running are the nodes that are known to run with the arguments of the present wave.
+	// running are the nodes that are known to run with the arguments of the current wave.
 	running memcached.Answers
 	// filled are the nodes that are known to have the items of their twin.
 	filled map[types.UID]bool

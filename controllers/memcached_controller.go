@@ -36,11 +36,11 @@ const DefaultConcurrentReconciles = 24
 
 // Options of the controller.
 type Options struct {
-	// Memcached are the decisions of who installs the operator.
+	// Memcached are the settings of this installation.
 	Memcached memcached.Options
 	// Nodes asks nodes, at the addresses of their pods if it is nil.
 	Nodes Nodes
-	// AskAgents says whether the agents of nodes with TLS or users are asked what is wrong with their Secrets.
+	// AskAgents makes the operator ask the agents of nodes with TLS or users what is wrong with their Secrets.
 	AskAgents bool
 	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
 	ServerClock clock.PassiveClock
@@ -128,7 +128,7 @@ func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.R
 	return builder.Complete(retryingLater(r))
 }
 
-// retryingLater lets new work come before what failed.
+// retryingLater gives retries a lower priority than new work.
 func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := r.Reconcile(ctx, request)
@@ -139,8 +139,8 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	}
 }
 
-// sources returns the event sources of the controller. Its caches are filled before it starts. The initial list of Memcacheds
-// reconciles each of them with its children and pods, so initial lists of these enqueue nothing.
+// sources returns the event sources of the controller. Its caches are filled before it starts, and the initial list of Memcacheds enqueues
+// each of them, so the initial lists of children and pods enqueue nothing.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
@@ -155,7 +155,7 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return sources
 }
 
-// RateLimiter is the backoff of what has failed.
+// RateLimiter returns the backoff of failed reconciles.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 }

@@ -26,7 +26,7 @@ type Nodes interface {
 	Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
 	// Proxy asks the launcher of a proxy.
 	Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
-	// Agent is told the names at which clients find the node.
+	// Agent asks the agent, which checks that the certificate is for the hosts.
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
 

@@ -30,16 +30,16 @@ const AgentImageVariable = memcached.AgentImageVariable
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
 const openShiftGroup = "security.openshift.io"
 
-// OmitRunAsUser is a flag.Value: whether memcached pods leave runAsUser to the cluster. It is true, false, auto (true on OpenShift,
-// which the cluster is asked about) or empty (not set). The flag without a value means true.
+// OmitRunAsUser is a flag.Value: whether memcached pods leave runAsUser to the cluster. It is true, false, auto (true on OpenShift) or
+// empty (not set). The flag without a value means true.
 type OmitRunAsUser string
 
 const omitRunAsUserAuto OmitRunAsUser = "auto"
 
-// String returns the value.
+// String implements flag.Value.
 func (o *OmitRunAsUser) String() string { return string(*o) }
 
-// Set takes auto and what Go takes for true and false.
+// Set implements flag.Value. It takes auto, and Go's words for true and false.
 func (o *OmitRunAsUser) Set(value string) error {
 	if value == string(omitRunAsUserAuto) {
 		*o = omitRunAsUserAuto
@@ -56,7 +56,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 // IsBoolFlag tells package flag that the value may be missing.
 func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
-// Default sets what the flag leaves open, to the value of the environment variable.
+// Default takes the value of the environment variable if the flag was not set.
 func (o *OmitRunAsUser) Default(variable string) error {
 	var value OmitRunAsUser
 	if err := value.Set(cmp.Or(variable, string(omitRunAsUserAuto))); err != nil {

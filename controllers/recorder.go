@@ -27,10 +27,9 @@ const (
 	eventHistories = 4096
 )
 
-// Recorder sends no more events about an object than somebody can read and the API server should store, whatever the object's
-// owner does to cause them: 25 of each type, Normal and Warning, and one more every five minutes. An event of a reason that was
-// not told for five minutes is always sent, so that no flood hides what happens beside it. One that says the same as the one
-// before becomes part of its series.
+// Recorder limits the events about an object, whatever its owner does to cause them: 25 of each type, Normal and Warning, and one more
+// every five minutes. An event is always sent if none with its reason was sent for five minutes, so that a flood hides nothing else. An
+// event that repeats the last one of its reason becomes part of its series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme
@@ -88,8 +87,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go aggregates events that differ only in the note into a series, and compares resource versions too. The version of
-	// the first object alone would not do: something may have happened to the related one.
+	// client-go puts events into one series if everything but the note is equal, and that includes the resource versions of both objects.
+	// So a repeated event gets the versions of the first one, and an event with another note does not.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related

@@ -33,7 +33,7 @@ func resultOf(written memcached.Written) string {
 	}
 }
 
-// join adds what became of something else, whose errors are worth another try.
+// join adds the outcome of another write, whose errors are retried.
 func join(written *memcached.Written, other memcached.Written) {
 	written.Problem = written.Problem.And(other.Problem)
 	if errors.Is(written.Err, reconcile.TerminalError(nil)) {

@@ -62,8 +62,8 @@ func (r *Base[T]) SetVerified(owner T) {
 	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
-// transientGracePeriod is for how long the API server may fail to decide before that is reported. A webhook may fail for ever, and
-// everything else that there is to report must not wait for it.
+// transientGracePeriod is how long the API server may fail to decide before the status says so. A webhook may fail for ever, and the rest
+// of the status must not wait for it.
 const transientGracePeriod = time.Minute
 
 // IsTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.

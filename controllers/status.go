@@ -89,7 +89,7 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 // must learn that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5 by default.
 const progressStatusInterval = 5 * time.Second
 
-// deferStatusWrite returns for how long a status need not be written, 0 for not at all. See ADR-0006.
+// deferStatusWrite returns how long the write of a status may wait, 0 if it must not. See ADR-0006.
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {

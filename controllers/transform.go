@@ -149,7 +149,7 @@ const longestMessage = 1024
 // (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
 	message := pod.Status.Message
-	reduced.CreationTimestamp = memcached.FailedAt(pod) // in the place of the times that say it
+	reduced.CreationTimestamp = memcached.FailedAt(pod) // the fields that it comes from are not kept
 	reduced.Status = corev1.PodStatus{
 		Phase: corev1.PodFailed, Reason: pod.Status.Reason, Message: message[:min(len(message), longestMessage)],
 	}
@@ -175,8 +175,8 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 	return reduced, true
 }
 
-// reduceContainer keeps why a container does not run, whether it has started, and how it last ended. Of a container that runs and
-// never ended it keeps nothing, unless its agent reports that it does not answer: then it keeps the start time.
+// reduceContainer keeps why a container does not run, whether and when it has started, and how it last ended. Counts is false for a
+// container that runs and has never ended.
 func reduceContainer(container corev1.ContainerStatus) (_ corev1.ContainerStatus, counts bool) {
 	state, last := reduceState(container.State), reduceState(container.LastTerminationState)
 	nothing := corev1.ContainerState{}

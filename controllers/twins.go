@@ -48,7 +48,7 @@ func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) 
 	return twins, nil
 }
 
-// observeTwins reads what counts of the twins: their nodes, and what replaces and restarts these.
+// observeTwins reads the pods of each twin, its StatefulSet, and the arguments of its nodes.
 func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcached) ([]memcached.View, error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil {
@@ -86,8 +86,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// lockTwins keeps twins from deciding at the same time, when neither would see that the other one is about to take a node away. What one
-// has written, the other one sees: see ReadChild. The order of the names rules out that two wait for each other.
+// lockTwins keeps twins from deciding at the same time: neither would see that the other one is about to take the same node away. It sees
+// what the other one has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {
@@ -111,7 +111,7 @@ func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached)
 	}, nil
 }
 
-// wakeTwins enqueues the twins of versions of a Memcached: what they may do follows from its spec.
+// wakeTwins enqueues the twins of a Memcached, as its versions name them: what they may do depends on its spec.
 func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.Object) {
 	for _, version := range versions {
 		mc, ok := version.(*cachev1alpha1.Memcached)

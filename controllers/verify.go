@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale reports that the cache holds an earlier version of an owner than the API server, the others that it does so of a child.
+// ErrStale reports that the cache holds an earlier version of an owner than the API server. The others are about children.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
@@ -104,9 +104,9 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server once in each move whether the cache holds the current state of both workloads. The size of each
-// follows from the other: with one from before a step and the other from after it, the move would step back, and nodes that have
-// just come would leave. Afterwards, this process remembers what it writes.
+// verifyMove asks the API server once in each move whether the cache holds the current state of both workloads. The size of each follows
+// from that of the other: with one from before a step and the other from after it, the move would step back, and nodes that have just
+// started would leave. Later steps need no check, because this process remembers its own writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {

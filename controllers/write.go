@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns the objects of which only the size is written: the workloads of an invalid spec, whose running pods stay as they
-// are.
+// sizeOnly returns the objects of which only the size is written: the workload that nodes leave, and with an invalid spec all of them, so
+// that running pods stay as they are.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects
@@ -78,7 +78,7 @@ func sizeOnly(plan memcached.Plan) []client.Object {
 	return []client.Object{plan.Former}
 }
 
-// emitCorrections tells what others have done to the objects of a Memcached.
+// emitCorrections emits events about what others did to the objects of a Memcached.
 func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	mc := view.Memcached
 	for _, correction := range result.Corrected {

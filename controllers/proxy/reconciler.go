@@ -44,7 +44,7 @@ func NewReconciler(
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcachedproxies/finalizers,verbs=update
 
-// Reconcile makes the objects of a MemcachedProxy be as its spec says, and its status say how that went.
+// Reconcile brings the children of a MemcachedProxy in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	proxy, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, status)
 }
 
-// askInterval is how often the launchers are asked whether they have new routes: the kubelet tells nobody that it has brought them.
+// askInterval is how often the launchers are asked whether they have new routes: no event tells when the kubelet has delivered them.
 const askInterval = 5 * time.Second
 
 // ask asks the launchers of proxies for their status.
@@ -85,7 +85,7 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 	})
 }
 
-// requeue is what Reconcile returns. No event comes when an announced number of nodes holds, nor when proxies have new routes.
+// requeue is what Reconcile returns. No event comes when an announced number of nodes takes effect, nor when proxies have new routes.
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {

@@ -37,9 +37,9 @@ type Options struct {
 // DefaultRetry is how often a CRD that is missing is looked for.
 const DefaultRetry = 30 * time.Second
 
-// SetupWithManager registers the controller with a manager that has the controller of the Memcacheds, whose index it uses. It begins
-// when the API server serves MemcachedProxies and the operator may read them: with manifests of an earlier version it does not, and the
-// Memcacheds are served all the same.
+// SetupWithManager registers the controller with a manager that already has the one for Memcacheds, whose index it uses. It starts when the
+// API server serves MemcachedProxies and the operator may read them. With manifests of an earlier version that never happens, and
+// Memcacheds are served nevertheless.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&starter{mgr: mgr, options: options})
 }

@@ -55,8 +55,8 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 }
 
 // verify asks the API server whether the cache has the present MemcachedProxy before the first write of this process to children that
-// exist, and before one of them is created again. Before another number of nodes is announced, which cannot be taken back, it asks for
-// the pools, and for the routes: proxies may have read what was announced before.
+// exist, and before one of them is created again. Before another number of nodes is announced, which cannot be taken back, it verifies
+// the pools and the routes as well: proxies may have read an announcement that the cache has not.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 // maxScrapes limits the memory for scrapes. It exceeds maxConnectionsPerHost, so that no host can take all scrapes.
 const maxScrapes = 8
 
-// Values of the parameter collect[] of /metrics, as of node_exporter's: without it, there are all series.
+// Values of the parameter collect[] of /metrics, which node_exporter has as well. Without it, all series are shown.
 const (
 	collectParameter = "collect[]"
 	collectMemcached = "memcached"

@@ -16,9 +16,9 @@ const (
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener closes connections beyond the limits, so that hosts that open connections and do nothing with them do not keep the
-// kubelet from asking for readiness: each has a limit, and if there are many of them, the one that has most makes room. At its limit, a
-// host loses the oldest connection that waits for a request, because pods may have the address of the kubelet.
+// limitedListener limits connections, in all and for each host, so that nobody can keep the kubelet from asking for readiness by opening
+// many. Beyond the limit for all, the host with the most connections loses one. A host at its limit loses its oldest idle connection and
+// not the new one, because a pod may share the kubelet's address.
 type limitedListener struct {
 	net.Listener
 
@@ -104,11 +104,11 @@ type limitedConn struct {
 
 	listener *limitedListener
 	host     string
-	// active says that a request is being answered.
+	// active reports that a request is being answered.
 	active bool
 }
 
-// noteState tells a connection what the server does with it. It is an http.Server.ConnState.
+// noteState tells a connection whether it is idle. It is an http.Server.ConnState.
 func noteState(conn net.Conn, state http.ConnState) {
 	if conn, ok := conn.(*limitedConn); ok {
 		conn.note(state)

@@ -31,7 +31,7 @@ type Options struct {
 	Timeout time.Duration
 	// Launcher is the address of the launcher of a memcached that is a proxy, empty by default: memcached stores items.
 	Launcher string
-	// NodeLauncher is the address of the launcher of a memcached that stores items: 127.0.0.1:9151 by default. Not each has one.
+	// NodeLauncher is the address of the launcher of a memcached that stores items, if it has one: 127.0.0.1:9151 by default.
 	NodeLauncher string
 	// Credentials are what memcached serves with, by default nothing.
 	Credentials credentials.Config

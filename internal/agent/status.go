@@ -20,11 +20,11 @@ import (
 const (
 	// renewal is how long before its end a certificate is a problem.
 	renewal = 7 * 24 * time.Hour
-	// fullFor is for how long it is told that memcached had no connection left: the kubelet probes every 5 seconds.
+	// fullFor is how long the agent reports that memcached had no connection left: the kubelet probes every 5 seconds.
 	fullFor = 5 * time.Minute
 )
 
-// newStatusHandler answers what is wrong with a node that serves, for clients that find it at the names in the query.
+// newStatusHandler reports what is wrong with a node that serves. The names in the query are those at which clients find it.
 func newStatusHandler(status func() credentials.Status, memcached *client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hosts := r.URL.Query()[protocol.HostParameter]
@@ -79,7 +79,7 @@ func problemsOf(status credentials.Status, hosts []string, full bool, now time.T
 	return problems
 }
 
-// expiryProblem has the time in it and not what is left, so that it stays the same.
+// expiryProblem names the time of the end and not what is left until then, so that its message stays the same.
 func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	verb := "expires"
 	if left := certificate.NotAfter.Sub(now); left > renewal {

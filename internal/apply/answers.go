@@ -32,7 +32,7 @@ func (a *answers) futile(live client.Object, rendered rendering, found differenc
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether a write was once answered with all that is left of a surplus.
+// explain reports whether the answer to an earlier write had all of this surplus.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)

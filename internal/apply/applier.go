@@ -59,8 +59,8 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall sets the hash of what was last applied to an object, from a record that others cannot edit along with the object. Any
-// difference from it is the work of others.
+// Recall sets the hash of what was last applied to an object, from a record that others cannot edit together with the object. If the object
+// differs from it, somebody else has changed the object.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
 		a.contests.recall(live, hash)

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the interval at which the API server is asked whether an object in the way still exists. The interval doubles, and a
-// free name is noticed within a minute.
+// Bounds of the interval at which the API server is asked whether an object in the way still exists. The interval doubles each time. A name
+// that becomes free is noticed within a minute.
 const (
 	firstConflictInterval = 5 * time.Second
 	lastConflictInterval  = 55 * time.Second

@@ -21,7 +21,7 @@ const contestedCorrections = 3
 type pace struct {
 	// window is the period in which corrections are counted. A field is contested until nobody has changed it for that long.
 	window time.Duration
-	// interval is how long the field is left as it is between two corrections.
+	// interval is how long the operator waits between two corrections.
 	interval time.Duration
 }
 
@@ -43,7 +43,7 @@ func paceOf(corrections []time.Time) *pace {
 	return nil
 }
 
-// contest is what this process knows of those who change an object that it has written.
+// contest is what this process knows about foreign changes of an object that it has written.
 type contest struct {
 	uid types.UID
 	// hash is that of what this process wrote last.

@@ -14,7 +14,7 @@ type ConflictError struct {
 	Kind, Name string
 	// Controller is the kind and name of what controls it, empty if nothing does.
 	Controller string
-	// RetryAfter is for how long the API server is not asked again whether the object is still there. 0 if the cache shows it.
+	// RetryAfter is when to ask the API server again whether the object is still there; 0 if the cache shows it.
 	RetryAfter time.Duration
 }
 
@@ -35,7 +35,7 @@ type ContestedError struct {
 	Field string
 	// Manager is the field manager that wrote the field last, empty if nobody knows.
 	Manager string
-	// RetryAfter is when there may be something to do about it although nothing happens.
+	// RetryAfter is when the next correction is due, or the contest is over.
 	RetryAfter time.Duration
 }
 

@@ -16,8 +16,8 @@ import (
 // within milliseconds. After this time, it was probably deleted while the watch was interrupted.
 const CreationGrace = 30 * time.Second
 
-// MutationCache holds the writes of this process until the informer cache has received them, so that a cached copy older than an
-// own write never counts. It is safe for concurrent use.
+// MutationCache holds the writes of this process until the informer cache has received them, so that no decision follows from a copy that
+// is older. It is safe for concurrent use.
 type MutationCache struct {
 	clock  clock.PassiveClock
 	mutex  sync.Mutex

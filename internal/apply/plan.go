@@ -29,10 +29,10 @@ func (p Plan) Before(first client.Object) Plan {
 	return p
 }
 
-// Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it; those
-// that do, or did before they lost their owner, and are not desired are to be deleted. Desired objects have their apiVersion and
-// kind, and those fields set that Go writes even if they are empty and that the API server fills: a Deployment's strategy, the
-// targetPort of a Service. Of the objects in sizeOnly whose Kind has a size, only that is written, and nothing if they do not exist.
+// Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it. Those that do belong to
+// it, or did before they lost their owner, are deleted if they are not desired. Desired objects have their apiVersion and kind, and those
+// fields set that Go writes even if they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service. Of
+// the objects in sizeOnly whose Kind has a size, only that is written, and nothing if they do not exist.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// update writes a step whose object exists, and remembers what it needs to recognize foreign changes later. A write that changes
-// nothing counts as no correction: the API server or a webhook would make the same of it again.
+// update writes a step whose object exists, and remembers what it needs to recognize foreign changes later. A write without effect is no
+// correction: the API server or a webhook has changed it back, and would again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
 	before, managed := s.live.GetResourceVersion(), managedFields(nil)
 	if s.drifted {
@@ -63,7 +63,7 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	}
 	changed, sent, sizeErr = a.changeSize(ctx, s, size)
 	if sizeErr != nil {
-		return s.live, false, err // the size is refused for the same cause, or will be tried again with the whole
+		return s.live, false, err // the size is refused for the same cause, or tried again with everything else
 	}
 	return changed, sent, err
 }

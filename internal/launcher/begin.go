@@ -42,7 +42,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 		if err != nil || !found || former.Hash() == first.Hash() {
 			return first, true, err
 		}
-		l.state.Accepted = former.String() // other nodes run with it: this one goes back to it if memcached refuses the first
+		l.state.Accepted = former.String() // other nodes run with it, so this one can fall back to it
 		return first, false, nil
 	}
 	l.source.changed()
@@ -86,7 +86,7 @@ func (l *launcher) first() (protocol.List, error) {
 	}
 }
 
-// errMissing is why a list can only be waited for.
+// errMissing means that the list has not arrived yet.
 var errMissing = errors.New("arguments are missing")
 
 // assigned returns the list that a first start uses.

@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// settleClients is how long proxies may take to store items in a node that has started. It is the age of an answer of DNS (30 s in
-	// clusters of kubeadm) and their retry time (1 s), with a reserve. A copy that began earlier would miss what they have not stored here.
+	// settleClients is how long proxies may take to find a node that has started: as long as answers of DNS are cached (30 s in clusters of
+	// kubeadm) and until they retry (1 s), with a reserve. A copy that began earlier would miss items that they still store in the twin
+	// alone.
 	settleClients = 35 * time.Second
-	// refill is after how long a node that serves without the items of its twin tries again.
+	// refill is when a node that serves without the items of its twin tries again.
 	refill = 15 * time.Second
 	// twinPort is the port of the twin's nodes without TLS.
 	twinPort = "11211"
-	// slowestFill is how many MiB a second a copy has to achieve, beside a minute.
+	// slowestFill is how many MiB a second a copy must achieve. It has a minute on top.
 	slowestFill = 16
 )
 
@@ -34,8 +35,8 @@ var (
 	errUnreadable = errors.New("the name of its twin cannot be read")
 )
 
-// emptied notes that memcached is about to start, without items unless it keeps them in a file. What has a twin is not ready until it has
-// the items of the twin, or cannot have them.
+// emptied notes that memcached is about to start, and without items unless it keeps them in a file. A node with a twin is not ready until
+// it has the twin's items or has failed to get them.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -50,7 +51,7 @@ func (l *launcher) emptied() {
 	})
 }
 
-// fill fills memcached, which has begun to serve, until it has what its twin had. The loop goes on meanwhile.
+// fill copies the items of the twin into memcached, which has begun to serve, while the loop goes on.
 func (l *launcher) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -108,7 +109,7 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// once copies what the twin has. The error is also the reason in the result. There is no result without a twin.
+// once copies the items of the twin. The result contains the error as well; it is nil if there is no twin any more.
 func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()

@@ -17,8 +17,8 @@ import (
 // metaLines is how many lines memcached writes into the file beside its items before it ends (restart.c of 1.6.45).
 const metaLines = 16
 
-// items is the file in which memcached keeps its items with -e. Beside it, memcached writes a file NAME.meta when it ends by SIGUSR1, and
-// removes it as soon as it has read it. After that it changes the items, so that only both files together can be used.
+// items is the file in which memcached keeps its items with -e. When SIGUSR1 ends it, memcached writes a file NAME.meta beside it, which it
+// reads and removes at the next start. Without NAME.meta, the items cannot be used: memcached may have changed them since.
 type items string
 
 func (i items) meta() string { return string(i) + ".meta" }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"net"
 	"os"
 	"syscall"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. Its loop owns it; the server sees its view only.
+// launcher runs one memcached at a time. Only its loop uses it; the server reads the view.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -37,7 +36,7 @@ type launcher struct {
 	before int64
 	// obstacle is why a list could not be brought into effect yet.
 	obstacle string
-	// ending says that the container is to end: nothing is started any more.
+	// ending reports that the container is to end, so that nothing is started any more.
 	ending bool
 	// stopFilling ends what fills the process. Nil if nothing does.
 	stopFilling func()
@@ -46,20 +45,11 @@ type launcher struct {
 // Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller must have
 // locked its thread: see start.
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return 1, err
-	}
 	l := &launcher{
 		options: o, log: log, signals: signals, items: items(o.Items),
 		source: source{folder: o.Arguments, section: o.Template, ordinal: o.Ordinal},
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- serve(ctx, listener, o.Memcached, &l.view) }()
-	code, err := l.run(ctx)
-	cancel()
-	return code, errors.Join(err, <-served)
+	return runBeside(ctx, o.Listen, o.Memcached, &l.view, l.run)
 }
 
 func (l *launcher) run(ctx context.Context) (int, error) {
@@ -107,7 +97,7 @@ func (l *launcher) follow(ctx context.Context) error {
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
-		return nil //nolint:nilerr // the status tells it
+		return nil //nolint:nilerr // the status has it
 	case l.list.Grows(found.list):
 		l.grow(ctx, found.list)
 		return nil
@@ -116,7 +106,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	}
 }
 
-// next is what the ConfigMap says, nothing if it cannot be read.
+// next returns the entry in the ConfigMap, an empty one if that cannot be read.
 func (l *launcher) next() entry {
 	found, err := l.source.entry(false)
 	if err != nil {
@@ -142,7 +132,7 @@ func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	l.accept()
 }
 
-// delay has what the ConfigMap says brought into effect later: clients may have all connections, and users are being changed.
+// delay has a list tried again later: clients may have all connections, or users may be about to change.
 func (l *launcher) delay(err error) {
 	if l.obstacle != err.Error() {
 		l.log.Printf("trying again: %v", err)
@@ -196,7 +186,7 @@ func (l *launcher) served(ctx context.Context) {
 	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
 }
 
-// accept makes the list of the process that in effect.
+// accept notes that the list of the process is in effect.
 func (l *launcher) accept() {
 	l.accepted = true
 	hash := l.list.Hash()

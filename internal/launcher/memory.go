@@ -40,7 +40,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	return question(ctx, conn)
 }
 
-// logIn logs in as the first user of memcached's own file.
+// logIn logs in as the first user in memcached's user file.
 func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 	text, err := os.ReadFile(users) //nolint:gosec // the operator names it
 	if err != nil {
@@ -71,7 +71,7 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 	return items
 }
 
-// errAnswer is that memcached does not do what it is asked.
+// errAnswer means that memcached refused a request.
 var errAnswer = errors.New("memcached refuses")
 
 // grow gives memcached more memory.

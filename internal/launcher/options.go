@@ -20,8 +20,8 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the folder of the ConfigMap with the lists of arguments, and Template the hash of the pod template, which names the
-	// section that counts.
+	// Arguments is the folder of the ConfigMap with the lists of arguments. Template is the hash of the pod template, which names the
+	// section to read.
 	Arguments, Template string
 	// Ordinal is that of the pod in its StatefulSet.
 	Ordinal int
@@ -39,10 +39,9 @@ type Options struct {
 	settled time.Duration
 	// poll is how often the launcher looks at memcached and at the ConfigMap.
 	poll time.Duration
-	// reclaim is how often it takes back pages that memcached does not.
+	// reclaim is how often the launcher takes back free pages that memcached does not.
 	reclaim time.Duration
-	// settleClients is how long clients may take to find a memcached that serves anew, and refill is after how long a fill that has failed
-	// is tried again.
+	// settleClients is how long clients may take to find a memcached that has started, and refill is when a failed copy is tried again.
 	settleClients, refill time.Duration
 	// twin is the address of the node of a twin with the ordinal of this one.
 	twin func(protocol.Twin) string

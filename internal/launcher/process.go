@@ -56,7 +56,7 @@ func start(program string, list protocol.List) (*process, error) {
 	return p, nil
 }
 
-// wait waits for the end of memcached. The first process of a container also becomes the parent of those that have lost theirs.
+// wait waits for the end of memcached. As the first process of the container, the launcher also has to wait for orphaned processes.
 func (p *process) wait(copied <-chan struct{}) {
 	child := p.pid
 	if os.Getpid() == 1 {
@@ -70,7 +70,7 @@ func (p *process) wait(copied <-chan struct{}) {
 		case err != nil || pid == p.pid:
 			select {
 			case <-copied:
-			case <-time.After(time.Second): // a process that memcached has left could keep it open
+			case <-time.After(time.Second): // a process that memcached left behind could keep it open
 			}
 			p.ended <- status
 			return
@@ -80,7 +80,7 @@ func (p *process) wait(copied <-chan struct{}) {
 
 func (p *process) signal(signal syscall.Signal) error { return syscall.Kill(p.pid, signal) }
 
-// exitCode is the code that tells how a process ended, as a shell has it.
+// exitCode returns the exit code that a shell would report.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepFileLimit lets the programs that this thread starts have more open files than memcached sets as its limit, which is the one of its
-// connections: clients that take all of these would leave none for the nodes, nor for the routes, without which memcached ends. A filter of
-// system calls makes it believe that it has set the limit. It refuses clients by itself.
+// keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections: clients with all connections would then
+// leave it no file for the nodes, nor for the routes, without which it ends. In the programs that this thread starts, a filter of system
+// calls ignores that call but reports success. memcached refuses clients beyond its limit of connections by itself.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -39,7 +39,7 @@ func keepFileLimit(atLeast int) error {
 	return nil
 }
 
-// architectures are the kernel's numbers of those that the images have.
+// architectures are the kernel's numbers for the architectures of the images.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X,
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"net"
 	"os"
 	"syscall"
 	"time"
@@ -17,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that leads its clients to the nodes of a cache. Its loop owns it; the server sees its view only.
+// proxy runs a memcached that leads its clients to the nodes of a cache. Only its loop uses it; the server reads the view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -25,14 +24,14 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the routes of the ConfigMap, accepted when their nodes were looked up. The accepted routes lead to count nodes once reload
-	// is nil. written is the text that memcached reads.
+	// read are the routes in the ConfigMap. They become routes, the accepted ones, when their nodes were looked up. These lead to count
+	// nodes once reload is nil. written is the text that memcached reads.
 	read, routes protocol.Routes
 	count        int
 	written      string
 	reload       *reload
-	// known are the addresses of nodes, and found gets more. searched is the text of the routes whose nodes were looked up last, swept is
-	// when all were, and turn counts on, so that each node that is away is looked up.
+	// known are the addresses of nodes, and found brings new ones. searched is the text of the routes whose nodes were looked up last, and
+	// swept the time when all of them were. turn selects which of many absent nodes are looked up next.
 	known     addresses
 	found     chan search
 	searching bool
@@ -48,17 +47,8 @@ type proxy struct {
 // RunProxy runs a proxy until memcached ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller
 // must have locked its thread: see start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen)
-	if err != nil {
-		return 1, err
-	}
 	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
-	ctx, cancel := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- serve(ctx, listener, o.Memcached, &p.view) }()
-	code, err := p.run(ctx)
-	cancel()
-	return code, errors.Join(err, <-served)
+	return runBeside(ctx, o.Listen, o.Memcached, &p.view, p.run)
 }
 
 func (p *proxy) run(ctx context.Context) (int, error) {
@@ -127,7 +117,7 @@ func (p *proxy) begin(ctx context.Context) error {
 
 // end ends memcached.
 func (p *proxy) end() int {
-	_ = p.process.signal(syscall.SIGTERM) // one that has ended says so below
+	_ = p.process.signal(syscall.SIGTERM) // the end of the process is read below
 	select {
 	case status := <-p.process.ended:
 		return exitCode(status)
@@ -143,7 +133,7 @@ func (p *proxy) switching(now time.Time) <-chan time.Time {
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
 		return nil
 	}
-	return time.After(max(wait, p.options.settle)) // one that has failed is tried again
+	return time.After(max(wait, p.options.settle)) // a failed change is tried again
 }
 
 // follow reads the ConfigMap.
@@ -160,7 +150,7 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 	}
 }
 
-// change makes the routes of the ConfigMap and the addresses of their nodes those that are in effect.
+// change brings the routes of the ConfigMap and the addresses of their nodes into effect.
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
@@ -202,7 +192,7 @@ func (p *proxy) accept(routes protocol.Routes, count int) {
 	})
 }
 
-// forgive forgets what was refused.
+// forgive notes that nothing is refused any more.
 func (p *proxy) forgive() {
 	if p.refused == "" {
 		return
@@ -211,7 +201,7 @@ func (p *proxy) forgive() {
 	p.view.update(func(v *proxyView) { v.status.Refused = nil })
 }
 
-// refuse tells once of a text that is not accepted.
+// refuse logs and reports a text that is not accepted, once.
 func (p *proxy) refuse(text string, reason error) {
 	if p.refused == reason.Error() {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// addresses are those of nodes, by name. An invalid one says that DNS knows of none, a missing one that DNS has not answered.
+// addresses are those of nodes, by name. It is invalid if DNS has none for the name, and missing if DNS has not answered.
 type addresses map[string]netip.Addr
 
 // How much the launcher asks DNS: for each node that is away once a second, and for all nodes every 30 seconds, or half a second for each
@@ -35,7 +35,7 @@ const (
 	lookupTimeout = 2 * time.Second
 )
 
-// search is a look at DNS, for the routes with the text.
+// search is the result of a search in DNS for the nodes of the routes with this text.
 type search struct {
 	text  string
 	found addresses
@@ -121,7 +121,7 @@ func namesOf(routes protocol.Routes) []string {
 	return routes.Names(count)
 }
 
-// inTurn are the names whose turn it is.
+// inTurn selects the names to look up now, so that in time all of them are.
 func inTurn(names []string, turn int) []string {
 	if len(names) <= lookupsAtOnce {
 		return names
@@ -130,7 +130,8 @@ func inTurn(names []string, turn int) []string {
 	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
 }
 
-// away are the nodes that memcached does not reach or whose addresses are not known. If it has no connection left to tell, that is all.
+// away returns the nodes that memcached does not reach, and those without a known address: all nodes if memcached has no connection left to
+// answer.
 func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
 	var bad map[string]string
 	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
@@ -148,7 +149,7 @@ func badStat(name string) string {
 	return stat[:min(len(stat), 126)]
 }
 
-// find looks names up. What DNS does not answer is missing.
+// find looks names up. It leaves out names for which DNS does not answer.
 func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -171,8 +172,8 @@ func (o ProxyOptions) find(ctx context.Context, names []string, known addresses)
 	return found
 }
 
-// lookup returns the address of a host: the former one if it is among several, an invalid one if there is none. It fails if DNS does not
-// say.
+// lookup returns the address of a host, an invalid one if it has none. Of several, it prefers the former one. It fails if DNS does not
+// answer.
 func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
 	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
 	var failure *net.DNSError
@@ -196,7 +197,7 @@ func hostOf(name, domain string) string {
 	return name + "." + domain + "."
 }
 
-// domain is that of the cluster, empty if it is not known: the kubelet writes svc.DOMAIN into the search list of pods.
+// domain returns that of the cluster from the search list of the pod, in which the kubelet writes svc.DOMAIN; empty if it is not there.
 func (o ProxyOptions) domain() string {
 	text, err := os.ReadFile(o.resolver)
 	if err != nil {

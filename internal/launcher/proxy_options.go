@@ -42,8 +42,9 @@ type ProxyOptions struct {
 	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher looks at the ConfigMap and for nodes that are away, settle at memcached while that reads its routes,
-	// and resend how often it asks for that. After confirm, it has succeeded.
+	// poll is how often the launcher looks at the ConfigMap and for absent nodes, and settle how often it asks memcached whether it reads
+	// new routes. If it has not begun after resend, the launcher signals again. If it has begun and not failed after confirm, it has
+	// succeeded.
 	poll, settle, resend, confirm time.Duration
 }
 
@@ -51,7 +52,7 @@ type ProxyOptions struct {
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
 		tlsListen: "*:11212", pair: "/run/memcached/current",
-		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // half of an answer is none
+		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // a partial answer counts as a failure
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
 	}
 	flags := flag.NewFlagSet("launcher proxy", flag.ContinueOnError)
@@ -84,8 +85,8 @@ const (
 	ownConnections, ownPerThread = 9, 5
 	// agentConnections are those of an agent, and tlsConnections the listeners for TLS and a handshake of the agent.
 	agentConnections, tlsConnections = 4, 3
-	// backends is for how many nodes each thread has a file descriptor, at least. memcached counts them as those of clients, but for its
-	// limit of connections.
+	// backends is for how many nodes each thread has a file descriptor, at least. memcached counts connections to nodes as open files, but
+	// not against its limit of connections.
 	backends = 64
 )
 
@@ -129,7 +130,7 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// arguments are those of memcached. It stores nothing but the stubs of meta commands that ask for one while a node is away.
+// arguments are those of memcached. It stores no items, except for placeholders if a meta command asks for one while a node is away.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
@@ -139,8 +140,8 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 		fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program())+o.tlsOptions())}
 }
 
-// program is the file with the routes' program, copies that with its route to copies, values that with the values for it, and accepted that
-// with the text from which they were made.
+// program, copies and values are files that memcached reads: the program for routes, its route to copies, and its values. accepted is the
+// file with the text from which the values were made.
 func (o ProxyOptions) program() string  { return filepath.Join(o.State, "routes.lua") }
 func (o ProxyOptions) copies() string   { return filepath.Join(o.State, "copies.lua") }
 func (o ProxyOptions) values() string   { return filepath.Join(o.State, "routes.values") }

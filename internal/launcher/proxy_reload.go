@@ -17,13 +17,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// reload is memcached's reading of the values, until it is known to be done.
+// reload is the state while memcached reads the values.
 type reload struct {
-	// first says that memcached has just been started.
+	// first reports that memcached has just been started.
 	first bool
-	// sent is when memcached was last asked for it, and begun when it was found to have begun, zero before that.
+	// sent is when memcached was last signaled, and begun when it was seen to have begun, zero before that.
 	sent, begun time.Time
-	// blind says that memcached does not tell, because its clients have all of its connections. Other routes need not wait for it.
+	// blind reports that memcached cannot be asked, because its clients have all of its connections. Newer routes need not wait for this
+	// reload then.
 	blind bool
 }
 
@@ -33,7 +34,7 @@ func (p *proxy) busy() bool { return p.reload != nil && !p.reload.blind }
 // send asks memcached to read its values again. It does so within a second, without dropping a connection.
 func (p *proxy) send() {
 	p.reload.sent = time.Now()
-	_ = p.process.signal(syscall.SIGHUP) // a process that has ended says so elsewhere
+	_ = p.process.signal(syscall.SIGHUP) // the loop sees the end of the process
 }
 
 // settling returns a channel while memcached reads its values.
@@ -47,8 +48,8 @@ func (p *proxy) settling() <-chan time.Time {
 var errUnread = errors.New(
 	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
-// settle finds out whether memcached has read its values. It counts when it begins to, so it counts as done if that has not failed a while
-// later. One that does not answer is signaled again: to read the values twice does no harm.
+// settle finds out whether memcached has read its values. memcached counts when it begins and when it fails, so it has succeeded if it has
+// begun and not failed a while later. If it has not begun, or does not answer, it is signaled again: reading the values twice does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {

@@ -7,11 +7,9 @@ package launcher
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -106,21 +104,8 @@ func (p *proxyPod) lead(count int) string {
 // startProxy starts the container.
 func (p *proxyPod) startProxy() {
 	p.t.Helper()
-	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
-	signals, ended := p.signals, p.ended
-	go func() {
-		runtime.LockOSThread() // as in pod.start
-		code, err := RunProxy(context.Background(), p.proxy, signals, log.New(&p.pod, "", 0))
-		if err != nil {
-			_, _ = fmt.Fprintln(&p.pod, err)
-		}
-		ended <- code
-	}()
-	p.t.Cleanup(func() {
-		select {
-		case signals <- syscall.SIGTERM:
-		default:
-		}
+	p.run(func(signals <-chan os.Signal) (int, error) {
+		return RunProxy(context.Background(), p.proxy, signals, log.New(&p.pod, "", 0))
 	})
 }
 
@@ -144,23 +129,7 @@ func (p *proxyPod) leads(text string) protocol.ProxyStatus {
 // proxyStatus waits until the status fulfills a condition.
 func (p *proxyPod) proxyStatus(what string, fulfilled func(protocol.ProxyStatus) bool) protocol.ProxyStatus {
 	p.t.Helper()
-	var status protocol.ProxyStatus
-	p.await(what, func() error {
-		status = protocol.ProxyStatus{}
-		response, err := p.get(protocol.StatusPath)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
-			return err
-		}
-		if response.StatusCode != http.StatusOK || !fulfilled(status) {
-			return fmt.Errorf("the status is %+v, refused %+v", status, status.Refused)
-		}
-		return nil
-	})
-	return status
+	return statusOf(&p.pod, what, fulfilled)
 }
 
 // direct connects to a node.

@@ -24,8 +24,8 @@ const (
 	maxPages   = 10
 )
 
-// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it has found
-// its items in a file: it then takes the memory for unused and never takes pages back (slab_automove.c of 1.6.45).
+// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it found its items
+// in a file at its start: then it believes that memory is unused, and takes no pages back (slab_automove.c of 1.6.45).
 func reclaim(ctx context.Context, address string, list protocol.List) error {
 	if !list.InFile() {
 		return nil

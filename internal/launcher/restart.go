@@ -31,7 +31,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// errEnded is why no other process is started.
+// errEnded means that the container is to end, so that no other process is started.
 var errEnded = errors.New("the container is to end")
 
 // stop ends memcached and waits. If it keeps its items in a file, it ends in a way that writes them.
@@ -85,8 +85,8 @@ func (l *launcher) start(list protocol.List, known bool) error {
 	return nil
 }
 
-// goBack starts memcached with the arguments that it ran with before if it has ended soon after a start with others. The error says that
-// there are none, and how memcached ended.
+// goBack starts memcached with its former arguments if it has ended soon after a start with new ones. The error says how memcached ended if
+// there are no former arguments.
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()
@@ -99,7 +99,7 @@ func (l *launcher) goBack(status syscall.WaitStatus) error {
 	return l.start(last, true)
 }
 
-// excuse says for how long memcached need not accept connections.
+// excuse sets for how long memcached need not accept connections.
 func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }

@@ -28,7 +28,7 @@ const (
 	maxHeaderBytes = 4 << 10
 )
 
-// view is what the server says. The launcher's loop writes it.
+// view is what the server reports. The launcher's loop writes it.
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
@@ -50,7 +50,7 @@ func (v *view) excused(now time.Time) bool {
 	return !v.serving && now.Before(v.deadline)
 }
 
-// unready says that memcached is about to get items from its twin.
+// unready returns an error while memcached is about to get items from its twin.
 func (v *view) unready() error {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -60,7 +60,7 @@ func (v *view) unready() error {
 	return nil
 }
 
-// unready says nothing: a proxy has no items.
+// unready is nil: a proxy has no items.
 func (*proxyView) unready() error { return nil }
 
 var errFilling = errors.New("memcached is being filled")
@@ -80,8 +80,22 @@ func (v *view) MarshalJSON() ([]byte, error) {
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
-	// unready is why clients are not to count on memcached although it answers, nil if they are.
+	// unready returns why clients must not use memcached although it answers, nil if they may.
 	unready() error
+}
+
+// runBeside runs a loop beside a server, which ends with it, and returns the exit code of the container.
+func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return 1, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, listener, memcached, v) }()
+	code, err := run(ctx)
+	cancel()
+	return code, errors.Join(err, <-served)
 }
 
 // serve answers until the context ends.

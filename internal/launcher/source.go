@@ -19,7 +19,7 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen is the section file as it was read last: the kubelet replaces it when it changes.
+	// seen identifies the section file that was read last: the kubelet replaces the file when it changes.
 	seen os.FileInfo
 }
 
@@ -56,7 +56,7 @@ func (s *source) entry(first bool) (entry, error) {
 	return found, nil
 }
 
-// former returns the list that nodes without an entry start with. While others get another list, it is what they ran with before.
+// former returns the list that nodes without an entry start with: during a change of arguments, the former one.
 func (s *source) former() (protocol.List, bool) {
 	section, err := s.read()
 	if err != nil {

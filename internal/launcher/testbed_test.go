@@ -106,11 +106,18 @@ func (p *pod) assign(list protocol.List) string {
 // start starts the container.
 func (p *pod) start() {
 	p.t.Helper()
+	p.run(func(signals <-chan os.Signal) (int, error) {
+		return Run(context.Background(), p.options, signals, log.New(p, "", 0))
+	})
+}
+
+// run lets a container run until the end of the test.
+func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
 	signals, ended := p.signals, p.ended
 	go func() {
 		runtime.LockOSThread() // the thread ends with this goroutine, and memcached with the thread
-		code, err := Run(context.Background(), p.options, signals, log.New(p, "", 0))
+		code, err := container(signals)
 		if err != nil {
 			_, _ = fmt.Fprintln(p, err)
 		}
@@ -168,20 +175,25 @@ func (p *pod) exit() int {
 // status waits until the status fulfills a condition.
 func (p *pod) status(what string, fulfilled func(protocol.Status) bool) protocol.Status {
 	p.t.Helper()
-	var status protocol.Status
+	return statusOf(p, what, fulfilled)
+}
+
+func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
+	p.t.Helper()
 	p.await(what, func() error {
-		status = protocol.Status{}
 		response, err := p.get(protocol.StatusPath)
 		if err != nil {
 			return err
 		}
 		defer response.Body.Close()
-		if err := json.NewDecoder(response.Body).Decode(&status); err != nil {
+		var answer T
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 			return err
 		}
-		if !fulfilled(status) {
-			return fmt.Errorf("the status is %+v", status)
+		if response.StatusCode != http.StatusOK || !fulfilled(answer) {
+			return fmt.Errorf("the status is %+v", answer)
 		}
+		status = answer
 		return nil
 	})
 	return status

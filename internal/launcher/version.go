@@ -19,7 +19,7 @@ import (
 // testedVersions are those whose file with items was tested, the oldest first. An older memcached is not started with such a file.
 var testedVersions = []string{"1.6.45"}
 
-// checkVersion finds out which memcached is to keep its items in a file. Those of another version are not used.
+// checkVersion finds out the version of memcached, if it is to keep items in a file. It discards a file of another version.
 func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 	if !list.InFile() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
-// AgentReports are what the agents of a Memcached's nodes have said of problems that do not keep the nodes from serving.
+// AgentReports are the problems that agents report of nodes that serve nevertheless.
 type AgentReports struct {
 	// Nodes are those that have answered.
 	Nodes []AgentReport
@@ -28,7 +28,7 @@ type AgentReport struct {
 
 // Finding is a problem that nodes report.
 type Finding struct {
-	// Reason, and the words of the first of the nodes.
+	// Reason of the problem, and the message of the first node.
 	Reason, Message string
 	// Pods are the names of the nodes.
 	Pods []string

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ArgumentsSuffix follows the name of a Memcached in that of the ConfigMap with the arguments of its nodes.
+// ArgumentsSuffix comes after the name of the Memcached in the name of the ConfigMap with the arguments of its nodes.
 const ArgumentsSuffix = "-arguments"
 
 // Arguments are what the launchers of a StatefulSet's pods run memcached with: see ADR-0016.
@@ -27,8 +27,8 @@ type Arguments struct {
 	Twin *protocol.Twin
 }
 
-// Arguments are those in the cluster. What somebody else has written is not among them: a list whose hash differs, an entry without
-// a list.
+// Arguments are those in the cluster. They leave out what somebody else has written: a list with another hash than its key says, or an
+// entry without a list.
 func (v View) Arguments() Arguments {
 	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
 	data := v.argumentsData()
@@ -75,7 +75,7 @@ func (v View) ArgumentsObject() *corev1.ConfigMap {
 	return nil
 }
 
-// ours reports whether an object belongs to the Memcached, or to an earlier one of its name whose objects were left behind.
+// ours reports whether an object belongs to the Memcached, or was left behind by an earlier one of its name.
 func ours(config *corev1.ConfigMap, v View) bool {
 	owner := metav1.GetControllerOfNoCopy(config)
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID

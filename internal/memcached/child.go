@@ -19,7 +19,7 @@ import (
 type Child[Owner client.Object] struct {
 	// Kind with its group and version.
 	Kind schema.GroupVersionKind
-	// Suffix is what an object's name has after the owner's name; empty if the names are equal. Among rows of one Kind, each
+	// Suffix follows the owner's name in the name of the object; empty if the names are equal. If there are several rows of one Kind, each
 	// has a suffix, and none ends with another's: otherwise objects of two owners could have the same name.
 	Suffix string
 	// New returns an empty object.

@@ -38,13 +38,13 @@ var Children = []row{
 	NewChild(row{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		// Most Memcacheds have none. Looking for one without a label would cost a request at each change of a spec.
+		// Most Memcacheds have none, and asking for one would cost a request at each change of a spec.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
-		// Applications read all of it into their environment.
+		// Owned, because applications read all of it into their environment.
 		Fields: ConfigMapFields,
 		// The last status says that there was one, and the spec wants none.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {

@@ -11,18 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// InPlace is how far the pods of a StatefulSet are that change in place: see ADR-0017.
+// InPlace is the progress of pods of a StatefulSet that change in place: see ADR-0017.
 type InPlace struct {
-	// Open reports that the template is or will be another one, and that pods change in place to be like it. Meanwhile the controller of
-	// the StatefulSet replaces none.
+	// Open reports that pods change in place to match a new template. Meanwhile the controller of the StatefulSet replaces none.
 	Open bool
-	// Done is how many are like it.
+	// Done is how many match it.
 	Done int32
 	// Patch is the next step, nil if there is none now.
 	Patch *PodPatch
-	// Blocked says what the next step waits for, if that may need somebody's help. Empty if it need not.
+	// Blocked says what the next step waits for if somebody may have to help, else it is empty.
 	Blocked string
-	// Problem is what the cluster refused to a pod, which has its former images and resources.
+	// Problem is what the cluster refused to a pod, which keeps its former images and resources.
 	Problem *Problem
 }
 
@@ -38,14 +37,14 @@ type PodPatch struct {
 	Annotations map[string]string
 }
 
-// InPlaceState is what the annotation of a pod says that is being changed in place.
+// InPlaceState is the content of the annotation of a pod that is being changed in place.
 type InPlaceState struct {
-	// Template is the hash of the template that the pod is to be like.
+	// Template is the hash of the template that the pod is to match.
 	Template string `json:"template"`
-	// Former are the images that it had before, of the containers whose image has changed, and Restarts how often these had restarted.
+	// Former are the former images of the containers whose image has changed, and Restarts how often these had restarted before.
 	Former   map[string]string `json:"former,omitempty"`
 	Restarts map[string]int32  `json:"restarts,omitempty"`
-	// Refused is why the pod has its former images and resources again, and Reason the reason of the condition for it.
+	// Refused is why the pod got its former images and resources back, and Reason the reason of the condition for that.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -68,7 +67,7 @@ func (s InPlaceState) String() string {
 	return string(text)
 }
 
-// templateArgument is how the launcher is told which section of the arguments counts. It cannot change in a pod.
+// templateArgument tells the launcher which section of the arguments to read. It cannot change in a pod.
 const templateArgument = "--template="
 
 // SectionOf names the section of the arguments that the launcher of a pod reads: that of the template that the pod was made from.

@@ -21,14 +21,14 @@ const evictedByTaint = "DeletionByTaintManager"
 // and report it, and the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
-// LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next
-// is how long it takes until there is another one, 0 for never: no event comes when a grace period ends. The time of the view
-// counts: by a clock that is ahead, pods of living cluster nodes would seem lost.
+// LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next is how
+// long it takes until there is another one, 0 for never: no event comes when a grace period ends. It goes by the time of the view, the API
+// server's: by a clock that is ahead, pods of living cluster nodes would seem lost.
 //
-// Kubernetes promises that at most one pod of a StatefulSet has a name, so it waits until the kubelet confirms that the pod has
-// stopped, which that of a lost cluster node never does. A cache has nothing that two pods of one name could corrupt. The pods of
-// a Deployment are never lost: their replacements have other names and do not wait. Neither are those of a paused Memcached, for
-// which the operator writes nothing, and of one that is being deleted, which get no replacements.
+// Kubernetes promises that no two pods of a StatefulSet have the same name, so it waits until the kubelet confirms that a pod has stopped.
+// The kubelet of a lost cluster node never does. A cache has no data that two pods of one name could corrupt. The pods of a Deployment are
+// never lost: their replacements have other names and do not wait. Neither are those of a paused Memcached, for which the operator writes
+// nothing, and of one that is being deleted, which get no replacements.
 func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	if v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil {
 		return nil, 0

@@ -36,18 +36,18 @@ const LauncherContainerName = "launcher"
 const LauncherPort = 9151
 
 // TemplateAnnotation is the annotation of the pods of a StatefulSet with the hash of their template. A pod that was changed in place has
-// that of the template that it is equal to.
+// the hash of the template that it matches now.
 const TemplateAnnotation = "cache.example.com/template"
 
-// BaseAnnotation is the annotation of the pods of a StatefulSet with the hash of their template without images and resources: those of a
-// pod with the same hash can change in place.
+// BaseAnnotation is the annotation of the pods of a StatefulSet with the hash of their template without images and resources. A pod with
+// the same hash as a new template can change in place.
 const BaseAnnotation = "cache.example.com/template-base"
 
 // InPlaceAnnotation is the annotation of a pod that is being changed in place: see InPlaceState.
 const InPlaceAnnotation = "cache.example.com/in-place"
 
-// WakeAnnotation is the annotation of a pod that the operator changes so that the kubelet looks at ConfigMaps at once: the hash of the
-// arguments that the node is to run with.
+// WakeAnnotation is the annotation of a pod with the hash of the arguments that the node is to run with. Its change makes the kubelet look
+// at ConfigMaps at once.
 const WakeAnnotation = "cache.example.com/arguments"
 
 // MetricsPort is the port on which agents serve metrics, and the one of the Prometheus exporter for memcached.

@@ -19,22 +19,22 @@ import (
 // Plan is the desired state of a Memcached. desired.For computes it once in each reconcile; its objects are written, and the status
 // is compared with the rest.
 type Plan struct {
-	// Objects are all that must exist. What exists and is not among them is to be deleted.
+	// Objects must exist. Other objects that exist are to be deleted.
 	Objects []client.Object
 	// Former is the object among Objects that nodes leave during a move, or nil. Only its metadata and its size matter.
 	Former client.Object
 	// Problem is why the spec cannot be carried out, or nil. With a problem, no pods of the new spec are made, and running ones
 	// stay. All other objects are written.
 	Problem *Problem
-	// Wave is how far the nodes of a StatefulSet are with their arguments.
+	// Wave is the progress of a change of arguments.
 	Wave Wave
-	// Twins is how the Memcached stands with its twins.
+	// Twins is what the twins have an influence on.
 	Twins Twins
-	// InPlace is how far they are with new images and resources, if these change in their pods.
+	// InPlace is the progress of a change of images and resources in place.
 	InPlace InPlace
 	// LostPods are to be deleted without waiting for their cluster nodes.
 	LostPods []*corev1.Pod
-	// NextLostPod is how long it takes until there is another one, 0 for never.
+	// NextLostPod is how long it takes until another pod counts as lost, 0 for never.
 	NextLostPod time.Duration
 	// Record is what the status records once the workload has been written. A workload with another template hash runs pods of an
 	// earlier spec.
@@ -57,22 +57,22 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is how far the nodes of a StatefulSet are with the arguments that the spec asks for. Nodes that start anew have them from their
-// start; the others get them in their pods, one step after the other.
+// Wave is the progress of the nodes of a StatefulSet towards the arguments that the spec asks for. New nodes start with them; the others
+// get them in their pods, step by step.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, one of the objects; nil if there is none. It is written before the workload.
 	Arguments *corev1.ConfigMap
 	// Open reports that not all nodes are known to run with them.
 	Open bool
-	// Effect is what becomes of the nodes that do not run with them yet.
+	// Effect is what happens to the nodes that do not run with them yet.
 	Effect Effect
-	// Done is how many are.
+	// Done is how many nodes run with them.
 	Done int32
-	// Running are those nodes, and all settled: a later answer of theirs would say the same.
+	// Running are the nodes that have run with them for minReadySeconds, so that they need not be asked again.
 	Running []types.UID
 	// Ask are the nodes whose answers the next step depends on.
 	Ask []*corev1.Pod
-	// Moving is how many nodes have an entry for them, and are not known to run with them.
+	// Moving is how many nodes are to run with them, and are not known to do so yet.
 	Moving int
 	// Wake are changes of pods that make the kubelet bring the ConfigMap at once.
 	Wake []PodPatch
@@ -85,13 +85,13 @@ type Effect int
 
 // Effects on a node.
 const (
-	// NoEffect is that there are no others.
+	// NoEffect means that the arguments are the same.
 	NoEffect Effect = iota
-	// GrowsInPlace is that memcached gets more memory while it runs.
+	// GrowsInPlace means that memcached gets more memory while it runs.
 	GrowsInPlace
-	// KeepsItems is that memcached restarts in its pod and finds its items again.
+	// KeepsItems means that memcached restarts in its pod and finds its items again.
 	KeepsItems
-	// LosesItems is that it restarts in its pod without them.
+	// LosesItems means that it restarts in its pod without them.
 	LosesItems
 )
 

@@ -61,7 +61,7 @@ func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefault
 	return defaults, true
 }
 
-// CarriedOut returns the decided record once the workload carries it, and the last record until then.
+// CarriedOut returns the new record once the workload has it, and the last record until then.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
 	live := v.Workload
 	if live == nil {

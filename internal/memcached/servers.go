@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ServersSuffix follows the name of a Memcached in that of the ConfigMap with its servers.
+// ServersSuffix comes after the name of the Memcached in the name of the ConfigMap with its servers.
 const ServersSuffix = "-servers"
 
 // Host is the name of the Service in the DNS of the cluster. Resolvers of pods add the domain of the cluster.

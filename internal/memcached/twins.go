@@ -12,20 +12,20 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if one fills its empty nodes from those of the other one: see ADR-0019. Each is a whole copy of a cache, so
-// that the two must never be without the same node on purpose.
+// Two Memcacheds are twins if one fills its empty nodes from those of the other one: see ADR-0019. Each is a whole copy of a cache, so the
+// operator must never take the same node from both at the same time.
 
-// Twins is how a Memcached stands with its twins.
+// Twins is what a Memcached waits for and knows about its twins.
 type Twins struct {
-	// Waits says what the next step of a rollout or of a wave waits for, empty if for no twin.
+	// Waits says what the next step of a rollout or wave waits for, empty if it does not wait for a twin.
 	Waits string
 	// Ask are the nodes, also of twins, whose answers decide.
 	Ask []*corev1.Pod
 	// Filled are the nodes that are known to have the items of their twin.
 	Filled map[types.UID]bool
-	// Asking reports that it is not known of all nodes.
+	// Asking reports that this is not known of all nodes.
 	Asking bool
-	// Problem is that nodes serve without the items of the twin. It keeps nothing from being written.
+	// Problem reports that nodes serve without the items of the twin. Everything is written nevertheless.
 	Problem *Problem
 }
 
@@ -71,7 +71,7 @@ func (v View) Node(ordinal int) *corev1.Pod {
 	return nil
 }
 
-// Began reports whether nodes of a StatefulSet are being replaced or restarted on purpose, and not all of them have been.
+// Began reports whether the operator has begun to replace or restart nodes of the StatefulSet, and has not finished.
 func (v View) Began() bool {
 	w := v.Workload
 	if w != nil && w.Partition < w.Size && (w.RollingOut() || w.Outdated(w.Nodes(v.Pods)) > 0) {
@@ -87,7 +87,7 @@ func (v View) Began() bool {
 	return false
 }
 
-// Wants reports whether a Memcached has a change to carry out that may replace or restart nodes, or one that nobody has looked at.
+// Wants reports whether a Memcached has a change that may replace or restart nodes, or a spec that the operator has not seen yet.
 func (v View) Wants() bool {
 	progressing := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	return v.Last.Generation != v.Memcached.Generation || progressing != nil && progressing.Status == metav1.ConditionTrue &&

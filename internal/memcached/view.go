@@ -41,21 +41,21 @@ type View struct {
 	Workload, Former *Workload
 	// Last is what the last status says.
 	Last Last
-	// Answers are what launchers have answered, as far as a plan has asked for it.
+	// Answers are those of launchers that a plan has asked for.
 	Answers Answers
-	// Twins are what was observed of those that this one names in spec.fillFrom, or that name it; without twins of their own.
+	// Twins are the views of the Memcacheds that this one names in spec.fillFrom, or that name it. They have no twins of their own.
 	Twins []View
-	// Filled are the nodes that have answered before that they have the items of their twin.
+	// Filled are the nodes that have answered earlier that they have the items of their twin.
 	Filled map[types.UID]bool
-	// Unchangeable is the hash of the template that pods cannot be changed to, as the API server has said. Empty if there is none.
+	// Unchangeable is the hash of a template that pods cannot be changed to, according to the API server. Empty if there is none.
 	Unchangeable string
-	// Agents are what the agents of the nodes have said.
+	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
 	// Now is the time of the API server, as in objects.
 	Now time.Time
 }
 
-// Last is what decisions take from the status that was written last. Nothing else of a status has an influence on the next one.
+// Last is the part of the last status that decisions and the next status depend on.
 type Last struct {
 	// Generation is that of the spec that it is about.
 	Generation int64
@@ -64,7 +64,7 @@ type Last struct {
 	// Servers is the number of servers in that status, Ready and Updated the counts of nodes.
 	Servers        int
 	Ready, Updated int32
-	// Conditions say what progressed since when, and whether the nodes were ready.
+	// Conditions say what was in progress since when, and whether the nodes were ready.
 	Conditions []metav1.Condition
 }
 

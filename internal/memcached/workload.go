@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Workload is all that packages desired and status know of the object that runs the nodes.
+// Workload is what packages desired and status know about the object that runs the nodes.
 type Workload struct {
 	client.Object
 

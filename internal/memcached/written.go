@@ -29,7 +29,7 @@ type Written struct {
 	Err error
 	// Transient reports that the API server could not decide about some objects, so more will be known soon.
 	Transient bool
-	// RetryAfter is when to look again at what no watch reports, 0 for never.
+	// RetryAfter is when to look again without an event, 0 for never.
 	RetryAfter time.Duration
 }
 

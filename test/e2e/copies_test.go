@@ -202,8 +202,8 @@ func cacheDNS(ctx context.Context) {
 	former := config.Data["Corefile"]
 	use := func(ctx context.Context, corefile string) {
 		k8s.Change(ctx, config, func() { config.Data["Corefile"] = corefile })
-		scaleDNS(ctx, 0)
-		scaleDNS(ctx, 1)
+		k8s.Kubectl(ctx, "rollout", "restart", "deployment/coredns", "--namespace", config.Namespace)
+		k8s.Kubectl(ctx, "rollout", "status", "deployment/coredns", "--namespace", config.Namespace, "--timeout=1m")
 	}
 	DeferCleanup(func(ctx SpecContext) { use(ctx, former) })
 	use(ctx, strings.Replace(strings.Replace(former, "ttl 5", "ttl 30", 1), "errors\n", "errors\n    cache 30\n", 1))

@@ -72,9 +72,16 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 
 // createChild creates a modified child of a Memcached that has none.
 func createChild[T client.Object](change func(T)) attempt {
+	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
+		t.Helper()
+		return append(childrenOf(t, c, fresh), childrenOf(t, c, stable)...)
+	})
+}
+
+func createOneOf[T client.Object](change func(T), children func(*testing.T, client.Client) []client.Object) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
-		for _, child := range append(childrenOf(t, c, fresh), childrenOf(t, c, stable)...) {
+		for _, child := range children(t, c) {
 			if child, ok := child.(T); ok {
 				change(child)
 				return c.Create(t.Context(), child, client.DryRunAll)
@@ -86,13 +93,13 @@ func createChild[T client.Object](change func(T)) attempt {
 
 // updateChild changes a child of the Memcached that has children.
 func updateChild[T client.Object](child T, change func(T)) attempt {
-	return func(t *testing.T, c client.Client) error {
-		t.Helper()
-		child := child.DeepCopyObject().(T)
-		child.SetNamespace(shop)
-		child.SetName(existing)
-		return update(child, change)(t, c)
-	}
+	return updateNamed(child, existing, change)
+}
+
+func updateNamed[T client.Object](object T, name string, change func(T)) attempt {
+	object.SetNamespace(shop)
+	object.SetName(name)
+	return update(object, change)
 }
 
 func createDeployment(change func(*appsv1.Deployment)) attempt { return createChild(change) }

@@ -66,30 +66,19 @@ func proxyChildrenOf(t *testing.T, c client.Client, name string) []client.Object
 
 // createProxyChild creates a modified child of the MemcachedProxy that has none.
 func createProxyChild[T client.Object](change func(T)) attempt {
-	return func(t *testing.T, c client.Client) error {
+	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()
-		for _, child := range proxyChildrenOf(t, c, freshProxy) {
-			if child, ok := child.(T); ok {
-				change(child)
-				return c.Create(t.Context(), child, client.DryRunAll)
-			}
-		}
-		panic("the operator renders no such child")
-	}
+		return proxyChildrenOf(t, c, freshProxy)
+	})
 }
 
 // updateProxyChild changes a child of the MemcachedProxy that has children.
 func updateProxyChild[T client.Object](child T, change func(T)) attempt {
-	return func(t *testing.T, c client.Client) error {
-		t.Helper()
-		child := child.DeepCopyObject().(T)
-		child.SetNamespace(shop)
-		child.SetName(existingProxy)
-		if _, routes := client.Object(child).(*corev1.ConfigMap); routes {
-			child.SetName(existingProxy + memcachedproxy.RoutesSuffix)
-		}
-		return update(child, change)(t, c)
+	name := existingProxy
+	if _, routes := client.Object(child).(*corev1.ConfigMap); routes {
+		name += memcachedproxy.RoutesSuffix
 	}
+	return updateNamed(child, name, change)
 }
 
 // proxyEscalations are those of proxies.yaml and proxypods.yaml.

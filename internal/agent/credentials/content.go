@@ -24,10 +24,10 @@ func (c *content) equal(other *content) bool {
 	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
 }
 
-// algorithm is that of the certificate's key.
+// algorithm returns that of the certificate's key.
 func (c *content) algorithm() string { return c.certificate.PublicKeyAlgorithm.String() }
 
-// logins returns a fingerprint for each user with its password.
+// logins returns the fingerprints of the users, passwords included.
 func (c *content) logins() []string {
 	var logins []string
 	for _, user := range c.users {
@@ -36,7 +36,7 @@ func (c *content) logins() []string {
 	return logins
 }
 
-// without returns the users that other content lacks, or has with another password.
+// without returns the users that the other content lacks or has with another password.
 func (c *content) without(other *content) []User {
 	return slices.DeleteFunc(slices.Clone(c.users), func(user User) bool { return slices.Contains(other.users, user) })
 }

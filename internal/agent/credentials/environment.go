@@ -13,7 +13,7 @@ import (
 const (
 	// pollPeriod is how often the Secrets are read. The kubelet takes a minute and more to deliver a change.
 	pollPeriod = 5 * time.Second
-	// promptPeriod is the same while something is awaited: a repaired Secret, a memcached that starts, a retry.
+	// promptPeriod replaces it while the agent waits for a repaired Secret, the start of memcached, or a retry.
 	promptPeriod = time.Second
 )
 

@@ -22,7 +22,8 @@ type loader struct {
 
 	// verified is the memcached that is known to have read the current version.
 	verified Process
-	// process and version are what was tried last, and attempted when. err says why it failed, and failures how often it has.
+	// process and version are those of the last attempt, and attempted is its time. err says why it failed, and failures how often in a
+	// row.
 	process   Process
 	version   string
 	attempted time.Time
@@ -54,7 +55,7 @@ func (l *loader) load(ctx context.Context, s *state) error {
 	return nil
 }
 
-// begin begins to count again for another memcached, and for another version.
+// begin resets the attempts for another memcached or another version.
 func (l *loader) begin(process Process, version string) {
 	if process != l.process {
 		l.err = nil
@@ -83,7 +84,7 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks verifies a memcached that has read the current version at its start, and reports whether it has not.
+// lacks reports whether a memcached that should have read the current version at its start has not.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
 		if isBusy(err) { // otherwise it still starts, and is not ready

@@ -57,7 +57,7 @@ func (n network) answers(ctx context.Context) error {
 	return err
 }
 
-// errUnreadable is the reply to stats that lacks something.
+// errUnreadable is a reply to stats that lacks something.
 var errUnreadable = errors.New("the statistics of memcached do not say when it read its certificates")
 
 // refreshed implements server.

@@ -34,7 +34,7 @@ func (r *record) add(read *content) {
 	}
 }
 
-// restartRequired has an entry for each reason: whether memcached must be restarted because of it. Current is what it should use.
+// restartRequired reports for each reason whether memcached must be restarted. Current is what it should use.
 func (r *record) restartRequired(current *content) map[string]bool {
 	lacks := func(read, current []string) bool {
 		return slices.ContainsFunc(read, func(one string) bool { return !slices.Contains(current, one) })
@@ -52,7 +52,7 @@ func (r *record) restartRequired(current *content) map[string]bool {
 // a Secret changes.
 const maxRemoved = 500
 
-// many replaces the fingerprints beyond the limit. No content has it, so a restart stays required.
+// many stands for the fingerprints beyond the limit. No content has it, so a restart stays required.
 const many = "many"
 
 func addLimited(before, added []string) []string {

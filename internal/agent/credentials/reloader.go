@@ -22,7 +22,7 @@ type Reloader struct {
 	report report
 	// failure is why the last step could not be completed.
 	failure error
-	// failingSince is since when memcached is not known to have read what it should, although that is tried. Zero if it is known.
+	// failingSince is since when attempts to make memcached read the current version have failed. Zero if it has read it.
 	failingSince time.Time
 }
 
@@ -135,10 +135,10 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// unverifiedPatience is for how long it is tried to make memcached read the current version before anybody need hear of it.
+// unverifiedPatience is how long attempts to make memcached read the current version may fail before the status reports it.
 const unverifiedPatience = time.Minute
 
-// fails is for how long memcached is not known to have read what it should, although that is tried.
+// fails returns how long these attempts have failed.
 func (r *Reloader) fails() time.Duration {
 	if r.loader.err == nil && r.failure == nil {
 		r.failingSince = time.Time{}
@@ -150,7 +150,7 @@ func (r *Reloader) fails() time.Duration {
 	return r.now().Sub(r.failingSince)
 }
 
-// publish updates what others read.
+// publish updates the status.
 func (r *Reloader) publish(started bool) {
 	before, after := r.Status(), Status{
 		Started:         started,

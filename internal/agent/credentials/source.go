@@ -41,7 +41,7 @@ func (s *source) next(current *content, algorithms []string) (*content, error) {
 	return next, s.refuse(err)
 }
 
-// setInstalled remembers that all of the Secrets that were read last is in the current version.
+// setInstalled remembers that the current version has all that was read last.
 func (s *source) setInstalled() { s.installed = s.last }
 
 // refuse remembers and logs why the Secrets cannot be used. nil means that they can.

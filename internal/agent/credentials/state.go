@@ -3,7 +3,7 @@
 
 package credentials
 
-// state is what memcached reads, what it has read, and which memcached runs. A restart of the agent keeps it in the store.
+// state is what memcached reads, what it has read, and which memcached runs. The store keeps it when the agent restarts.
 type state struct {
 	*environment
 
@@ -102,7 +102,7 @@ func (s *state) endSwap() error {
 	switch {
 	case found != (Process{}):
 		next.Process = found
-	case next.Process != (Process{}): // it has ended: what it has read counts until the next one starts
+	case next.Process != (Process{}): // it has ended, but its record counts until the next one starts
 		next.Pending = false
 	default:
 		next = record{}
@@ -133,7 +133,7 @@ func (s *state) save(next record) error {
 	return s.store.prune(s.version, next.Previous)
 }
 
-// algorithms are those of the keys that the memcached that runs has read, none if none runs.
+// algorithms are those of the keys that the running memcached has read, none if none runs.
 func (s *state) algorithms() []string {
 	if s.running == (Process{}) {
 		return nil

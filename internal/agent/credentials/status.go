@@ -25,9 +25,9 @@ type Status struct {
 	// Started is true when memcached may start. Until then, Waiting says what is missing.
 	Started bool
 	Waiting string
-	// Refused is why what a Secret holds is not used, nil if it is.
+	// Refused is why the content of a Secret is not used, nil if it is.
 	Refused *InvalidError
-	// Unverified is true if memcached is not known to have read what it should, although that has been tried for a minute.
+	// Unverified is true if attempts to make memcached read the current version have failed for a minute.
 	Unverified bool
 	// Installed is the certificate that memcached reads, nil without TLS.
 	Installed *x509.Certificate
@@ -36,7 +36,7 @@ type Status struct {
 	// Attempted is the time of the last reload, and Succeeded whether it worked. A reload reads a Secret or loads it into memcached.
 	Attempted time.Time
 	Succeeded bool
-	// RestartRequired has an entry for each reason: whether it applies.
+	// RestartRequired reports for each reason whether it applies.
 	RestartRequired map[string]bool
 }
 
@@ -47,7 +47,7 @@ type Certificate struct {
 	Expiry time.Time
 }
 
-// report is what others may read while the agent works. What is in it is never changed in place.
+// report holds the status for concurrent readers. It is replaced, and never changed in place.
 type report struct {
 	mutex  sync.Mutex
 	status Status
@@ -66,7 +66,7 @@ func (r *report) publish(status Status, logins []User) {
 	r.status, r.logins = status, logins
 }
 
-// logRequired logs which restarts are required now, and which are no longer.
+// logRequired logs reasons for a restart that came or went.
 func logRequired(log *slog.Logger, before, after map[string]bool) {
 	for _, reason := range slices.Sorted(maps.Keys(after)) {
 		switch {

@@ -62,8 +62,8 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-// parseBasicAuth returns the user of a Secret with the keys username and password. With others, they are no users, but what charts and
-// database operators write.
+// parseBasicAuth returns the user of a Secret with the keys username and password. Beside further keys they are no user: charts and
+// database operators write such Secrets.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// actPeriod is the longest time that memcached takes to act on a signal. Earlier logins would be refused.
+	// actPeriod is how long memcached takes at most to act on a signal. Before that it refuses the logins of new users.
 	actPeriod = 1100 * time.Millisecond
 	// verifications limits the attempts after that, and verifyPeriod is the time between them.
 	verifications = 20
@@ -22,13 +22,13 @@ const (
 	unsignaled = math.MinInt64
 )
 
-// expectation is what a memcached uses that has read the current version.
+// expectation is what memcached uses once it has read the current version.
 type expectation struct {
-	// current is what it accepts. Of previous, nil if nothing is known of it, it accepts nothing else.
+	// current is what it accepts. It no longer accepts what only previous has; nil if that is not known.
 	current, previous *content
 	// algorithms are those of the keys of all certificates that it has read.
 	algorithms []string
-	// logins are users of whom it accepts one before it has read the current version.
+	// logins are users, one of whom it accepts before it has read the current version.
 	logins []User
 }
 
@@ -65,7 +65,7 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify succeeds if memcached has read the current version, and its certificates at another time than before.
+// verify succeeds if memcached has read the current version, and has read certificates since the given time.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {

@@ -25,7 +25,7 @@ type Status struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is something that somebody should see to, although the node serves.
+// Problem is something that needs attention although the node serves.
 type Problem struct {
 	Reason string `json:"reason"`
 	// Message names the key of the Secret, and the remedy.
@@ -57,8 +57,8 @@ func Reasons() []string {
 	}
 }
 
-// Known are the problems of which the reason is known, each reason once, the worst first. What else an answer has is not looked at: it may
-// come from anybody.
+// Known returns the problems with a known reason, each reason once, the worst first. It ignores anything else in an answer, which may come
+// from anybody.
 func (s Status) Known() []Problem {
 	var known []Problem
 	for _, reason := range Reasons() {

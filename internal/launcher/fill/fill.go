@@ -33,15 +33,15 @@ type Result struct {
 const (
 	// stallTimeout limits how long a source or a destination may take for a batch.
 	stallTimeout = 10 * time.Second
-	// busyRetry is when a source is asked again whose crawler does something else.
+	// busyRetry is when a source is asked again if its crawler does something else.
 	busyRetry = time.Second
 )
 
-// Why a source does not list its keys.
+// Reasons why a source does not list its keys.
 var (
-	// ErrDumpRefused is that it must not.
+	// ErrDumpRefused means that it is not allowed to.
 	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
-	// errBusy is that its crawler does something else.
+	// errBusy means that its crawler does something else.
 	errBusy = errors.New("memcached is busy with another crawl")
 )
 

@@ -65,7 +65,7 @@ func readWord(word string, found *item) (err error) {
 	return err
 }
 
-// lasting reports whether an item is worth a copy. One that ends within this second would get no end at all, since 0 means that.
+// lasting reports whether an item is worth a copy. With 0 seconds left it must not be copied: 0 would mean that it never expires.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale }
 
 // longestRelative is the longest time that memcached takes for a number of seconds from now, and not for a point in time.

@@ -63,8 +63,8 @@ func (s *source) begin() error {
 	}
 }
 
-// ask asks for the items of the next keys, and reports how many and whether more follow. u leaves the order in which the source evicts,
-// and q leaves out items that are gone.
+// ask asks for the items of the next keys, and reports how many and whether more follow. The flag u does not change the order in which the
+// source evicts, and q leaves out items that are gone.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
 		return 0, false, err

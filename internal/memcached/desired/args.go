@@ -19,8 +19,8 @@ const idleTimeoutOption = ",idle_timeout="
 // with pools reconnect.
 const defaultIdleTimeout = "10m"
 
-// args returns memcached's arguments (memcached -h, doc/protocol.txt). UDP, watch and shutdown are never enabled: they serve
-// attackers better than users.
+// args returns memcached's arguments (memcached -h, doc/protocol.txt). UDP, watch and shutdown are never enabled: they help attackers more
+// than users.
 func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{
@@ -45,7 +45,7 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 		args = append(args, "-e", itemsPath+"/items")
 	}
 	args = append(args, credentialArgs(mc)...)
-	// One argument holds all of these, so that an admission policy can limit what it holds.
+	// All of these are in one argument, so that an admission policy can check them.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if timeout := idleTimeoutOf(mc, defaults); timeout > 0 {
 		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)

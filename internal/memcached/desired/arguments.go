@@ -37,7 +37,7 @@ func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *co
 	}
 }
 
-// asTheyAre are the arguments in the cluster, nil if there are none. What somebody else has added to them goes.
+// asTheyAre returns the ConfigMap with the arguments in the cluster, without what others have added; nil if there are none.
 func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	if data := v.Arguments().Data(); len(data) > 0 {
 		return argumentsConfigMap(v.Memcached, data)
@@ -45,18 +45,18 @@ func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	return nil
 }
 
-// wanted is which arguments the nodes of a StatefulSet shall have.
+// wanted are the arguments that the nodes of a StatefulSet are to have.
 type wanted struct {
 	// list is that of the spec, and section the hash of the pod template whose pods run it.
 	list    protocol.List
 	section string
-	// inPlace is about the pods that become like that template.
+	// inPlace is the change of pods in place to match that template.
 	inPlace *inPlace
 	// problem is why the spec cannot be carried out.
 	problem *memcached.Problem
 }
 
-// arguments decides about the arguments of a StatefulSet's nodes. The problem is that a node refuses them.
+// arguments decides about the arguments of a StatefulSet's nodes. It returns a problem if a node refuses them.
 func arguments(v memcached.View, want wanted, turn *turn) (memcached.Wave, *memcached.Problem) {
 	if want.problem != nil {
 		return memcached.Wave{Arguments: asTheyAre(v)}, nil

@@ -74,7 +74,7 @@ var recordedDefaults = []recordedDefault{
 		present: func(*cachev1alpha1.Memcached, memcached.Options) string { return defaultIdleTimeout },
 		get:     func(d podDefaults) string { return d.IdleTimeout },
 		set:     func(d *podDefaults, timeout string) { d.IdleTimeout = timeout },
-		// Without a record, the connections of these nodes may be idle for ever.
+		// Without a record, these nodes have no timeout.
 		valid: func(_ *cachev1alpha1.Memcached, recorded string) bool {
 			timeout, err := time.ParseDuration(recorded)
 			return recorded == "" || err == nil && timeout >= time.Second

@@ -13,19 +13,19 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// inPlace changes the images and the resources of pods so that they become like the template, one pod after the other. Each step follows
-// from what is observed alone. See ADR-0017.
+// inPlace changes the images and the resources of pods to those of the template, one pod after the other. Each step follows from the
+// observed state alone. See ADR-0017.
 type inPlace struct {
 	memcached.InPlace
 
 	v        memcached.View
 	template *corev1.PodTemplateSpec
 	nodes    []*corev1.Pod
-	// grows and shrinks say that pods get more memory, or less.
+	// grows and shrinks report that pods get more memory, or less.
 	grows, shrinks bool
 }
 
-// newInPlace finds out whether the pods change in place to be like a template.
+// newInPlace finds out whether pods change in place to match a template.
 func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	p := &inPlace{v: v, template: template, nodes: v.Workload.Nodes(v.Pods)}
 	p.Open = p.possible() && slices.ContainsFunc(p.nodes, p.outdated)
@@ -43,8 +43,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// possible reports whether pods that are not like the template can become so in place. Without a change of ours, others have changed the
-// template, and with it replace the pods.
+// possible reports whether all pods can change in place to match the template. If the template is unchanged and nodes may be replaced,
+// outdated pods come from somebody else's change of the template, which replaces them.
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
@@ -68,25 +68,26 @@ func (p *inPlace) sameBase(annotations map[string]string) bool {
 	return annotations[memcached.BaseAnnotation] == p.template.Annotations[memcached.BaseAnnotation]
 }
 
-// outdated reports whether a pod is not known to be like the template.
+// outdated reports whether a pod is not known to match the template.
 func (p *inPlace) outdated(pod *corev1.Pod) bool {
 	_, begun := pod.Annotations[memcached.InPlaceAnnotation]
 	return begun || pod.Annotations[memcached.TemplateAnnotation] != p.hash()
 }
 
-// changeable reports whether a pod can become like the template in place. One that somebody wants to be replaced cannot.
+// changeable reports whether a pod can change in place to match the template. A pod that somebody restarts with kubectl is replaced
+// instead.
 func (p *inPlace) changeable(pod *corev1.Pod) bool {
 	return p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
 		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
 }
 
-// brakes reports whether the controller of the StatefulSet knows the template, and that it is to replace no pod.
+// brakes reports whether the controller of the StatefulSet has seen the template, and that it is not to replace pods.
 func (p *inPlace) brakes() bool {
 	live := p.v.Workload
 	return live.Template.Annotations[memcached.TemplateAnnotation] == p.hash() && live.Partition > 0 && !live.Unobserved()
 }
 
-// decide takes the next step. It asks by way of the wave, whose steps and these exclude each other.
+// decide takes the next step. Questions to nodes go through the wave, which takes no step at the same time.
 func (p *inPlace) decide(w *memcached.Wave) {
 	if !p.Open || p.v.Memcached.Spec.Paused || !p.brakes() {
 		return
@@ -97,8 +98,8 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	}
 }
 
-// next returns the pod to change: one in the middle of it, so that there is at most one; else one that does not serve, for the change may
-// be what helps it; else the last one.
+// next returns the pod to change: one that is being changed, so that there is never a second one; else one that does not serve, which the
+// change may repair; else the last one.
 func (p *inPlace) next() (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
@@ -112,14 +113,14 @@ func (p *inPlace) next() (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether a pod is in the middle of the change, or was refused it. One that only says that it is to change, and serves,
-// may wait for another one.
+// changing reports whether a pod is being changed, or its change was refused. A pod that serves and is only marked for the change can wait
+// for another one.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may leave for a moment: no disruption budget protects the cache from that.
+// free reports whether a pod may stop serving for a moment. No disruption budget limits that, so all others must serve.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
@@ -128,7 +129,7 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) })
 }
 
-// updated are the containers whose images and resources change in place. The launcher has done its work.
+// updated are the containers whose images and resources change in place. The one that installs the launcher has ended.
 var updated = []string{memcached.AgentContainerName, memcached.ContainerName}
 
 // memoryLimit is that of memcached.
@@ -137,8 +138,8 @@ func memoryLimit(spec corev1.PodSpec) *resource.Quantity {
 	return container.Resources.Limits.Memory()
 }
 
-// resizable reports whether the kubelet can give pods other resources: other numbers of CPUs and memory. Requests and limits cannot go,
-// and pods stay in their class of quality of service. What else a cluster cannot do, its API server says.
+// resizable reports whether pods can get the resources in place: only CPU and memory change, no request or limit is removed, and the
+// quality of service class stays. If a cluster can do less, its API server says so.
 func resizable(from, to *corev1.PodSpec) bool {
 	for _, name := range updated {
 		was, is := memcached.ContainerOf(from, name), memcached.ContainerOf(to, name)
@@ -152,7 +153,7 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether no kind of resource goes, and only CPUs and memory change.
+// keepsKinds reports whether no kind of resource is removed, and only CPU and memory change.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name, was := range from {
 		is, stays := to[name]
@@ -163,7 +164,7 @@ func keepsKinds(from, to corev1.ResourceList) bool {
 	return true
 }
 
-// guaranteed reports whether pods are in that class of quality of service: all requests are limits.
+// guaranteed reports whether pods are in that quality of service class: all requests equal the limits.
 func guaranteed(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for _, container := range containers {

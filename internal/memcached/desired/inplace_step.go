@@ -13,15 +13,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podStep is the next step with a pod that is to become like the template: its resources, then its images, and when it serves the label
-// with which the StatefulSet counts it as updated. What has been done shows in the pod, so that another process can go on.
+// podStep is the next step of a pod towards the template: first its resources, then its images, and when it serves, the label with which
+// the StatefulSet counts it as updated. The pod shows which steps are done, so another process can continue.
 type podStep struct {
 	*inPlace
 
 	wave  *memcached.Wave
 	pod   *corev1.Pod
 	state memcached.InPlaceState
-	// begun reports that the pod says that it is to become like this template.
+	// begun reports that the pod is marked for the change to this template.
 	begun bool
 }
 
@@ -41,8 +41,8 @@ func (s *podStep) decide() {
 	}
 }
 
-// refused finds what the cluster node cannot give the pod. An image that cannot be pulled has taken the node away: the pod gets its former
-// one in the same step.
+// refused finds images and resources that the pod cannot get. A node whose image cannot be pulled does not serve, so the pod gets its
+// former one in the same step.
 func (s *podStep) refused() bool {
 	for _, name := range updated {
 		former, changed := s.state.Former[name]
@@ -63,7 +63,7 @@ func (s *podStep) refused() bool {
 	return true
 }
 
-// longestWords is how much a pod remembers of why it was refused.
+// longestWords limits the cause of a refusal in the annotation of a pod.
 const longestWords = 512
 
 func (s *podStep) refuse(reason, words string) {
@@ -72,7 +72,7 @@ func (s *podStep) refuse(reason, words string) {
 	s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: refused.String()}})
 }
 
-// goBack gives a pod the resources again that it has, and says why.
+// goBack sets the resources in the spec of a pod back to those that it really has, and reports why.
 func (s *podStep) goBack() {
 	actual := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -90,7 +90,7 @@ func (s *podStep) goBack() {
 		s.pod.Name, s.state.Refused, s.pod.Name, s.pod.Namespace, memcached.InPlaceAnnotation)}
 }
 
-// pending is why the pod does not have the resources of its spec yet, nil if the kubelet has not said so of its present spec.
+// pending is the kubelet's reason why the pod does not have the resources of its current spec; nil if it has not given one.
 func (s *podStep) pending() *corev1.PodCondition {
 	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
 	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < s.pod.Generation {
@@ -99,7 +99,7 @@ func (s *podStep) pending() *corev1.PodCondition {
 	return pending
 }
 
-// unsized are the resources of the template that the spec of the pod does not have.
+// unsized are the resources of the template that are not in the spec of the pod yet.
 func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	wanted := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -122,7 +122,7 @@ func (s *podStep) unresized() bool {
 	return false
 }
 
-// resize gives the pod the resources of the template. It reports that it has, or waits for that.
+// resize sets the resources of the template. It reports false if there is nothing to do.
 func (s *podStep) resize() bool {
 	wanted := s.unsized()
 	switch {
@@ -149,7 +149,7 @@ func (s *podStep) resizing() bool {
 	return s.unresized()
 }
 
-// setImages gives the pod the images of the template. It reports that it has, or waits for that.
+// setImages sets the images of the template. It reports false if there is nothing to do.
 func (s *podStep) setImages() bool {
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {
@@ -163,7 +163,7 @@ func (s *podStep) setImages() bool {
 	case len(images) == 0:
 		return false
 	case s.state.Former != nil && !maps.Equal(s.state.Former, former):
-		return false // a webhook has made other images of them
+		return false // a webhook has changed them, and would again
 	case s.free(s.pod, s.wave):
 		s.state.Former, s.state.Restarts = former, restarts
 		s.patch(memcached.PodPatch{Images: images, Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
@@ -171,7 +171,7 @@ func (s *podStep) setImages() bool {
 	return true
 }
 
-// startsOf is how often a container has restarted, -1 if it does not run, so that it need not restart to run with another image.
+// startsOf is how often a container has restarted; -1 if it does not run, because then its next start is with the new image.
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
@@ -184,7 +184,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
-// restarting reports that the pod does not serve with its images, or has not for minReadySeconds.
+// restarting reports that the pod has not served with its images for minReadySeconds yet.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
 		if startsOf(s.pod, name) <= restarts {
@@ -225,7 +225,7 @@ func (s *podStep) patch(patch memcached.PodPatch) {
 	s.Patch = &patch
 }
 
-// holds reports whether resources are as wanted. They may have more, which others have added.
+// holds reports whether resources contain what is wanted. Others may have added more.
 func holds(has, wanted corev1.ResourceRequirements) bool {
 	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
 		for name, quantity := range lists[1] {

@@ -48,8 +48,8 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	)}
 }
 
-// launch lets the launcher run memcached in its container. It stops a node for a second or two at a time, which no probe may take for a
-// failure: it answers them.
+// launch makes the launcher run memcached in its container. It also answers the probes, since none of them may take a restart of a second
+// or two for a failure.
 func launch(container *corev1.Container) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
@@ -60,12 +60,12 @@ func launch(container *corev1.Container) {
 	} {
 		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
 	}
-	// A node that is being filled is not ready, and must not be ended for that.
+	// A node that is being filled is not ready, but must not be restarted for that.
 	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
 }
 
-// launcherVolumes are the launcher itself with what it remembers, the arguments, and the file with the items.
+// launcherVolumes hold the launcher and its state, the arguments, and the file with the items.
 func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if !hasLauncher(mc) {
 		return nil
@@ -88,11 +88,11 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	return all
 }
 
-// evictableVolumes is the annotation with which the cluster autoscaler takes a pod away although it has volumes of its own: a cache is a
-// cache (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
+// evictableVolumes is the annotation that lets the cluster autoscaler evict a pod in spite of these volumes
+// (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
 const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
-// evictable adds that annotation to those of the user, which win.
+// evictable adds that annotation to those of the user, which take precedence.
 func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
 	var names []string
 	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {

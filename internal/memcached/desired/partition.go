@@ -9,15 +9,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// nodeState is what counts of a node of a StatefulSet that replaces its nodes.
+// nodeState describes a node during a rollout of its StatefulSet.
 type nodeState struct {
-	// outdated says that it is not made from the template. One that is missing will be.
+	// outdated reports that it is not made from the template. A missing node is not outdated.
 	outdated, ready bool
 }
 
-// partition is the number of the first node that a StatefulSet may replace when no node that serves may go, and next is the one that may
-// go then, -1 if none may yet. Nodes go from the last one on. One that has been replaced must serve before the next one goes. One that
-// is away anyway is free to go.
+// partition returns the first node that a StatefulSet may replace without stopping a node that serves, and the next one to replace after
+// that, -1 if none may be yet. Nodes are replaced from the last one on. A replaced node must serve before the next one stops. Nodes that do
+// not serve anyway can be replaced at once.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -33,8 +33,8 @@ func partition(nodes []nodeState) (first, next int) {
 	return first, -1
 }
 
-// partitionOf returns the partition of the StatefulSet. While nodes change in place, it replaces none. Without twins, it replaces nodes by
-// itself. With twins, it replaces none at rest, so that what others change in its template waits for its turn as well.
+// partitionOf returns the partition of the StatefulSet. While nodes change in place, it protects all nodes. Without twins, it protects
+// none. With twins, it protects all while nothing changes, so that other people's changes of the template wait for their turn as well.
 func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {
@@ -47,7 +47,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int
 	}
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
 	if same && w.Unobserved() {
-		return min(w.Partition, size) // whether its nodes are made from its template is not known
+		return min(w.Partition, size) // nobody knows yet which nodes are made from the template
 	}
 	nodes, outdated := nodeStates(v, section, same)
 	if same && !outdated && w.Complete {

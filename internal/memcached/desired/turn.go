@@ -16,7 +16,7 @@ import (
 // turn decides whether a node that serves may be taken away: only if its twins have what it has, and take none away themselves.
 type turn struct {
 	v memcached.View
-	// waits says what it waits for, empty if nothing was asked of it, or for nothing. Ask are the nodes whose answers it needs.
+	// waits says what the last question waits for, empty for nothing. ask are the nodes whose answers it needs.
 	waits string
 	ask   []*corev1.Pod
 }
@@ -35,7 +35,7 @@ func (t *turn) allows(ordinal int) bool {
 	return true
 }
 
-// isTurnOf says that a twin goes first, empty if it does not. Who has begun ends; else the smaller name goes first.
+// isTurnOf says that a twin goes first, empty if it does not. A rollout that has begun goes on; otherwise the smaller name goes first.
 func isTurnOf(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	switch theirs, ours := twin.Began(), v.Began(); {
@@ -48,7 +48,7 @@ func isTurnOf(twin, v memcached.View) string {
 	}
 }
 
-// whole says that nodes of a twin are away, empty if none is.
+// whole says that nodes of a twin are not ready, empty if all are.
 func whole(twin memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
@@ -66,8 +66,7 @@ func whole(twin memcached.View) string {
 		name, ready, size)
 }
 
-// filled says that the node of a twin with a number has not all items, or that this is not known; empty if it has, or if there is no such
-// node.
+// filled says that the twin's node of this number lacks items, or that this is not known; empty if it lacks none or does not exist.
 func (t *turn) filled(twin memcached.View, ordinal int) string {
 	node := twin.Node(ordinal)
 	if node == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinOf is from where launchers fill empty nodes, nil if they cannot.
+// twinOf returns the twin that launchers fill empty nodes from, nil if there is none that can be used.
 func twinOf(v memcached.View) *protocol.Twin {
 	source := v.Source()
 	if source == nil || unusable(source) != "" {
@@ -25,7 +25,8 @@ func twinOf(v memcached.View) *protocol.Twin {
 	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
 }
 
-// unusable says what the twin must have to fill nodes, empty if it has it. The API server demands the same of whoever names a twin.
+// unusable says what the twin lacks to fill nodes, empty if it lacks nothing. The API server demands the same of a Memcached that names a
+// twin.
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {
@@ -44,7 +45,7 @@ func unusable(twin *cachev1alpha1.Memcached) string {
 	}
 }
 
-// twinsOf is how the nodes stand with those of their twins, and what a step waits for.
+// twinsOf returns what the nodes lack of their twin's items, and what the next step waits for.
 func twinsOf(v memcached.View, turn *turn) memcached.Twins {
 	twins := memcached.Twins{Waits: turn.waits, Ask: turn.ask}
 	name := memcached.FillsFrom(v.Memcached)
@@ -71,7 +72,7 @@ func twinUnusable(words string) *memcached.Problem {
 	}
 }
 
-// findFilled finds out which nodes have the items of the twin. One that is ready is asked once, and again if it has not got them.
+// findFilled finds out which nodes have the items of the twin. It asks each ready node until it has them.
 func findFilled(v memcached.View, twins *memcached.Twins) {
 	twins.Filled = map[types.UID]bool{}
 	for _, node := range v.Workload.Nodes(v.Pods) {

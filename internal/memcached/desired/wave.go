@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// wave moves the entries of nodes to the list that the spec asks for: from the last node on, and as many at a time as a rollout may
-// replace. Each step follows from what is observed alone. See ADR-0016.
+// wave sets the entries of nodes to the list that the spec asks for: from the last node on, and as many at a time as a rollout may replace.
+// Each step follows from the observed state alone. See ADR-0016.
 type wave struct {
 	memcached.Wave
 
@@ -25,13 +25,13 @@ type wave struct {
 	turn    *turn
 	inPlace *inPlace
 	want    string
-	// entries are which list each node runs, and def is which one a node without an entry starts with.
+	// entries are the hashes of the lists that nodes are to run, and def is the one for nodes without an entry.
 	entries map[int]string
 	def     string
 	nodes   []waveNode
 }
 
-// waveNode is a node that the arguments of the present template are for.
+// waveNode is a node that gets the arguments in its pod.
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
@@ -50,7 +50,7 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn
 		w.entries[ordinal] = hash // a node that does not exist yet starts with it
 	}
 	section, found := live.Sections[want.section]
-	if !found && want.inPlace.Open { // a pod that comes meanwhile is made from the former template
+	if !found && want.inPlace.Open { // a pod that is created meanwhile is made from the former template
 		section = live.Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]]
 	}
 	w.find(want.section, live)
@@ -58,19 +58,19 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // until all nodes have shown that the other one can be used
+		w.def = section.Default // until all nodes run with the new one
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
 		w.keep(node, live)
 		if former, known := live.Lists[w.entries[node.ordinal]]; known {
-			w.Effect = max(w.Effect, effectOf(former, want.list)) // some have moved, and are to move back or on
+			w.Effect = max(w.Effect, effectOf(former, want.list)) // some have changed before, and change back or again
 		}
 	}
 	return w
 }
 
-// effectOf is what becomes of a node that gets another list.
+// effectOf is what another list does to a node.
 func effectOf(former, next protocol.List) memcached.Effect {
 	switch {
 	case former.Hash() == next.Hash():
@@ -84,8 +84,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find finds the nodes of a template, and out whether all of them are known to run with the list. At rest, another entry is lost: it was
-// somebody else who has changed it.
+// find finds the nodes of a template, and opens the wave unless all of them run with the list. If they did before, another entry does not
+// count: somebody else has changed it.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -106,7 +106,8 @@ func (w *wave) find(template string, live memcached.Arguments) {
 	}
 }
 
-// keep gives a node the entry that it has. If that was lost, it is what the node runs, or none, which means the same.
+// keep leaves the entry of a node as it is. If it was lost, the node gets an entry for the list that it runs, or none if it has not
+// answered: it goes on with its list.
 func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	hash := node.entry
 	if list, err := protocol.ParseList(node.answer.List); hash == "" && err == nil {
@@ -138,8 +139,8 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake lets the kubelet bring the entries that have moved at once: it looks at ConfigMaps when a pod changes. Whoever lets pods change in
-// place has given the permission for it.
+// wake makes the kubelet deliver new entries at once: it looks at ConfigMaps when a pod changes. It needs the same permission as changes in
+// place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -153,8 +154,8 @@ func (w *wave) wake() {
 	}
 }
 
-// look returns how many nodes may begin, and which ones are to, in order. The others run with the list, or are away, and then get it at
-// once.
+// look returns how many nodes may begin, and the nodes that have to, in order. The others run with the list already, or do not serve and
+// get it at once.
 func (w *wave) look() (free int, next []waveNode) {
 	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // without those that are missing
 	for _, node := range slices.Backward(w.nodes) {
@@ -183,7 +184,7 @@ func (w *wave) look() (free int, next []waveNode) {
 	return free, next
 }
 
-// begin moves the entry of a node that serves.
+// begin gives a node that serves the entry for the list, once it answers.
 func (w *wave) begin(node waveNode) {
 	switch {
 	case !node.answered:
@@ -201,25 +202,25 @@ func (w *wave) runs(node waveNode) bool {
 		memcached.PodReady(node.pod)
 }
 
-// settled reports whether it has done so for minReadySeconds.
+// settled reports whether a node has run with the list for minReadySeconds.
 func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node does not serve, or may not for a moment: its entry has moved, and nothing is known of it since.
+// busy reports whether a node does not serve, or may soon not: its entry has changed, and it has not reported to run with it.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// changing reports whether a node has been given another list than it runs with.
+// changing reports whether a node runs with another list than it is to.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return node.answered && node.answer.Failure == "" &&
 		(node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
 }
 
-// ask asks a node that has not been asked, and else tells why it does not answer.
+// ask asks a node that has not been asked, and reports one that is ready and does not answer.
 func (w *wave) ask(node waveNode) {
 	switch {
 	case node.answer.Failure != "" && memcached.PodReady(node.pod):
@@ -236,13 +237,13 @@ func (w *wave) block(node waveNode) {
 		node.pod.Name, memcached.LauncherPort, node.answer.Failure, mc.Name, mc.Namespace)
 }
 
-// waits reports whether a node must have more memory before it can run with the list.
+// waits reports whether a node must get more memory before it can run with the list.
 func (w *wave) waits(node waveNode) bool {
 	return w.inPlace.Open && w.inPlace.grows && w.inPlace.outdated(node.pod)
 }
 
-// replacing reports whether nodes are being replaced: they take the list with them. If they change in place, those that get less memory
-// need less first.
+// replacing reports whether nodes get the list by other means: when they are replaced or change in place. Before pods get less memory,
+// however, memcached must use less.
 func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.brakes()
@@ -263,7 +264,7 @@ func (w *wave) atOnce() int {
 	return max(count, 1)
 }
 
-// refusal is that a node keeps its former list, nil if none does.
+// refusal returns the problem that a node refuses the list, nil if none does.
 func (w *wave) refusal() *memcached.Problem {
 	for _, node := range w.nodes {
 		if refused := node.answer.Refused; w.Open && refused != nil && refused.Hash == w.want {

@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// nodes are the workload that runs the nodes, and what belongs to it.
+// nodes is the workload that runs the nodes, with all that was decided about them.
 type nodes struct {
 	workload client.Object
 	// wave is about the arguments of a StatefulSet's nodes.
 	wave memcached.Wave
-	// twins is how they stand with those of twins.
+	// twins is what they wait for and know about their twins.
 	twins memcached.Twins
-	// inPlace is about those that change in their pods.
+	// inPlace is about pods that change in place.
 	inPlace memcached.InPlace
 	// record says what the nodes are made from.
 	record cachev1alpha1.MemcachedRecord
@@ -29,8 +29,8 @@ type nodes struct {
 	problem *memcached.Problem
 }
 
-// nodesOf decides about the nodes. A memory limit that pods already run with is not questioned again: a stricter model of a later version
-// must not take a running cache away.
+// nodesOf decides about the nodes. A memory limit that pods already run with is not checked again: a later version with a stricter model
+// must not stop a running cache.
 func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
@@ -68,7 +68,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordedHash is what all nodes are known to run with. While a wave is open, that is nothing: it may turn back.
+// recordedHash is the hash of the arguments that all nodes run with, empty during a wave. A pause or a problem leaves it as it is.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// conditions returns the four conditions, each computed from the facts by its own function, and those that are not always there.
+// conditions returns the four conditions that always exist, each computed from the facts by its own function, and the others.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -26,7 +26,7 @@ func conditions(f facts) []metav1.Condition {
 	return Complete(all, f.Last.Conditions, f.Memcached.Generation, f.Now)
 }
 
-// Complete adds to conditions what does not depend on their types. The time of a transition is that of the last status if there was none.
+// Complete adds generations and times to conditions. If a condition has not changed, it keeps the time of its last transition.
 func Complete(conditions, last []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	for i := range conditions {
 		condition := &conditions[i]
@@ -88,7 +88,7 @@ func Degraded(problem *memcached.Problem) metav1.Condition {
 	return condition
 }
 
-// primaryProblem is the problem to report first: a refusal, else that of the pods, else that nodes have not the items of a twin.
+// primaryProblem is the problem to report first: a refusal, else that of the pods, else that nodes lack the items of a twin.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem

@@ -33,7 +33,7 @@ type facts struct {
 	ready int32
 	// podProblem is what is wrong with the pods, or what prevents their creation.
 	podProblem *memcached.Problem
-	// twinProblem is that nodes do not get the items of their twin.
+	// twinProblem reports that nodes do not get the items of their twin.
 	twinProblem *memcached.Problem
 	// rollout is what the cluster is doing.
 	rollout rolloutState
@@ -89,7 +89,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	return record
 }
 
-// waiting is the rollout with what it waits for in its message, and in that of its deadline.
+// waiting adds to the messages of a rollout what it waits for.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
 	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {

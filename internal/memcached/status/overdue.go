@@ -54,7 +54,7 @@ func progressingSince(v memcached.View) (time.Time, bool) {
 	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		// What a problem had stopped begins when the problem is gone.
+		// A change that a problem had stopped begins anew when the problem is gone.
 		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue

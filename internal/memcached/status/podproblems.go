@@ -57,13 +57,14 @@ func crashing(pod *corev1.Pod) *memcached.Problem {
 }
 
 func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Problem {
-	if reason, _ := refusalOf(container); reason != "" { // it was of the past
+	if reason, _ := refusalOf(container); reason != "" { // an agent has refused a Secret before
 		return nil
 	}
 	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	// CreateContainerConfigError, RunContainerError, ... The latter comes and goes with each try, and the exit says the same.
+	// Such as CreateContainerConfigError and RunContainerError. The latter comes and goes with each try, so that the exit is reported
+	// instead.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
 			startRemedy(container.Name, waiting.Message)

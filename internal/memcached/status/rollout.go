@@ -96,7 +96,7 @@ func starting(v memcached.View, nodes []*corev1.Pod) bool {
 	}
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating ||
-		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // it began, and nothing else did since
+		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // it was stuck during its first start
 	return first && min(readyNodes(nodes), w.Ready) < w.Size
 }
 
@@ -104,8 +104,8 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
-	// A workload that scales has completed its last rollout, and so has one that begins another with pods that it once made: then
-	// not all of its nodes are updated.
+	// Complete is about the last rollout. It is also set while the workload scales, and when another rollout begins with an earlier
+	// template: then not all nodes are updated.
 	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
 	switch {
 	case settled && w.Replicas != size:

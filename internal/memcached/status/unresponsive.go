@@ -35,7 +35,7 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
-// silentUntil reports whether memcached and its agent run but the agent gets no answer, and when to report that.
+// silentUntil reports whether memcached and its agent run, but the agent gets no answer, and from when on that is a problem.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
 	ready := memcached.PodCondition(pod, corev1.PodReady)
@@ -43,7 +43,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 		return time.Time{}, false
 	}
 	started := later(server.State.Running.StartedAt.Time, agent.State.Running.StartedAt.Time)
-	if since := ready.LastTransitionTime.Time; since.After(started) { // it has been ready since both were started
+	if since := ready.LastTransitionTime.Time; since.After(started) { // it was ready after both had started
 		return since.Add(silencePatience), true
 	}
 	return started.Add(startPatience), true
