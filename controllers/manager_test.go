@@ -28,6 +28,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 // process is a manager that runs as in production, with its real caches. Its requests are recorded.
@@ -158,7 +159,7 @@ var _ = Describe("A running manager", Ordered, func() {
 
 	It("recovers within a minute when an object in the way goes, and corrects a status that is not its own", func(ctx SpecContext) {
 		p := start(ctx, "", 0)
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		theirs := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 // newMemcached creates a Memcached in a namespace of its own.
 func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.NewNamespace(ctx, user), Name: "cache"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: suite.NewNamespace(ctx, user), Name: "cache"},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
 	}
 	for _, change := range changes {

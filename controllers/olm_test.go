@@ -30,6 +30,7 @@ import (
 
 	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 // readNamespace is where operator-lib reads the namespace of the operator's pod from the file of its service account. The
@@ -76,7 +77,7 @@ func crd() client.Object {
 func newOLM(ctx context.Context) *olm {
 	GinkgoHelper()
 	o := &olm{condition: &operatorsv2.OperatorCondition{
-		ObjectMeta: metav1.ObjectMeta{Namespace: testenv.NewNamespace(ctx, user), Name: "memcached-operator.v1.2.3"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: suite.NewNamespace(ctx, user), Name: "memcached-operator.v1.2.3"},
 		Spec:       operatorsv2.OperatorConditionSpec{Deployments: []string{"controller-manager"}},
 	}}
 	scheme := testenv.Scheme()

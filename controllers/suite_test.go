@@ -27,6 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 var (
@@ -40,7 +41,7 @@ func TestControllers(t *testing.T) {
 	RunSpecs(t, "controllers")
 }
 
-var _ = BeforeSuite(func() { config, user = testenv.StartSuite() })
+var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
@@ -194,7 +195,7 @@ func request(mc *cachev1alpha1.Memcached) reconcile.Request {
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.
-func (o *operator) events() []string { return testenv.Events(o.recorder) }
+func (o *operator) events() []string { return suite.Events(o.recorder) }
 
 // The writes of the operator.
 const (

@@ -18,7 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/upgradeable"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 var _ = Describe("A running manager that OLM has installed", Ordered, func() {
@@ -77,7 +77,7 @@ var _ = Describe("A running manager that OLM has installed", Ordered, func() {
 		newOLM(ctx)
 		GinkgoT().Setenv(upgradeable.OperatorConditionVariable, "")
 		log := &logged{}
-		p := start(ctx, testenv.NewNamespace(ctx, user), 0, func(options *ctrl.Options) { options.Logger = log.logger(1) })
+		p := start(ctx, suite.NewNamespace(ctx, user), 0, func(options *ctrl.Options) { options.Logger = log.logger(1) })
 		p.stop()
 		Expect(conditionRequests(p.requests)).To(BeEmpty())
 		Expect(aboutOLM(log.take())).To(BeEmpty())
@@ -87,7 +87,7 @@ var _ = Describe("A running manager that OLM has installed", Ordered, func() {
 		newOLM(ctx)
 		readNamespace = func() (string, error) { return "", errors.New("namespace not found for current environment") }
 		log := &logged{}
-		p := start(ctx, testenv.NewNamespace(ctx, user), 0, func(options *ctrl.Options) { options.Logger = log.logger(1) })
+		p := start(ctx, suite.NewNamespace(ctx, user), 0, func(options *ctrl.Options) { options.Logger = log.logger(1) })
 		p.stop()
 		Expect(conditionRequests(p.requests)).To(BeEmpty())
 		Expect(aboutOLM(log.take())).To(ConsistOf(ContainSubstring("unset OPERATOR_CONDITION_NAME")))

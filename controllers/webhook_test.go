@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 var _ = Describe("An admission webhook in the way", func() {
@@ -76,7 +76,7 @@ var _ = Describe("A webhook that does not answer", func() {
 		DeferCleanup(server.Close)
 		release := sync.OnceFunc(func() { close(released) })
 		DeferCleanup(release)
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		webhook := validateServices(ctx, namespace, server)
 		change(ctx, webhook, func(w *admissionregistrationv1.ValidatingWebhookConfiguration) {
 			w.Webhooks[0].TimeoutSeconds = ptr.To(int32(30))

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 var _ = Describe("The clients of a MemcachedProxy", func() {
@@ -41,7 +41,7 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 
 	// Who may create a MemcachedProxy must not go around the list of who may connect.
 	It("reach a cache that lists its clients once the lines of the condition are among them", func(ctx SpecContext) {
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		pool := newPool(ctx, namespace, 3)
 		change(ctx, pool, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{

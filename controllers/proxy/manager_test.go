@@ -27,6 +27,7 @@ import (
 	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 const crdName = "memcachedproxies.cache.example.com"
@@ -69,7 +70,7 @@ func ready(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
 var _ = Describe("A running manager", Serial, func() {
 	It("follows what counts for a MemcachedProxy", func(ctx SpecContext) {
 		requests := start(ctx)
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
 		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("PoolNotFound"))
 
@@ -131,7 +132,7 @@ var _ = Describe("A running manager", Serial, func() {
 		}).Should(BeTrue())
 
 		start(ctx)
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		mc := &cachev1alpha1.Memcached{}
 		mc.Namespace, mc.Name = namespace, "sessions"
 		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}

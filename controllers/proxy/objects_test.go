@@ -18,7 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 // newPool creates a Memcached with servers, as the operator reports it.
@@ -119,7 +119,7 @@ func rollOut(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 // converged creates a MemcachedProxy with its pool of 3 and takes the steps until it is Ready.
 func converged(ctx context.Context, o *operator) (*cachev1alpha1.MemcachedProxy, *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	namespace := testenv.NewNamespace(ctx, user)
+	namespace := suite.NewNamespace(ctx, user)
 	pool := newPool(ctx, namespace, 3)
 	front := newProxy(ctx, namespace)
 	o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)

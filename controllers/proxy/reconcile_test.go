@@ -18,7 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 // The writes are counted exactly: a reconcile that is quiet is part of the product.
@@ -27,7 +27,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	BeforeEach(func() { o = newOperator(defaults) })
 
 	It("converges with one write to each child and two status writes, and then there are none", func(ctx SpecContext) {
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		front := newProxy(ctx, namespace)
 
@@ -207,7 +207,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
 		o.step(ctx, front, writeService, writeBudget, writeStatus)
 		expectConditions(ctx, front, "False/PoolNotFound", "False/ProxiesUnavailable", "False/Stuck", "True/PoolNotFound")
@@ -230,7 +230,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("yields to an older Memcached of its name", func(ctx SpecContext) {
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
 		create(ctx, other)
@@ -243,7 +243,7 @@ var _ = Describe("A MemcachedProxy", func() {
 	})
 
 	It("is in conflict with an object of somebody else, and does what it can", func(ctx SpecContext) {
-		namespace := testenv.NewNamespace(ctx, user)
+		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
 		create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"},

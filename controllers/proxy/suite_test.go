@@ -29,6 +29,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv"
+	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
 var (
@@ -42,7 +43,7 @@ func TestProxy(t *testing.T) {
 	RunSpecs(t, "controllers/proxy")
 }
 
-var _ = BeforeSuite(func() { config, user = testenv.StartSuite() })
+var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
@@ -172,4 +173,4 @@ func (o *operator) try(ctx context.Context, front *cachev1alpha1.MemcachedProxy,
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.
-func (o *operator) events() []string { return testenv.Events(o.recorder) }
+func (o *operator) events() []string { return suite.Events(o.recorder) }

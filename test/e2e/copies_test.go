@@ -173,7 +173,7 @@ func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
 }
 
 // evict asks again for as long as the budget does not allow it.
-func (c *copies) evict(ctx context.Context, pod *corev1.Pod) {
+func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() error {
 		return k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})
@@ -181,7 +181,7 @@ func (c *copies) evict(ctx context.Context, pod *corev1.Pod) {
 }
 
 // replace does something to a node, and waits until another pod, or another run of memcached in it, has filled itself.
-func (c *copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
+func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
 	GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: fmt.Sprintf("%s-%d", mc.Name, ordinal)}}
 	Expect(k8s.Reread(ctx, pod)).To(Succeed())

@@ -156,7 +156,7 @@ func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
 }
 
 // leave makes a node leave, and waits until the one that takes its place is ready.
-func (f *front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
+func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
 	GinkgoHelper()
 	former := pod.UID
 	Expect(do(pod)).To(Succeed())

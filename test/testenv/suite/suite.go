@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package testenv
+// Package suite starts an API server for a Ginkgo suite.
+package suite
 
 import (
 	"context"
@@ -15,14 +16,16 @@ import (
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/test/testenv"
 )
 
-// StartSuite starts an API server until the end of a Ginkgo suite. The client is for everybody but the operator.
-func StartSuite() (*rest.Config, client.Client) {
+// Start starts an API server until the end of a Ginkgo suite. The client is for everybody but the operator.
+func Start() (*rest.Config, client.Client) {
 	gomega.SetDefaultEventuallyTimeout(time.Minute)
 	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
 	ctrl.SetLogger(ginkgo.GinkgoLogr)
-	environment := New()
+	environment := testenv.New()
 	config, err := environment.Start()
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	ginkgo.DeferCleanup(environment.Stop)
