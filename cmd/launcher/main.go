@@ -37,7 +37,10 @@ func run() int {
 		return 0
 	}
 	if len(os.Args) > 1 && os.Args[1] == "proxy" {
-		return runProxy(os.Args[2:], log)
+		options, err := launcher.ParseProxy(os.Args[2:], os.Stderr)
+		return container(log, err, func() (int, error) {
+			return launcher.RunProxy(context.Background(), options, signals(), log)
+		})
 	}
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -45,17 +48,27 @@ func run() int {
 		return 1
 	}
 	options, err := launcher.Parse(os.Args[1:], hostname, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
+	return container(log, err, func() (int, error) {
+		code, err := launcher.Run(context.Background(), options, signals(), log)
+		if err != nil {
+			tell(err)
+		}
+		return code, err
+	})
+}
+
+// container runs a container whose flags were parsed.
+func container(log *log.Logger, mistake error, run func() (int, error)) int {
+	switch {
+	case errors.Is(mistake, flag.ErrHelp):
 		return 0
-	}
-	if err != nil {
-		log.Print(err)
+	case mistake != nil:
+		log.Print(mistake)
 		return 2
 	}
-	code, err := launcher.Run(context.Background(), options, signals(), log)
+	code, err := run()
 	if err != nil {
 		log.Print(err)
-		tell(err)
 	}
 	return code
 }
@@ -68,23 +81,6 @@ func tell(problem error) {
 	}
 	_, _ = file.WriteString(problem.Error()) // the log has it too
 	_ = file.Close()
-}
-
-// runProxy does the same in the container of a proxy.
-func runProxy(args []string, log *log.Logger) int {
-	options, err := launcher.ParseProxy(args, os.Stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	if err != nil {
-		log.Print(err)
-		return 2
-	}
-	code, err := launcher.RunProxy(context.Background(), options, signals(), log)
-	if err != nil {
-		log.Print(err)
-	}
-	return code
 }
 
 // signals returns those that a container gets.

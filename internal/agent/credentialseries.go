@@ -4,6 +4,8 @@
 package agent
 
 import (
+	"context"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
@@ -25,11 +27,11 @@ var (
 		[]string{"reason"}, nil)
 )
 
-func newCredentialsGauges(read func() credentials.Status) gauges {
+func newCredentialsGauges(status func() credentials.Status) gauges {
 	return gauges{[]*prometheus.Desc{
 		certificateInfo, certificateExpiry, reloadSuccess, lastReload, restartRequired,
-	}, func(set setGauge) {
-		status := read()
+	}, func(_ context.Context, set setGauge) {
+		status := status()
 		if served := status.Served; served != nil {
 			set(certificateInfo, 1, served.Serial)
 			set(certificateExpiry, float64(served.Expiry.Unix()))
@@ -41,5 +43,5 @@ func newCredentialsGauges(read func() credentials.Status) gauges {
 		for reason, required := range status.RestartRequired {
 			set(restartRequired, number(required), reason)
 		}
-	}}
+	}, 0}
 }

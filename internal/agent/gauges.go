@@ -3,12 +3,19 @@
 
 package agent
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // gauges is a collector whose values are read at each scrape.
 type gauges struct {
 	descriptions []*prometheus.Desc
-	read         func(set setGauge)
+	// read sets the values within the timeout.
+	read    func(ctx context.Context, set setGauge)
+	timeout time.Duration
 }
 
 type setGauge func(description *prometheus.Desc, value float64, labels ...string)
@@ -22,7 +29,9 @@ func (g gauges) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(series chan<- prometheus.Metric) {
-	g.read(func(description *prometheus.Desc, value float64, labels ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
+	defer cancel()
+	g.read(ctx, func(description *prometheus.Desc, value float64, labels ...string) {
 		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
 	})
 }

@@ -33,9 +33,7 @@ var (
 
 func newFillGauges(o Options) gauges {
 	launcher := ask.New()
-	return gauges{[]*prometheus.Desc{fillComplete, fillItems, fillBytes, fillSeconds}, func(set setGauge) {
-		ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
-		defer cancel()
+	return gauges{[]*prometheus.Desc{fillComplete, fillItems, fillBytes, fillSeconds}, func(ctx context.Context, set setGauge) {
 		status, err := launcher.LauncherAt(ctx, o.NodeLauncher)
 		if err != nil || status.Fill == nil {
 			return
@@ -47,19 +45,17 @@ func newFillGauges(o Options) gauges {
 		set(fillItems, float64(fill.Refused), "refused")
 		set(fillBytes, float64(fill.Bytes))
 		set(fillSeconds, fill.Seconds)
-	}}
+	}, o.Timeout}
 }
 
 func newRoutesGauges(o Options) gauges {
 	launcher := ask.New()
-	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale}, func(set setGauge) {
-		ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
-		defer cancel()
+	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale}, func(ctx context.Context, set setGauge) {
 		status, err := launcher.Proxy(ctx, o.Launcher)
 		if err != nil {
 			return
 		}
 		set(proxyNodes, float64(status.Count))
 		set(proxyStale, number(status.Refused != nil))
-	}}
+	}, o.Timeout}
 }

@@ -74,10 +74,7 @@ func (p *proxyPod) occupy() (conns []*memcache.Conn) {
 func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	dns := p.named()
-	p.at(dns, 0, 0)
-	p.at(dns, 1, 1)
-	p.beginWith(2)
+	dns := p.beginNamed(2)
 	conns, pid, key := p.occupy(), p.pid(), missing(memcache.Ketama(p.names(2)), 1)
 	p.kill(1)
 	p.occupyMore()

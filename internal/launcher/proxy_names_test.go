@@ -49,16 +49,10 @@ func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 func TestNodeReplaced(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	dns := p.named()
-	for i := range 3 {
-		p.at(dns, i, i)
-	}
-	p.beginWith(3)
+	dns := p.beginNamed(3)
 	p.agrees(p.client(), 3)
 	conn, pid, owner := p.client(), p.pid(), memcache.Ketama(p.names(3))
-	for _, key := range keys(300) {
-		p.set(conn, key, key)
-	}
+	p.storeAll(conn)
 	nodes := map[int]*memcache.Conn{0: p.direct(0), 2: p.direct(2)}
 	connected := p.stat(nodes[0], "total_connections")
 	p.kill(1)
@@ -77,14 +71,7 @@ func TestNodeReplaced(t *testing.T) {
 	nodes[1], nodes[7] = p.direct(1), p.direct(7)
 	p.at(dns, 1, 7)
 	ready := time.Now()
-	p.await("the node is found", func() error {
-		for _, key := range keys(300) {
-			if reply := p.set(conn, key, key); reply != "STORED" {
-				return errors.New(reply)
-			}
-		}
-		return nil
-	})
+	p.untilStored(conn)
 	t.Logf("it took %s", time.Since(ready))
 	for _, key := range keys(300) {
 		node := owner(key)
@@ -107,11 +94,7 @@ func TestNodeReplaced(t *testing.T) {
 func TestNodeAndDNSAway(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	dns := p.named()
-	for i := range 3 {
-		p.at(dns, i, i)
-	}
-	p.beginWith(3)
+	dns := p.beginNamed(3)
 	owner, others := memcache.Ketama(p.names(3)), []string{}
 	conn := p.client()
 	for _, key := range keys(300) {
@@ -200,11 +183,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 func TestQuestionsAtRest(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	dns := p.named()
-	for i := range 3 {
-		p.at(dns, i, i)
-	}
-	p.beginWith(3)
+	dns := p.beginNamed(3)
 	p.await("the first look is over", func() error {
 		if dns.questions() < 12 { // before the start, and once afterwards
 			return errors.New("too few questions")

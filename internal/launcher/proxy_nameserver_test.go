@@ -107,6 +107,17 @@ func (p *proxyPod) named() *nameserver {
 	return dns
 }
 
+// beginNamed starts nodes with names in a nameserver, and a proxy that leads to them.
+func (p *proxyPod) beginNamed(count int) *nameserver {
+	p.t.Helper()
+	dns := p.named()
+	for i := range count {
+		p.at(dns, i, i)
+	}
+	p.beginWith(count)
+	return dns
+}
+
 // at says in DNS at which number's address a node is.
 func (p *proxyPod) at(dns *nameserver, node, number int) {
 	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })

@@ -54,9 +54,7 @@ func TestNodeAway(t *testing.T) {
 	p := newProxyPod(t)
 	p.beginWith(3)
 	conn, owner := p.client(), memcache.Ketama(p.names(3))
-	for _, key := range keys(300) {
-		p.set(conn, key, key)
-	}
+	p.storeAll(conn)
 	p.kill(1)
 	p.await("the node counts as away", func() error {
 		if reply := p.set(conn, "key-of-nobody", "x"); owner("key-of-nobody") == 1 && reply != failure {
@@ -85,14 +83,7 @@ func TestNodeAway(t *testing.T) {
 	}
 	p.startNode(1)
 	back := time.Now()
-	p.await("the node is found", func() error {
-		for _, key := range keys(300) {
-			if reply := p.set(conn, key, key); reply != "STORED" {
-				return errors.New(reply)
-			}
-		}
-		return nil
-	})
+	p.untilStored(conn)
 	if took := time.Since(back); took > 5*time.Second { // a second, on a machine that does nothing else
 		t.Errorf("it took %s", took)
 	}
@@ -103,9 +94,7 @@ func TestNodeHangs(t *testing.T) {
 	p := newProxyPod(t)
 	p.beginWith(3)
 	conn, owner := p.client(), memcache.Ketama(p.names(3))
-	for _, key := range keys(300) {
-		p.set(conn, key, key)
-	}
+	p.storeAll(conn)
 	must(t, p.nodes[1].Process.Signal(syscall.SIGSTOP))
 	var waited time.Duration
 	for range 3 {

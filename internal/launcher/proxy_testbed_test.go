@@ -7,6 +7,7 @@ package launcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -147,6 +148,27 @@ func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
 	reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set %s 0 0 %d\r\n%s", key, len(value), value))
 	must(p.t, err)
 	return reply
+}
+
+// storeAll stores the keys of the tests.
+func (p *proxyPod) storeAll(conn *memcache.Conn) {
+	p.t.Helper()
+	for _, key := range keys(300) {
+		p.set(conn, key, key)
+	}
+}
+
+// untilStored repeats that until it succeeds: a node that was away is found.
+func (p *proxyPod) untilStored(conn *memcache.Conn) {
+	p.t.Helper()
+	p.await("the node is found", func() error {
+		for _, key := range keys(300) {
+			if reply := p.set(conn, key, key); reply != "STORED" {
+				return errors.New(reply)
+			}
+		}
+		return nil
+	})
 }
 
 // read returns the value of a key, empty for a miss. An error fails the test.

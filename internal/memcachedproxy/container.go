@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -110,24 +109,14 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads are the worker threads: by default one for each CPU of the limit.
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
-	if given := proxy.Spec.Config.Threads; given > 0 {
-		return given
-	}
-	limit, limited := proxy.Spec.Resources.Limits[corev1.ResourceCPU]
-	if !limited {
-		return 4
-	}
-	limit = limit.DeepCopy()
-	limit.RoundUp(0)
-	return int32(min(max(limit.Value(), 1), 64))
+	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources)
 }
 
 func resources(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.ResourceRequirements {
-	limit, given := memoryLimit(proxy)
+	limit, given := render.MemoryLimit(proxy.Spec.Resources)
 	if !given {
-		limit = ptr.To(resource.MustParse(cmp.Or(defaults.MemoryLimit, "0")))
+		limit = resource.MustParse(cmp.Or(defaults.MemoryLimit, "0"))
 	}
-	return render.Resources(proxy.Spec.Resources, *limit)
+	return render.Resources(proxy.Spec.Resources, limit)
 }

@@ -7,12 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -62,16 +57,7 @@ func TestRoutesOfCopies(t *testing.T) {
 		{name: "the first copy", live: pattern + " 3\n", pool: sessions(3), twin: copyOf("twins", 3), want: pattern + " 3\n" + twins, announcing: true},
 	} {
 		v := View{Proxy: front(copied), Pool: row.pool, Copies: []*cachev1alpha1.Memcached{row.twin}, Now: now}
-		if row.live != "" {
-			v.Children = []client.Object{&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: row.live},
-			}}
-		}
-		plan := For(v, options)
-		got := ""
-		if plan.Routes != nil {
-			got = plan.Routes.String()
-		}
+		plan, got := routesFor(v, row.live)
 		if got != row.want || plan.Announcing != row.announcing {
 			t.Errorf("%s: %q, announcing %t", row.name, got, plan.Announcing)
 		}

@@ -4,10 +4,7 @@
 package memcachedproxy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +79,7 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1al
 	if v.Proxy.Spec.Image == "" {
 		defaults.Images[memcached.ContainerName] = cachev1alpha1.DefaultImage(opts.DefaultImage)
 	}
-	if _, given := memoryLimit(v.Proxy); !given {
+	if _, given := render.MemoryLimit(v.Proxy.Spec.Resources); !given {
 		defaults.MemoryLimit = model(v.Proxy).String()
 	}
 	return defaults, false
@@ -90,12 +87,7 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1al
 
 // templateHash is the hash of the pod template that the spec alone determines.
 func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) string {
-	text, err := json.Marshal(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
-	if err != nil {
-		panic(fmt.Sprintf("encode a pod template: %v", err)) // it has fields of Kubernetes only
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return render.Hash(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
 }
 
 func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Problem {

@@ -109,6 +109,19 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// routesFor plans with the routes in the cluster, empty for none. It returns the text of the planned ones as well.
+func routesFor(v View, live string) (plan Plan, text string) {
+	if live != "" {
+		v.Children = []client.Object{&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: live},
+		}}
+	}
+	if plan = For(v, options); plan.Routes != nil {
+		text = plan.Routes.String()
+	}
+	return plan, text
+}
+
 // A new size is announced once, holds two minutes later, and what was announced stays: proxies have read it.
 func TestRoutes(t *testing.T) {
 	const pattern = "sessions-%d.sessions.shop.svc"
@@ -148,16 +161,7 @@ func TestRoutes(t *testing.T) {
 		})},
 	} {
 		v := View{Proxy: front(), Pool: row.pool, Now: now}
-		if row.live != "" {
-			v.Children = []client.Object{&corev1.ConfigMap{
-				ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: row.live},
-			}}
-		}
-		plan := For(v, options)
-		got := ""
-		if plan.Routes != nil {
-			got = plan.Routes.String()
-		}
+		plan, got := routesFor(v, row.live)
 		if got != row.want || plan.Announcing != row.announcing || plan.Next != row.next {
 			t.Errorf("%s: %q, announcing %t, next %s", row.name, got, plan.Announcing, plan.Next)
 		}

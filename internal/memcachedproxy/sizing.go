@@ -6,11 +6,11 @@ package memcachedproxy
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // The memory of a proxy, measured with memcached 1.6.45: 8 MiB for itself and as much for the launcher, 5 KiB for a connection with an
@@ -35,19 +35,9 @@ func model(proxy *cachev1alpha1.MemcachedProxy) *resource.Quantity {
 	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
 }
 
-// memoryLimit is the limit that the spec gives: as a limit, or as a request alone.
-func memoryLimit(proxy *cachev1alpha1.MemcachedProxy) (limit *resource.Quantity, given bool) {
-	for _, list := range []corev1.ResourceList{proxy.Spec.Resources.Limits, proxy.Spec.Resources.Requests} {
-		if quantity, found := list[corev1.ResourceMemory]; found {
-			return &quantity, true
-		}
-	}
-	return nil, false
-}
-
 // checkMemoryLimit refuses a limit that is given for new pods and is too small.
 func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
-	limit, given := memoryLimit(proxy)
+	limit, given := render.MemoryLimit(proxy.Spec.Resources)
 	need := model(proxy)
 	if !given || limit.Cmp(*need) >= 0 {
 		return nil
@@ -58,5 +48,5 @@ func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
 		"proxy with %d threads and %d %s needs at least %s: raise it, or lower spec.config.threads or maxConnections",
-		limit, threads(proxy), connections(proxy), kind, need)}
+		&limit, threads(proxy), connections(proxy), kind, need)}
 }

@@ -118,17 +118,21 @@ func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Me
 // memcacheds reads the Memcacheds of the namespace, or of all namespaces.
 func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alpha1.Memcached, error) {
 	var list cachev1alpha1.MemcachedList
-	var options []client.ListOption
-	if !everywhere {
-		options = append(options, client.InNamespace(c.namespace))
-	}
-	if err := c.List(ctx, &list, options...); err != nil {
+	if err := c.List(ctx, &list, c.within(everywhere)); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b cachev1alpha1.Memcached) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naturally(a.Name, b.Name))
 	})
 	return list.Items, nil
+}
+
+// within is the namespace, or all of them.
+func (c *cluster) within(everywhere bool) client.InNamespace {
+	if everywhere {
+		return ""
+	}
+	return client.InNamespace(c.namespace)
 }
 
 // pods reads all pods of a Memcached, including terminating and failed ones, sorted by name: those of a StatefulSet by number, the

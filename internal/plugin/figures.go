@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,13 +39,7 @@ type figures struct {
 
 // figuresOf reads the output of stats. A missing number is 0.
 func figuresOf(stats map[string]string) figures {
-	number := func(name string) int64 {
-		value, err := strconv.ParseInt(stats[name], 10, 64)
-		if err != nil {
-			return 0
-		}
-		return value
-	}
+	number := func(name string) int64 { return numberOf(stats, name) }
 	f := figures{
 		Version:          stats["version"],
 		UptimeSeconds:    number("uptime"),

@@ -68,11 +68,7 @@ func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
 // proxies reads the MemcachedProxies of the namespace, or of all namespaces. A cluster that does not know the Kind has none.
 func (c *cluster) proxies(ctx context.Context, everywhere bool) ([]cachev1alpha1.MemcachedProxy, error) {
 	var list cachev1alpha1.MemcachedProxyList
-	var options []client.ListOption
-	if !everywhere {
-		options = append(options, client.InNamespace(c.namespace))
-	}
-	err := c.List(ctx, &list, options...)
+	err := c.List(ctx, &list, c.within(everywhere))
 	if apimeta.IsNoMatchError(err) {
 		return nil, nil
 	}

@@ -4,6 +4,11 @@
 package render
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,6 +99,16 @@ func TopologySpread(
 		})
 	}
 	return constraints
+}
+
+// Hash identifies a value, such as a pod template.
+func Hash(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", value, err)) // it has fields of Kubernetes only
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // WithAPIDefaults sets what the API server would default, so that anything else in a pod spec is known to be foreign. The

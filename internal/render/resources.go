@@ -24,6 +24,31 @@ func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Qua
 	return resources
 }
 
+// MemoryLimit returns the memory limit in the spec. A request without a limit counts as the limit.
+func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quantity, given bool) {
+	if limit, given = wanted.Limits[corev1.ResourceMemory]; !given {
+		limit, given = wanted.Requests[corev1.ResourceMemory]
+	}
+	return limit, given
+}
+
+// DefaultThreads is memcached's default.
+const DefaultThreads = 4
+
+// Threads returns the worker threads in the spec, or else one for each CPU of the limit, because more would only wait for each other.
+func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources) int32 {
+	const most = 64
+	cpu, limited := wanted.Limits[corev1.ResourceCPU]
+	switch {
+	case inSpec != 0:
+		return inSpec
+	case limited:
+		return int32(min(max(cpu.Value(), 1), most))
+	default:
+		return DefaultThreads
+	}
+}
+
 // rounded returns a list as the API server stores it, with quantities rounded up to thousandths. Otherwise each reconcile would
 // find a difference and write.
 func rounded(list corev1.ResourceList) corev1.ResourceList {

@@ -97,12 +97,16 @@ func TestMistakesInWorkflowsAreFound(t *testing.T) {
 		"run: make check":                "run: make check TITLE=${{ github.event.pull_request.title }}",
 		"runs-on: ubuntu-24.04":          "permissions: {packages: write}",
 	} {
-		changed := strings.ReplaceAll(text, before, after)
-		if changed == text {
-			t.Errorf("the workflow has no %q", before)
-		} else if len(workflowFindings(t, changed)) == 0 {
-			t.Errorf("%q in place of %q was not found", after, before)
-		}
+		mustFind(t, text, before, strings.ReplaceAll(text, before, after))
+	}
+}
+
+func mustFind(t *testing.T, text, before, changed string) {
+	t.Helper()
+	if changed == text {
+		t.Errorf("the workflow has no %q", before)
+	} else if len(workflowFindings(t, changed)) == 0 {
+		t.Errorf("another text in place of %q was not found", before)
 	}
 }
 
@@ -113,12 +117,7 @@ func TestMistakesInTheReleaseAreFound(t *testing.T) {
 		"  workflow_dispatch:\n":     "  workflow_dispatch:\n  pull_request:\n",
 		"    environment: release\n": "",
 	} {
-		changed := strings.Replace(text, before, after, 1)
-		if changed == text {
-			t.Errorf("the workflow has no %q", before)
-		} else if len(workflowFindings(t, changed)) == 0 {
-			t.Errorf("%q in place of %q was not found", after, before)
-		}
+		mustFind(t, text, before, strings.Replace(text, before, after, 1))
 	}
 }
 

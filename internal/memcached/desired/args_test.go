@@ -126,7 +126,7 @@ func TestThreads(t *testing.T) {
 		if c.request != "" {
 			mc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(c.request)}
 		}
-		if got := threads(mc); got != c.want {
+		if got := sizingOf(mc).threads; got != c.want {
 			t.Errorf("threads %d, CPU limit %q, request %q: %d, not %d", c.threads, c.limit, c.request, got, c.want)
 		}
 	}

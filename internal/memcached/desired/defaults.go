@@ -13,6 +13,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // podDefaults are the operator's choices for pods where the spec makes none. A later version of the operator may choose
@@ -46,7 +47,7 @@ var recordedDefaults = []recordedDefault{
 	}, memcached.AgentContainerName, "the agent "),
 	{
 		open: func(mc *cachev1alpha1.Memcached) bool {
-			_, given := givenMemoryLimit(mc)
+			_, given := render.MemoryLimit(mc.Spec.Resources)
 			return !given
 		},
 		present: func(mc *cachev1alpha1.Memcached, _ memcached.Options) string {
@@ -138,7 +139,7 @@ func replacedByHand(v memcached.View) bool {
 // outgrown reports whether memcached would need more than its recorded memory limit.
 func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	limit, err := resource.ParseQuantity(recorded.MemoryLimit)
-	_, given := givenMemoryLimit(mc)
+	_, given := render.MemoryLimit(mc.Spec.Resources)
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 

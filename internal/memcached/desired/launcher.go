@@ -4,8 +4,6 @@
 package desired
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"strings"
 
@@ -121,7 +119,7 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 
 // launched completes the template of pods with a launcher: it names the section with their arguments, which is the hash of the rest.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
-	section, base := hashOf(template), baseHash(template)
+	section, base := render.Hash(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)
 	if template.Annotations == nil {
 		template.Annotations = map[string]string{}
@@ -142,10 +140,5 @@ func baseHash(template corev1.PodTemplateSpec) string {
 			containers[i].Image, containers[i].Resources = "", corev1.ResourceRequirements{}
 		}
 	}
-	return hashOf(rest)
-}
-
-func hashOf(value any) string {
-	sum := sha256.Sum256([]byte(encode(value)))
-	return hex.EncodeToString(sum[:8])
+	return render.Hash(rest)
 }

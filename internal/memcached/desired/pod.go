@@ -39,8 +39,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 // for items.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
-	if _, given := givenMemoryLimit(mc); hasLauncher(mc) && !given {
-		return hashOf([]any{template, sizingOf(mc).memory})
+	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {
+		return render.Hash([]any{template, sizingOf(mc).memory})
 	}
-	return hashOf(template)
+	return render.Hash(template)
 }

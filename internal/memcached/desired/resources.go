@@ -15,7 +15,7 @@ import (
 // resources returns the container's resources with a memory limit, given or computed: a node killed for memory loses its share of
 // the cache.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
-	limit, given := givenMemoryLimit(mc)
+	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given && defaults.MemoryLimit != "" {
 		limit = resource.MustParse(defaults.MemoryLimit)
 	}
@@ -24,7 +24,7 @@ func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Resourc
 
 // checkMemoryLimit refuses a limit that is given for pods that change, and is too small.
 func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
-	limit, given := givenMemoryLimit(mc)
+	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given || !changed {
 		return nil
 	}

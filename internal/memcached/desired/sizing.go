@@ -6,11 +6,11 @@ package desired
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 const (
@@ -23,8 +23,6 @@ const (
 	defaultMemory      = 64 * mebibyte
 	defaultMaxItemSize = mebibyte
 	defaultConnections = 1024
-	defaultThreads     = 4
-	maxThreads         = 64
 )
 
 // sizing is what the memory use of a memcached process depends on.
@@ -169,7 +167,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	s := sizing{
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
-		threads:     threads(mc),
+		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources),
 		agent:       wantsAgent(mc),
 		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
 		launcher:    hasLauncher(mc),
@@ -183,25 +181,4 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		s.connections = defaultConnections
 	}
 	return s
-}
-
-// threads returns one worker for each CPU of the limit, because more would only wait for each other; without a limit, memcached's
-// default.
-func threads(mc *cachev1alpha1.Memcached) int32 {
-	if mc.Spec.Config.Threads != 0 {
-		return mc.Spec.Config.Threads
-	}
-	if cpu, ok := mc.Spec.Resources.Limits[corev1.ResourceCPU]; ok {
-		return int32(min(max(cpu.Value(), 1), maxThreads))
-	}
-	return defaultThreads
-}
-
-// givenMemoryLimit returns the memory limit in the spec. A request without a limit counts as the limit.
-func givenMemoryLimit(mc *cachev1alpha1.Memcached) (resource.Quantity, bool) {
-	if limit, ok := mc.Spec.Resources.Limits[corev1.ResourceMemory]; ok {
-		return limit, true
-	}
-	request, ok := mc.Spec.Resources.Requests[corev1.ResourceMemory]
-	return request, ok
 }
