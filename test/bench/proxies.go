@@ -154,7 +154,7 @@ func (b *bench) addPath(p path, s pathSample) {
 		add("memory of the proxy", "MiB", s.resident)
 	}
 	// The machine may stop a process for longer than a proxy waits for it, but not in most rounds.
-	b.report.hold(proxying, "requests that fail or find nothing, "+p.name, "requests", float64(s.served.Failed), threshold{})
+	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 
 // fillFromTwin copies items as the launcher does, and looks for each of them.

@@ -60,6 +60,11 @@ func TestPathRows(t *testing.T) {
 			"CPU for 100,000 requests, p 25": informative, "memory of the proxy, p 7": informative,
 			"requests that fail or find nothing, p 1": missed,
 		}},
+		{path{name: "n", hosts: []string{"a"}, missing: "gone"}, map[string]verdict{
+			"requests per second, n NOT MEASURED: gone": informative, "median of a request, n NOT MEASURED: gone": informative,
+			"99th percentile of a request, n NOT MEASURED: gone": informative, "CPU for 100,000 requests, n NOT MEASURED: gone": informative,
+			"memory of the proxy, n NOT MEASURED: gone": informative, "requests that fail or find nothing, n NOT MEASURED: gone": unmeasured,
+		}},
 	} {
 		b := &bench{}
 		b.addPath(row.path, sample)

@@ -134,7 +134,7 @@ func (r *report) published(m metric) (rows [][]string, zeros int) {
 	for _, one := range r.Results {
 		switch {
 		case one.Metric != m || one.Detail:
-		case one.AtMost != nil && *one.AtMost == 0 && one.Value == 0:
+		case one.verdict() == holds && *one.AtMost == 0 && one.Value == 0:
 			zeros++
 		default:
 			cases = append(cases, one)

@@ -49,7 +49,7 @@ func example() report {
 func verdicts(results []*result) map[string]verdict {
 	found := map[string]verdict{}
 	for _, one := range results {
-		found[one.Name+" "+number(one.Value)] = one.verdict()
+		found[one.Name+" "+one.text()] = one.verdict()
 	}
 	return found
 }
