@@ -130,7 +130,7 @@ type MemcachedProxyConfig struct {
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
 	// threads is the number of worker threads, from 1 to 64, each with a connection to each node. The default is the CPU limit rounded
-	// up, or 4 without a CPU limit.
+	// up, or 1 without a CPU limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

@@ -109,8 +109,9 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
+// threads is one without a CPU limit: with more, each finds fewer requests at once and takes more CPU for a request (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
-	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources)
+	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }
 
 func resources(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.ResourceRequirements {

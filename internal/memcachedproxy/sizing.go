@@ -47,6 +47,6 @@ func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 		kind = "TLS connections"
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
-		"proxy with %d threads and %d %s needs at least %s: raise it, or lower spec.config.threads or maxConnections",
-		&limit, threads(proxy), connections(proxy), kind, need)}
+		"proxy with %d %s and threads: %d needs at least %s: raise it, or lower spec.config.threads or maxConnections",
+		&limit, connections(proxy), kind, threads(proxy), need)}
 }

@@ -18,13 +18,13 @@ func TestTLSNeedsMemory(t *testing.T) {
 	tls := func(p *cachev1alpha1.MemcachedProxy) {
 		p.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"}
 	}
-	if got := model(front()).String() + " " + model(front(tls)).String(); got != "192Mi 239Mi" {
+	if got := model(front()).String() + " " + model(front(tls)).String(); got != "72Mi 119Mi" {
 		t.Errorf("without and with TLS: %s", got)
 	}
 	plan := For(View{Proxy: front(tls, func(p *cachev1alpha1.MemcachedProxy) {
-		p.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("192Mi")}
+		p.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("72Mi")}
 	}), Pool: sessions(3), Now: now}, options)
-	if plan.Problem == nil || !strings.Contains(plan.Problem.Message, "4 threads and 1024 TLS connections needs at least 239Mi") {
+	if plan.Problem == nil || !strings.Contains(plan.Problem.Message, "1024 TLS connections and threads: 1 needs at least 119Mi") {
 		t.Errorf("%+v", plan.Problem)
 	}
 }

@@ -32,11 +32,8 @@ func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quanti
 	return limit, given
 }
 
-// DefaultThreads is memcached's default.
-const DefaultThreads = 4
-
 // Threads returns the worker threads in the spec, or else one for each CPU of the limit, because more would only wait for each other.
-func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources) int32 {
+func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
 	const most = 64
 	cpu, limited := wanted.Limits[corev1.ResourceCPU]
 	switch {
@@ -45,7 +42,7 @@ func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources) int32 {
 	case limited:
 		return int32(min(max(cpu.Value(), 1), most))
 	default:
-		return DefaultThreads
+		return withoutLimit
 	}
 }
 

@@ -75,7 +75,7 @@ func TestPathRows(t *testing.T) {
 }
 
 func TestProxyArguments(t *testing.T) {
-	for threads, want := range map[int32]string{0: "--threads=4", 1: "--threads=1"} {
+	for threads, want := range map[int32]string{0: "--threads=1", 4: "--threads=4"} {
 		got, err := proxyArguments(threads)
 		if diff := cmp.Diff([]string{"proxy", want, "--max-connections=1024"}, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -21,6 +21,7 @@ const (
 // The schema of the API has the same defaults; these are for objects that did not pass through it.
 const (
 	defaultMemory      = 64 * mebibyte
+	defaultThreads     = 4 // memcached's
 	defaultMaxItemSize = mebibyte
 	defaultConnections = 1024
 )
@@ -167,7 +168,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	s := sizing{
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
-		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources),
+		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
 		agent:       wantsAgent(mc),
 		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
 		launcher:    hasLauncher(mc),

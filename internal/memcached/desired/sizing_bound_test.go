@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // The API server cannot compute the exact floor: CEL has no loop for the hash table. It refuses limits below a lower bound
@@ -89,8 +88,8 @@ func admissionBound(t *testing.T) admissible {
 		}
 		numbers = append(numbers, number)
 	}
-	if numbers[6] != render.DefaultThreads {
-		t.Errorf("the bound has %g threads as the default, not %d", numbers[6], render.DefaultThreads)
+	if numbers[6] != defaultThreads {
+		t.Errorf("the bound has %g threads as the default, not %d", numbers[6], defaultThreads)
 	}
 	return admissible{
 		perMemory: numbers[0], fixed: numbers[2], perConnection: numbers[4] / numbers[5], perThread: numbers[7],
