@@ -8,7 +8,6 @@ package faults
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,7 +79,7 @@ func frontSettled(now objects) string {
 	case err != nil || mc == nil:
 		return fmt.Sprintf("the routes of %v are wrong: %v", mc, err)
 	}
-	at := time.Now()
+	at := clockOf(proxy.Namespace).Now()
 	if routes.Pool.At(at) != int(mc.Spec.Size) || routes.Pool.Wait(at) > 0 {
 		return fmt.Sprintf("the routes are %s, want %d nodes", routes, mc.Spec.Size)
 	}

@@ -6,11 +6,15 @@
 package faults
 
 import (
+	"fmt"
 	"strings"
+	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -26,6 +30,15 @@ var frontScenarios = []scenario{
 		r.addForeignOfFront()
 		running(2, statefulSetNodes)(r)
 	}, act: func(r *scenarioRun) { r.createFront() }, done: hasFront},
+	{name: "proxy-sizes", faults: unknownFaults, setup: func(r *scenarioRun) { r.runFront(2) }, act: func(r *scenarioRun) {
+		for _, size := range []int32{3, 1} {
+			r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = size })
+			r.await("the announcement", announced(size))
+			r.passTime()
+			r.await("the new routes", bothSettled)
+			r.proxy.nextStep()
+		}
+	}, done: hasFront},
 	{name: "proxy-delete", faults: distinctFaults, setup: func(r *scenarioRun) { r.runFront(1) }, act: func(r *scenarioRun) {
 		r.remove(front())
 	}, done: hasNoFront},
@@ -48,12 +61,17 @@ func (r *scenarioRun) runFront(size int32) {
 	r.addForeignOfFront()
 	running(size, statefulSetNodes)(r)
 	r.createFront()
-	r.await("set up", func(now objects) string {
-		if missing := hasFront(now); missing != "" {
+	r.await("set up", bothSettled)
+}
+
+// bothSettled reports what is missing until the MemcachedProxy and its pool are settled.
+func bothSettled(now objects) string {
+	for _, check := range []func(objects) string{hasFront, frontSettled, settled} {
+		if missing := check(now); missing != "" {
 			return missing
 		}
-		return frontSettled(now)
-	})
+	}
+	return ""
 }
 
 // addForeignOfFront adds objects that look like those of the MemcachedProxy, but are not.
@@ -75,16 +93,51 @@ func (r *scenarioRun) triggerFront(o *operator) {
 	}
 	for range 2 {
 		begun := o.fronts.Load()
-		r.noteFront()
+		r.note(frontName)
 		r.must(eventually(r.ctx, "the operator did not reconcile the MemcachedProxy after a foreign annotation",
 			func() bool { return o.fronts.Load() > begun }))
 	}
 }
 
-func (r *scenarioRun) noteFront() {
+// note gives a Service an annotation, which wakes the operator.
+func (r *scenarioRun) note(name string) {
 	r.Helper()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: frontName}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	change(r.sandbox, service, func(service *corev1.Service) { service.Annotations[noteAnnotation] = service.ResourceVersion })
+}
+
+// passed is how much later than at the API server it is in a namespace, for the operator and for the proxies.
+var passed sync.Map
+
+// clockOf is the clock of a namespace.
+func clockOf(namespace string) clock.PassiveClock { return namespaceClock(namespace) }
+
+type namespaceClock string
+
+func (c namespaceClock) Now() time.Time {
+	later, _ := passed.LoadOrStore(string(c), time.Duration(0))
+	return time.Now().Add(later.(time.Duration))
+}
+
+func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
+
+// passTime lets announced routes hold, and wakes the operator, which waits by another clock.
+func (r *scenarioRun) passTime() {
+	r.Helper()
+	later, _ := passed.LoadOrStore(r.namespace, time.Duration(0))
+	passed.Store(r.namespace, later.(time.Duration)+2*time.Minute+time.Second)
+	r.note(frontName)
+}
+
+// announced reports what is missing until the routes announce so many nodes.
+func announced(count int32) func(objects) string {
+	return func(now objects) string {
+		config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
+		if config == nil || !strings.Contains(config.Data["routes"], fmt.Sprintf(" next %d ", count)) {
+			return fmt.Sprintf("the routes are %v", config)
+		}
+		return ""
+	}
 }
 
 // hasNoFront reports what is left of the MemcachedProxy.

@@ -60,7 +60,7 @@ func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxySta
 	}
 	text := config.Data[protocol.RoutesKey]
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(time.Now())}, err
+	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}, err
 }
 
 // Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
@@ -146,7 +146,11 @@ func sameArguments(now objects) string {
 	for ordinal := range int(mc.Spec.Size) {
 		want.Nodes[ordinal] = hash
 	}
-	if text := config.Data[protocol.SectionKey(template)]; text != want.String() || len(config.Data) != 2 {
+	keys := 2
+	if mc.Spec.FillFrom != nil {
+		keys++
+	}
+	if text := config.Data[protocol.SectionKey(template)]; text != want.String() || len(config.Data) != keys {
 		return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, want, template)
 	}
 	for _, pod := range now.pods() {

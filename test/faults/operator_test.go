@@ -72,7 +72,9 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	if err != nil {
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
-	controller := controllers.Options{Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers}
+	controller := controllers.Options{
+		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespaces),
+	}
 	ofProxies := proxies.Options{
 		Options: controller, Retry: proxies.DefaultRetry,
 		Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' }),

@@ -174,20 +174,24 @@ func withoutTimes(conditions []metav1.Condition) {
 
 // withoutNamespace removes the namespace from the addresses in a text, and the time from announced routes.
 func withoutNamespace(text, namespace string) string {
-	return announcedTime.ReplaceAllString(strings.ReplaceAll(text, "."+namespace+".", "."), "$1 then")
+	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
+	return announcedTime.ReplaceAllString(text, "$1 then")
 }
 
 var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
 // changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
 func changes(entries []entry) map[string][]string {
-	found := map[string][]string{}
+	found, twins := map[string][]string{}, len(memcachedsIn(entries)) > 1
 	before, specs := map[string]string{}, map[string]string{}
 	for _, e := range entries {
 		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
 			continue
 		}
 		spec := e.spec()
+		if twins { // which wait for each other as they come
+			spec = e.withoutPartition()
+		}
 		switch {
 		case e.event == watch.Added:
 			found[e.key()] = append(found[e.key()], "created "+spec)

@@ -59,7 +59,8 @@ func (r *scenarioRun) end() {
 	defer cancel()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: cacheName}}
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: frontName}}
-	for _, object := range append(r.foreign, mc, front) {
+	twin := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: twinName}}
+	for _, object := range append(r.foreign, mc, twin, front) {
 		if err := client.IgnoreNotFound(user.Delete(ctx, object)); err != nil {
 			r.Errorf("clean up: %v", err)
 		}

@@ -5,12 +5,12 @@
 
 // Package faults tests that the operator reaches the desired state whatever fails on the way, and does nothing else.
 //
-// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go,
-// statefulset_scenarios_test.go, monitoring_scenarios_test.go) is what users do. A reference run without faults records the writes of the operator and the
+// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go
+// and the other *_scenarios_test.go) is what users do. A reference run without faults records the writes of the operator and the
 // kinds whose watches deliver events. From these the sweep (sweep_test.go) derives its plans: one for each write and each way in
 // which it can fail, and one for each watch and each way in which it can mislead. Each plan runs the scenario again with its
 // fault, and what the API server recorded is verified (verify_test.go, oracles_test.go, status_invariants_test.go,
-// move_invariants_test.go).
+// move_invariants_test.go, front_oracles_test.go, twins_scenarios_test.go).
 //
 // The API server has no nodes: cluster_test.go simulates the controllers of the workloads, the kubelet and the garbage collector.
 //

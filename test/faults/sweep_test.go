@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +47,7 @@ func reference(t *testing.T, s scenario) *outcome {
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var counts planCounts
-	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios, frontScenarios) {
+	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios, frontScenarios, twinScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
@@ -227,12 +226,12 @@ func (r *scenarioRun) cacheSynced(o *operator) bool {
 // triggerReconcile causes a reconciliation by a change that needs no reaction, and waits for its end.
 func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.Helper()
-	unchanged := o.reconciles("Unchanged")
-	change(r.sandbox, &corev1.Service{}, func(service *corev1.Service) {
-		service.Annotations[noteAnnotation] = service.ResourceVersion
-	})
-	r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
-		func() bool { return o.reconciles("Unchanged") > unchanged }))
+	for _, name := range memcachedsIn(history.of(r.namespace)) {
+		unchanged := o.reconciles("Unchanged")
+		r.note(name)
+		r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
+			func() bool { return o.reconciles("Unchanged") > unchanged }))
+	}
 	r.triggerFront(o)
 }
 

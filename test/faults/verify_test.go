@@ -29,7 +29,11 @@ func (r *scenarioRun) verify(got, want *outcome) {
 		}
 	}
 	entries := history.of(r.namespace)
-	found := slices.Concat(statusViolations(entries), serverViolations(entries), moveViolations(entries), frontViolations(entries))
+	found := append(frontViolations(entries), twinViolations(entries)...)
+	for _, name := range memcachedsIn(entries) {
+		seen := historyOf(entries, name)
+		found = slices.Concat(found, statusViolations(seen), serverViolations(seen), moveViolations(seen))
+	}
 	if len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
 	}
@@ -52,17 +56,17 @@ func (r *scenarioRun) verify(got, want *outcome) {
 
 // ourWrites are the writes that the operator may send, with the names of the objects.
 var ourWrites = func() map[string]*regexp.Regexp {
-	names := map[string]*regexp.Regexp{}
+	names, either := map[string]*regexp.Regexp{}, "("+cacheName+"|"+twinName+")"
 	for _, kind := range []string{
 		"patch deployments", "delete deployments", "patch statefulsets", "delete statefulsets", "patch services",
 		"patch poddisruptionbudgets", "delete poddisruptionbudgets", "patch networkpolicies", "delete networkpolicies",
 		"patch memcacheds/status",
 	} {
-		names[kind] = regexp.MustCompile("^" + cacheName + "$")
+		names[kind] = regexp.MustCompile("^" + either + "$")
 	}
-	configMaps := regexp.MustCompile("^" + cacheName + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")$")
+	configMaps := regexp.MustCompile("^" + either + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")$")
 	names["patch configmaps"], names["delete configmaps"] = configMaps, configMaps
-	names["delete pods"] = regexp.MustCompile("^" + cacheName + `-\d+$`)
+	names["delete pods"] = regexp.MustCompile("^" + either + `-\d+$`)
 	return names
 }()
 

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build faults
+
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// twinName is the name of the Memcached that fills the nodes of the other one.
+const twinName = "twin"
+
+// twinScenarios are those of two Memcacheds that fill each other's nodes.
+var twinScenarios = []scenario{
+	{name: "twins-image-change", faults: unknownFaults, setup: func(r *scenarioRun) {
+		running(2, statefulSetNodes, func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Dump = ptr.To(true) })(r)
+		twin := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: twinName}, Spec: cachev1alpha1.MemcachedSpec{Size: 2}}
+		filledFrom(cacheName)(&twin.Spec)
+		r.create(twin)
+		r.await("one twin", bothWith(""))
+		r.changeSpec(filledFrom(twinName))
+		r.await("set up", bothWith(""))
+	}, act: func(r *scenarioRun) {
+		for _, name := range []string{twinName, cacheName} {
+			change(r.sandbox, &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.Image = "memcached:1.6.46"
+			})
+		}
+	}, done: bothWith("memcached:1.6.46")},
+}
+
+func filledFrom(name string) func(*cachev1alpha1.MemcachedSpec) {
+	return func(spec *cachev1alpha1.MemcachedSpec) {
+		statefulSetNodes(spec)
+		spec.Config.Dump, spec.FillFrom = ptr.To(true), &cachev1alpha1.MemcachedFillFrom{Name: name}
+	}
+}
+
+// bothWith reports what is missing until both Memcacheds are settled, and each node has the image if one is given.
+func bothWith(image string) func(objects) string {
+	return func(now objects) string {
+		for _, name := range []string{cacheName, twinName} {
+			seen := now.seenAs(name)
+			if missing := settled(seen) + sameArguments(seen) + hasAll(seen); missing != "" {
+				return name + ": " + missing
+			}
+			for _, pod := range seen.pods() {
+				if container := pod.Spec.Containers[0]; image != "" && container.Image != image {
+					return fmt.Sprintf("%s has %s", pod.Name, container.Image)
+				}
+			}
+		}
+		return ""
+	}
+}
+
+// ofMemcached reports whether an object is a Memcached of the name, or one of its children or pods.
+func ofMemcached(object client.Object, name string) bool {
+	return object.GetName() == name || strings.HasPrefix(object.GetName(), name+"-")
+}
+
+// renamed returns an object of the twin as if it were one of the Memcached about which the oracles ask.
+func renamed(object client.Object) client.Object {
+	text := strings.ReplaceAll(string(mustMarshal(object)), twinName, cacheName)
+	copied := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	if err := json.Unmarshal([]byte(text), copied); err != nil {
+		panic(err)
+	}
+	return copied
+}
+
+// historyOf is the history as if there were no other Memcached than that of the name, and it had the name about which the oracles ask.
+func historyOf(entries []entry, name string) []entry {
+	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
+	var found []entry
+	for _, e := range entries {
+		if ofMemcached(e.object, other) {
+			continue
+		}
+		if ofMemcached(e.object, twinName) {
+			e.object = renamed(e.object)
+		}
+		found = append(found, e)
+	}
+	return found
+}
+
+// seenAs are the objects as in historyOf.
+func (o objects) seenAs(name string) objects {
+	var entries []entry
+	for key, object := range o {
+		resource, _, _ := strings.Cut(key, "/")
+		entries = append(entries, entry{resource: resource, event: watch.Added, object: object})
+	}
+	return latest(historyOf(entries, name))
+}
+
+// withoutPartition is the spec of a workload without what says which of its nodes may be replaced now: all of them are what they should be
+// when the operator brakes a StatefulSet again.
+func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
+
+var partitions = regexp.MustCompile(`"partition":\d+`)
+
+// former is the object of an entry as it was before.
+func former(now objects, e entry) entry {
+	e.object = now[e.key()]
+	return e
+}
+
+// memcachedsIn are the names of the Memcacheds in a history.
+func memcachedsIn(entries []entry) []string {
+	for _, e := range entries {
+		if _, ok := e.object.(*cachev1alpha1.Memcached); ok && e.object.GetName() == twinName {
+			return []string{cacheName, twinName}
+		}
+	}
+	return []string{cacheName}
+}
+
+// twinViolations returns the first moment at which nodes of both Memcacheds were away, after all nodes of both were ready: what one node
+// has lost, only its twin has.
+func twinViolations(entries []entry) []string {
+	now, whole := objects{}, false
+	for _, e := range entries {
+		now.add(e)
+		var away [2]int
+		for i, name := range []string{cacheName, twinName} {
+			mc, _ := now["memcacheds/"+name].(*cachev1alpha1.Memcached)
+			if mc == nil {
+				return nil
+			}
+			away[i] = int(mc.Spec.Size)
+			for ordinal := range mc.Spec.Size {
+				if pod, ok := now[fmt.Sprintf("pods/%s-%d", name, ordinal)].(*corev1.Pod); ok && podReady(pod) && pod.DeletionTimestamp == nil {
+					away[i]--
+				}
+			}
+		}
+		whole = whole || away == [2]int{}
+		if whole && away[0] > 0 && away[1] > 0 {
+			return []string{fmt.Sprintf("version %d: of the nodes of the twins, %v are away at the same time", e.version, away)}
+		}
+	}
+	return nil
+}
+
+// TestTwinInvariants checks histories with and without nodes that are away in both Memcacheds.
+func TestTwinInvariants(t *testing.T) {
+	t.Parallel()
+	twin := statusEntry(1, 1, 0)
+	twin.object.SetName(twinName)
+	whole := []entry{statusEntry(1, 1, 0), twin, podEntry("cache-0", true), podEntry("twin-0", true)}
+	for name, test := range map[string]struct {
+		history []entry
+		wrong   int
+	}{
+		"while they start":  {[]entry{statusEntry(1, 1, 0), twin, podEntry("cache-0", false)}, 0},
+		"one after another": {append(whole[:4:4], terminatingEntry("cache-0"), podEntry("cache-0", true), terminatingEntry("twin-0")), 0},
+		"both":              {append(whole[:4:4], terminatingEntry("cache-0"), podEntry("twin-0", false)), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := twinViolations(numbered(test.history)); len(found) != test.wrong {
+				t.Errorf("%d violations, want %d: %v", len(found), test.wrong, found)
+			}
+		})
+	}
+}
