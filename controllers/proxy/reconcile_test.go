@@ -149,15 +149,25 @@ var _ = Describe("A MemcachedProxy", func() {
 
 	It("does not announce again what its cache has not received", func(ctx SpecContext) {
 		front, pool := converged(ctx, o)
-		o.routes = live(ctx, front, &corev1.ConfigMap{}, "-routes")
+		o.lagging = live(ctx, front, &corev1.ConfigMap{}, "-routes")
 		change(ctx, live(ctx, front, &corev1.ConfigMap{}, "-routes"), func(c *corev1.ConfigMap) {
 			c.Data["routes"] = "sessions-%d.sessions." + front.Namespace + ".svc 3 next 4 2099-01-01T00:00:00Z\n"
 		})
 		resize(ctx, pool, 5)
 		Expect(o.try(ctx, front)).To(MatchError(ContainSubstring("has not received the latest version")))
-		o.routes = nil
+		o.lagging = nil
 		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed(), "the hash is that of what was applied before")
 		Expect(routes(ctx, front)).To(ContainSubstring("3 next 4 2099"))
+	})
+
+	It("does not announce a former size of its pool", func(ctx SpecContext) {
+		front, pool := converged(ctx, o)
+		resize(ctx, pool, 4)
+		o.lagging = pool.DeepCopy()
+		resize(ctx, pool, 3)
+		Expect(o.try(ctx, front)).To(MatchError(ContainSubstring("has not received the latest version")), "it could not be taken back")
+		o.lagging = nil
+		o.step(ctx, front)
 	})
 
 	It("is scaled with one write", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ package proxy_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -81,8 +82,8 @@ type operator struct {
 	result reconcile.Result
 	// proxies are the launchers of the proxies.
 	proxies *launchers
-	// routes, if it is set, is the ConfigMap in a cache that lags.
-	routes *corev1.ConfigMap
+	// lagging, if it is set, is an object as a cache that lags has it.
+	lagging client.Object
 }
 
 func newOperator(options memcached.Options) *operator {
@@ -139,8 +140,8 @@ func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyS
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
-	if routes, ok := object.(*corev1.ConfigMap); ok && o.routes != nil {
-		o.routes.DeepCopyInto(routes)
+	if old := o.lagging; old != nil && reflect.TypeOf(old) == reflect.TypeOf(object) && old.GetName() == key.Name {
+		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
 		return nil
 	}
 	if err := user.Get(ctx, key, object, opts...); err != nil {

@@ -6,6 +6,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,8 +55,8 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 }
 
 // verify asks the API server whether the cache has the present MemcachedProxy before the first write of this process to children that
-// exist, and before one of them is created again. Before another number of nodes is announced, it asks for the routes: proxies may have
-// read what was announced before.
+// exist, and before one of them is created again. Before another number of nodes is announced, which cannot be taken back, it asks for
+// the pools, and for the routes: proxies may have read what was announced before.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -69,6 +70,11 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	if !plan.Announcing {
 		return nil
 	}
+	for _, pool := range view.Pools() {
+		if err := r.verifyPool(ctx, pool); err != nil {
+			return err
+		}
+	}
 	cached := view.ConfigMap()
 	latest := cached.DeepCopy()
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), latest); err != nil {
@@ -76,6 +82,20 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	}
 	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
 		r.mutations.RecordWrite(latest)
+		return controllers.ErrStale
+	}
+	return nil
+}
+
+// verifyPool asks the API server whether the cache has the present servers of a Memcached.
+func (r *Reconciler) verifyPool(ctx context.Context, cached *cachev1alpha1.Memcached) error {
+	var latest cachev1alpha1.MemcachedList
+	err := r.live.List(ctx, &latest, client.InNamespace(cached.Namespace), client.MatchingFields{"metadata.name": cached.Name})
+	if err != nil {
+		return fmt.Errorf("verify the pool: %w", err)
+	}
+	if len(latest.Items) != 1 || latest.Items[0].Generation != cached.Generation ||
+		!slices.Equal(latest.Items[0].Status.Servers, cached.Status.Servers) {
 		return controllers.ErrStale
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 // poolProblem is why the proxies cannot lead to the Memcacheds of spec.pools, nil if they can.
 func poolProblem(v View) *memcached.Problem {
 	var problem *memcached.Problem
-	for i, mc := range v.pools() {
+	for i, mc := range v.Pools() {
 		problem = problem.And(problemOf(v, v.Proxy.Spec.Pools[i].Name, mc))
 	}
 	return problem
@@ -82,7 +82,7 @@ func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcache
 func differingSizes(v View) string {
 	var sizes []string
 	same := true
-	for _, mc := range v.pools() {
+	for _, mc := range v.Pools() {
 		count, known := nodesOf(mc)
 		if !known {
 			return ""
@@ -100,7 +100,7 @@ func differingSizes(v View) string {
 // unfilled is a hint about copies whose empty nodes get nothing but new writes, empty if there are none.
 func unfilled(v View) string {
 	var names []string
-	for _, mc := range v.pools() {
+	for _, mc := range v.Pools() {
 		if len(v.Copies) > 0 && mc != nil && memcached.FillsFrom(mc) == "" {
 			names = append(names, mc.Name)
 		}

@@ -58,7 +58,7 @@ func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + m
 // slotsOf is how many nodes of each pool share the keys, false if that is not known. A slot needs a node of each pool, so the smallest pool
 // counts; one without any node is like a copy that is away.
 func slotsOf(v View) (count int, known bool) {
-	for _, mc := range v.pools() {
+	for _, mc := range v.Pools() {
 		nodes, known := nodesOf(mc)
 		if !known || v.unsupported(mc) != nil {
 			return 0, false

@@ -51,8 +51,8 @@ type Answer struct {
 // Size is how many proxies are wanted.
 func (v View) Size() int32 { return ptr.Deref(v.Proxy.Spec.Size, 2) }
 
-// pools are all Memcacheds of spec.pools, in their order.
-func (v View) pools() []*cachev1alpha1.Memcached {
+// Pools are all Memcacheds of spec.pools, in their order.
+func (v View) Pools() []*cachev1alpha1.Memcached {
 	return append([]*cachev1alpha1.Memcached{v.Pool}, v.Copies...)
 }
 
