@@ -54,6 +54,9 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		if ownedByMemcached(object) {
 			name.Name = metav1.GetControllerOfNoCopy(object).Name
 		}
+		if name.Name == "" { // somebody else's
+			return nil
+		}
 		return []reconcile.Request{{NamespacedName: name}}
 	})
 	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
