@@ -41,7 +41,8 @@ func statusViolations(entries []entry) []string {
 		}
 		if w := workloadOf(e.object); w != nil {
 			last := workloadOf(now[e.key()])
-			completed = completed && last != nil && last.GetUID() == w.GetUID() && e.withoutPartition() == former(now, e).withoutPartition()
+			completed = completed && last != nil && last.GetUID() == w.GetUID() &&
+				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
 			rolled.add(w)
 		}
 		now.add(e) // the operator learns of a deletion with a delay, at the latest when it creates the next one
