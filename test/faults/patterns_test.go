@@ -5,7 +5,8 @@ package faults
 
 // pattern is a way in which operators are known to fail, the test that shows that this one does not, and a mutation that makes
 // the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and
-// from issues of other operators. The others are about what those do not have: moves from one workload to another, and lost hosts.
+// from issues of other operators. The others are about what those do not have: moves from one workload to another, lost hosts, twins
+// and proxies.
 type pattern struct {
 	name string
 	// pkg and test identify a Go test of this repository; spec selects a Ginkgo spec in it, plan a plan of TestSweep.
@@ -208,5 +209,13 @@ var patterns = []pattern{
 	{
 		name: "37 stale workload in a move", pkg: inControllers, test: "TestMoveSeenByALaggingCache",
 		file: "controllers/verify.go", from: "	return r.verifyMove(ctx, view)\n", to: "	return nil\n",
+	},
+	{
+		name: "38 twins that leave together", pkg: inDesired, test: "TestTwinsNeverLeaveTogether",
+		file: "internal/memcached/desired/partition.go", from: "next >= 0 && turn.allows(next)", to: "next >= 0",
+	},
+	{
+		name: "39 stale size of a pool", pkg: "./controllers/proxy", test: "TestProxy", spec: "does not announce a former size of its pool",
+		file: "controllers/proxy/write.go", from: "range view.Pools() {", to: "range view.Pools()[:0] {",
 	},
 }
