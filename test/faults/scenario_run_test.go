@@ -55,7 +55,7 @@ func (r *scenarioRun) end() {
 		r.Errorf("stop the operator: %v", err)
 	}
 	defer history.forget(r.namespace)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: cacheName}}
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: frontName}}
