@@ -14,7 +14,7 @@ import (
 // Name is the value of memcached.NameLabel in the objects of a MemcachedProxy: no selector of a Memcached selects its pods.
 const Name = memcached.ProxyName
 
-// RoutesSuffix follows the name of a MemcachedProxy in that of the ConfigMap with its routes.
+// RoutesSuffix comes after the name of the MemcachedProxy in the name of the ConfigMap with its routes.
 const RoutesSuffix = "-routes"
 
 // SelectorLabels select the pods of one MemcachedProxy.
