@@ -23,7 +23,7 @@ import (
 const (
 	// Timeout limits a whole exchange: a wave waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits what is read: whoever owns the pod decides what comes.
+	// maxAnswer limits what is read: the owner of the pod decides what it sends.
 	maxAnswer = 4 << 10
 )
 
@@ -99,7 +99,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 
 var errAnswer = errors.New("not the answer of a node")
 
-// Decode reads an answer, and no more than one may have.
+// Decode reads an answer, up to the longest one that is allowed.
 func Decode(answer io.Reader, status any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)

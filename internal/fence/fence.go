@@ -20,11 +20,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Wrap returns the configuration of clients that change objects only while the lease of this name is held: if its last
-// renewal through such a client is older than the lease's duration, a request that changes an object fails without being
-// sent. Requests that create objects are not held back, since those of the operator are events and reviews of access; what
-// it creates otherwise it applies. The lease itself, whose name must be that of no other, can always be written; to give it
-// back ends it.
+// Wrap returns the configuration of clients that change objects only while the lease of this name is held: if its last renewal through such
+// a client is older than the lease's duration, a request that changes an object fails without being sent. Requests that create objects are
+// not held back: those of the operator are events and access reviews, because it creates everything else by apply. The lease itself can
+// always be written, so no other object may have its name. Giving it back ends it.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)

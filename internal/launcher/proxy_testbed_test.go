@@ -182,6 +182,21 @@ func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	return string(value.Bytes)
 }
 
+// agrees checks that a proxy uses the ring of a number of nodes.
+func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
+	p.t.Helper()
+	owner, nodes := memcache.Ketama(p.names(count)), make([]*memcache.Conn, count)
+	for i := range nodes {
+		nodes[i] = p.direct(i)
+	}
+	for _, key := range keys(100) {
+		value := fmt.Sprintf("%s with %d", key, count)
+		if reply := p.set(conn, key, value); reply != "STORED" || p.read(nodes[owner(key)], key) != value {
+			p.t.Fatalf("%d nodes: set %s: %s", count, key, reply)
+		}
+	}
+}
+
 // keys of the tests.
 func keys(count int) []string {
 	keys := make([]string, count)

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
-	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -235,53 +234,6 @@ func (p *pod) await(what string, check func() error) {
 		}
 	}
 	p.t.Fatalf("waiting until %s: %v; the launcher logged:\n%s", what, err, p.logged())
-}
-
-// client connects to memcached.
-func (p *pod) client() *memcache.Conn {
-	p.t.Helper()
-	var conn *memcache.Conn
-	p.await("memcached accepts a connection", func() (err error) {
-		conn, err = memcache.Dial(p.t.Context(), p.options.Memcached)
-		return err
-	})
-	p.t.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
-// store stores items of 100 bytes.
-func (p *pod) store(count int) {
-	p.t.Helper()
-	conn := p.client()
-	for i := range count {
-		reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set key-%d 0 3600 100\r\n%s", i, strings.Repeat("v", 100)))
-		must(p.t, err)
-		if reply != "STORED" {
-			p.t.Fatal(reply)
-		}
-	}
-}
-
-// stored returns how many of the items that store has stored are there.
-func (p *pod) stored(count int) int {
-	p.t.Helper()
-	conn, found := p.client(), 0
-	for i := range count {
-		value, err := conn.Value(p.t.Context(), fmt.Sprintf("key-%d", i))
-		must(p.t, err)
-		if value != nil {
-			found++
-		}
-	}
-	return found
-}
-
-// setting returns a setting of memcached, such as maxbytes.
-func (p *pod) setting(name string) string {
-	p.t.Helper()
-	settings, err := p.client().Stats(p.t.Context(), "settings")
-	must(p.t, err)
-	return settings[name]
 }
 
 func freeAddress(t *testing.T) string {

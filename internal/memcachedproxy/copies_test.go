@@ -7,7 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -20,6 +25,19 @@ func copyOf(name string, count int, changes ...func(*cachev1alpha1.Memcached)) *
 
 func copied(proxy *cachev1alpha1.MemcachedProxy) {
 	proxy.Spec.Pools = append(proxy.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
+}
+
+// routesFor plans with the routes in the cluster, empty for none. It returns the text of the planned ones as well.
+func routesFor(v View, live string) (plan Plan, text string) {
+	if live != "" {
+		v.Children = []client.Object{&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: live},
+		}}
+	}
+	if plan = For(v, options); plan.Routes != nil {
+		text = plan.Routes.String()
+	}
+	return plan, text
 }
 
 // The number of nodes is the same in all copies, so what a smaller one lacks is not used.

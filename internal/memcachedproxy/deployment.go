@@ -32,8 +32,8 @@ const (
 	progressDeadlineSeconds = 600
 )
 
-// deploymentOf runs the proxies. They store nothing, so a new one starts before an old one leaves. The problem is why the pods that the
-// spec leads to must not be made.
+// deploymentOf runs the proxies. They store nothing, so a new one starts before an old one leaves. The problem says why pods of this spec
+// must not be created.
 func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
 	proxy, size := v.Proxy, v.Size()
 	hash := templateHash(proxy, opts)
@@ -64,8 +64,8 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 	}, problem
 }
 
-// defaultsOf are what the operator decides about the pods where the spec does not. An upgrade of the operator alone replaces no pod: as
-// long as the spec gives no other cause for that, the defaults of the pods that run are kept.
+// defaultsOf returns the operator's choices where the spec makes none. It keeps those of running pods until the spec gives another cause to
+// replace them, so that an upgrade of the operator alone replaces no pod.
 func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
 	if live := v.Workload(); live != nil && live.TemplateHash() == hash {
 		err := json.Unmarshal([]byte(live.GetAnnotations()[memcached.PodDefaultsAnnotation]), &defaults)

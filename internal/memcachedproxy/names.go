@@ -4,26 +4,18 @@
 package memcachedproxy
 
 import (
-	"maps"
 	"strconv"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // Name is the value of memcached.NameLabel in the objects of a MemcachedProxy: no selector of a Memcached selects its pods.
 const Name = memcached.ProxyName
 
-// RoutesSuffix follows the name of a MemcachedProxy in that of the ConfigMap with its routes.
+// RoutesSuffix comes after the name of the MemcachedProxy in the name of the ConfigMap with its routes.
 const RoutesSuffix = "-routes"
-
-// Labels that only describe an object. A user may set them on the pods and the Service.
-const (
-	componentLabel = "app.kubernetes.io/component"
-	component      = "proxy"
-	partOfLabel    = "app.kubernetes.io/part-of"
-	partOf         = "memcached"
-)
 
 // SelectorLabels select the pods of one MemcachedProxy.
 func SelectorLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
@@ -35,14 +27,8 @@ func IdentityOf(name string) map[string]string {
 	return map[string]string{memcached.NameLabel: Name, memcached.InstanceLabel: name, memcached.ManagedByLabel: memcached.ManagedBy}
 }
 
-// labelsOf are the labels of an object: those that describe it, those that the user wants, and above all those by which it is found.
 func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
-	labels := map[string]string{componentLabel: component, partOfLabel: partOf}
-	for key, value := range wanted {
-		labels[key] = string(value)
-	}
-	maps.Copy(labels, SelectorLabels(proxy))
-	return labels
+	return render.Labels("proxy", wanted, SelectorLabels(proxy))
 }
 
 // Address is where clients connect.

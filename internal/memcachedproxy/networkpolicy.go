@@ -28,10 +28,6 @@ func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPol
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil)},
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     rules,
-		},
+		Spec:       render.NetworkPolicy(SelectorLabels(proxy), rules),
 	}
 }

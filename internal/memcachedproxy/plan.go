@@ -20,18 +20,19 @@ type Plan struct {
 	Objects []client.Object
 	// Problem is why the spec cannot be carried out, nil if it can. What runs stays as it is.
 	Problem *memcached.Problem
-	// HoldTemplate says that the pods that the spec leads to must not be made.
+	// HoldTemplate reports that pods of this spec must not be created.
 	HoldTemplate bool
 	// HoldAll says that nothing is to be written: the names of the objects belong to somebody else.
 	HoldAll bool
-	// Routes are those of the proxies, nil if they are not known. Announcing says that they announce a number that was not announced yet.
+	// Routes are those of the proxies, nil if they are not known. Announcing reports that they announce another number of nodes for the
+	// first time.
 	Routes     *protocol.Routes
 	Announcing bool
-	// Ask are the proxies whose launchers are to say whether they have the routes, none at rest.
+	// Ask are the proxies whose launchers are to be asked whether they have the routes, none at rest.
 	Ask []*corev1.Pod
-	// TemplateHash is that of the pod template that the spec leads to.
+	// TemplateHash is that of the pod template of this spec.
 	TemplateHash string
-	// Next is how long it takes until an announced number of nodes holds, 0 if none is announced.
+	// Next is how long it takes until an announced number of nodes takes effect, 0 if none is announced.
 	Next time.Duration
 }
 
@@ -70,7 +71,7 @@ func For(v View, opts memcached.Options) Plan {
 	return plan
 }
 
-// namesakeProblem is that a Memcached has the name, which was there first: the objects of both would bear it.
+// namesakeProblem reports a Memcached of the same name that was there first: the objects of both would have the same names.
 func namesakeProblem(v View) *memcached.Problem {
 	other := v.Namesake
 	if other == nil || v.Proxy.CreationTimestamp.Before(&other.CreationTimestamp) {

@@ -19,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
@@ -107,19 +105,6 @@ func TestGolden(t *testing.T) {
 		memcachedtest.Golden(t, strings.Replace(file, ".input.", ".golden.", 1), plan.Objects, *update,
 			"an upgrade of the operator that changes spec.template replaces every proxy")
 	}
-}
-
-// routesFor plans with the routes in the cluster, empty for none. It returns the text of the planned ones as well.
-func routesFor(v View, live string) (plan Plan, text string) {
-	if live != "" {
-		v.Children = []client.Object{&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: "front-routes"}, Data: map[string]string{protocol.RoutesKey: live},
-		}}
-	}
-	if plan = For(v, options); plan.Routes != nil {
-		text = plan.Routes.String()
-	}
-	return plan, text
 }
 
 // A new size is announced once, holds two minutes later, and what was announced stays: proxies have read it.

@@ -65,8 +65,8 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: message}
 }
 
-// unreachable is why the NetworkPolicy of the Memcached keeps the proxies out, nil if it lets them in, or if that cannot be known. Who may
-// create a proxy must not go around the list of who may connect, so nobody extends it but its author.
+// unreachable is why the NetworkPolicy of the Memcached keeps the proxies out, nil if it lets them in, or if that cannot be known. The
+// operator does not add the proxies to that list: whoever may create a proxy could then get around it.
 func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	wanted := mc.Spec.NetworkPolicy
 	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
@@ -97,7 +97,7 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
-// unfilled is a hint about copies whose empty nodes get nothing but new writes, empty if there are none.
+// unfilled is a hint about copies whose empty nodes get only new writes, empty if there are none.
 func unfilled(v View) string {
 	var names []string
 	for _, mc := range v.Pools() {

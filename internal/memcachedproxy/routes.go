@@ -12,11 +12,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// notice is how long before it holds another number of nodes is announced. The kubelet brings a ConfigMap within a minute and a half.
+// notice is how long another number of nodes is announced before it takes effect. The kubelet brings a ConfigMap within a minute and a
+// half.
 const notice = 2 * time.Minute
 
-// routesOf are the routes that the proxies must have, nil if they are not known. What is announced is kept until it holds: some proxies
-// have read it.
+// routesOf are the routes that the proxies must have, nil if they are not known. What is announced stays until it takes effect: some
+// proxies have read it.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

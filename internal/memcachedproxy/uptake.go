@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changing reports whether not all proxies are known to have the routes of the ConfigMap: until an announced number of nodes holds, and
-// for as long as the last status says so.
+// changing reports whether some proxies may lack the routes of the ConfigMap: until an announced number of nodes takes effect, and for as
+// long as the last status says so.
 func (v View) changing() bool {
 	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
@@ -31,11 +31,11 @@ func (v View) serving() (pods []*corev1.Pod) {
 	return pods
 }
 
-// uptake is how many of the proxies have the routes of the ConfigMap: before an announced number of nodes holds, that they have read it,
-// and else, that it is in effect.
+// uptake counts the proxies that have the routes of the ConfigMap: those that have read them before an announced number of nodes takes
+// effect, and after it those that use them.
 type uptake struct {
 	have, of int32
-	// failure is why one of the others did not say, empty if all did.
+	// failure is why one of the others did not answer, empty if all did.
 	failure string
 }
 

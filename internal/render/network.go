@@ -34,6 +34,15 @@ func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicy
 	}
 }
 
+// NetworkPolicy lets only what the rules allow reach the selected pods.
+func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicySpec {
+	return networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: selector},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     rules,
+	}
+}
+
 // TCPPorts are ports of a NetworkPolicy.
 func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"

@@ -38,11 +38,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 			Namespace: mc.Namespace,
 			Labels:    labelsOf(mc, nil),
 		},
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     rules,
-		},
+		Spec: render.NetworkPolicy(memcached.SelectorLabels(mc), rules),
 	}
 }
 

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"maps"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
+
+// Labels returns the labels of an object: those that only describe it, overridden by the user's, for example to name the application
+// that the cache belongs to, overridden by those that select it.
+func Labels(component string, wanted map[string]cachev1alpha1.LabelValue, selector map[string]string) map[string]string {
+	labels := map[string]string{"app.kubernetes.io/component": component, "app.kubernetes.io/part-of": "memcached"}
+	for key, value := range wanted {
+		labels[key] = string(value)
+	}
+	maps.Copy(labels, selector)
+	return labels
+}
