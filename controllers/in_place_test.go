@@ -21,6 +21,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // The writes of pods that change in place.
@@ -175,7 +176,14 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the nodes will be replaced, without their items"))
 	})
 
+	needsResize := func() {
+		if !canResize() {
+			Skip("this version of Kubernetes cannot change the resources of pods: see what replaces them")
+		}
+	}
+
 	It("get more memory before memcached does, without a restart", func(ctx SpecContext) {
+		needsResize()
 		begun(ctx, memory("256Mi"))
 		for _, ordinal := range []int{2, 1, 0} {
 			o.wait(time.Minute)
@@ -211,8 +219,8 @@ var _ = Describe("Pods that change in place", func() {
 	It("are replaced if the API server cannot change their resources", func(ctx SpecContext) {
 		begun(ctx, memory("256Mi"))
 		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		o.refuse = func(status bool) error {
-			if !status {
+		o.refuse = func(subresource bool) error {
+			if !subresource || !canResize() {
 				return nil
 			}
 			return &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -229,6 +237,7 @@ var _ = Describe("Pods that change in place", func() {
 	})
 
 	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string) {
+		needsResize()
 		begun(ctx, memory("256Mi"))
 		Expect(o.try(ctx, mc, writePod)).To(Succeed())
 		refusal, refused := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words)), false
@@ -252,6 +261,14 @@ var _ = Describe("Pods that change in place", func() {
 		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused"),
 	)
 })
+
+// canResize reports whether the API server can change the resources of pods.
+func canResize() bool {
+	GinkgoHelper()
+	minor, err := testenv.MinorOf(config)
+	Expect(err).NotTo(HaveOccurred())
+	return minor >= testenv.ResizeSince
+}
 
 func statusIf(written bool) []string {
 	if written {

@@ -22,6 +22,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // escalation is an attempt, the policy that refuses it, and the text of the refusal.
@@ -131,7 +133,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	maps.Copy(all, harmlessForProxies())
 	maps.Copy(all, launches())
 	maps.Copy(all, podChanges())
-	if i.minor >= resizeSince {
+	if i.minor >= testenv.ResizeSince {
 		all["resize a living pod"] = resized(0, "200Mi")
 	}
 	for name, attempt := range all {

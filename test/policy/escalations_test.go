@@ -46,7 +46,7 @@ func escalations(minor testenv.Minor) []escalation {
 	all = append(all, foreignEscalations()...)
 	all = append(all, deletionEscalations()...)
 	all = append(all, podChangeEscalations()...)
-	if minor >= resizeSince {
+	if minor >= testenv.ResizeSince {
 		all = append(all, resizeEscalations()...)
 	}
 	return append(all, otherEscalations()...)

@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/memcached-operator/test/testenv"
 )
 
 // livingPod is a pod of a StatefulSet that the operator may change in place, with a container that somebody has added.
@@ -122,9 +120,6 @@ func podChangeEscalations() []escalation {
 		{"choose a cluster node for a pod", "podchanges", spec, changedInPlace(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} })},
 	}
 }
-
-// resizeSince is the version of Kubernetes that has resources of living pods change.
-const resizeSince testenv.Minor = 33
 
 func resizeEscalations() []escalation {
 	return []escalation{{

@@ -34,6 +34,9 @@ func MinorOf(config *rest.Config) (Minor, error) {
 	return Minor(parsed.Minor()), nil
 }
 
+// ResizeSince is the first version that can change the resources of pods.
+const ResizeSince Minor = 33
+
 // exactWords is the version whose refusals the tests expect word for word.
 const exactWords Minor = 37
 
