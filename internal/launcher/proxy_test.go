@@ -145,7 +145,7 @@ func TestAnnouncedCount(t *testing.T) {
 	p.beginWith(3)
 	p.startNode(3)
 	conn, pid := p.client(), p.pid()
-	from := time.Now().Add(3 * time.Second).Truncate(time.Second).UTC()
+	from := time.Now().Add(8 * time.Second).Truncate(time.Second).UTC()
 	text := protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern, Count: 3, Next: &protocol.NextCount{Count: 4, From: from}}}.String()
 	p.route(text)
 	before := p.leads(text)
