@@ -38,7 +38,7 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	defer memcached.close()
 	reloader := credentials.New(o.Credentials, o.Memcached, log)
 	memcached.logins = reloader.Logins
-	server := newServer(o, log, newHandler(o, log, version, memcached, reloader)) //nolint:contextcheck // a scrape has no context
+	server := newServer(o, log, newHandler(o, log, version, memcached, reloader))
 	log.Info("Serving", "version", version, "listen", listener.Addr().String(),
 		"memcached", o.Memcached, "timeout", o.Timeout.String())
 

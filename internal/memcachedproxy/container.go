@@ -109,7 +109,7 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads is one without a CPU limit: with more, each finds fewer requests at once and takes more CPU for a request (docs/benchmarks.md, M15).
+// threads is one without a CPU limit: more find fewer requests at once, and take more CPU for a request (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
 )
 
 // The API server cannot compute the exact floor: CEL has no loop for the hash table. It refuses limits below a lower bound
