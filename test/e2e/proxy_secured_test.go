@@ -96,7 +96,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 				scraped += scrape(ctx, agentOf(&pod))
 			}
 			g.Expect(scraped).To(ContainSubstring(
-				fmt.Sprintf(`memcached_proxy_backend_away{backend="%s-2.%[1]s.%s.svc.cluster.local"}`, mc.Name, mc.Namespace)))
+				fmt.Sprintf(`memcached_proxy_backend_away{backend="%s-2.%[1]s.%s.svc"}`, mc.Name, mc.Namespace)))
 		}).Should(Succeed())
 	})
 
