@@ -18,6 +18,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/apiclient"
+	"github.com/example/memcached-operator/test/crd"
 	"github.com/example/memcached-operator/test/operator"
 	"github.com/example/memcached-operator/test/simulated"
 )
@@ -103,7 +104,8 @@ func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error
 	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
 		return err
 	}
-	if err := operator.InstallCRD(ctx, t.k8s); err != nil {
+	err = errors.Join(operator.InstallCRD(ctx, t.k8s, crd.File), operator.InstallCRD(ctx, t.k8s, crd.ProxyFile))
+	if err != nil {
 		return err
 	}
 	group := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: measured}

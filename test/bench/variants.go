@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
@@ -42,9 +46,31 @@ func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 // monitored adds an agent to each node of a Memcached.
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets.
+// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets, and M3 for a MemcachedProxy in front of each.
 func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
 	b.measureVariant(ctx, t, n, withStatefulSets)
+	b.proxies(ctx, t, n)
+}
+
+// proxies creates n MemcachedProxies. Their pods are simulated and answer nothing, so the operator asks them again and again.
+func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
+	since, user := must(t.log.mark()), t.operators[len(t.operators)-1].user
+	reported := t.countObjects(ctx, &cachev1alpha1.MemcachedProxyList{}, func(object client.Object) bool {
+		proxy, ok := object.(*cachev1alpha1.MemcachedProxy)
+		return ok && proxy.Status.ReadyReplicas == 1
+	})
+	defer reported.stop()
+	check(inParallel(n, func(i int) error {
+		mc := memcachedNumber(i)
+		proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front-" + mc.Name}}
+		proxy.Spec.Size, proxy.Spec.Pools = ptr.To[int32](1), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
+		return t.k8s.Create(ctx, proxy)
+	}))
+	during("waiting for MemcachedProxies", func() { reported.waitFor(ctx, n) })
+	t.waitUntilQuiet(ctx, since, user)
+	since = must(t.log.mark())
+	check(pause(ctx, b.options.idle))
+	b.holdNothing(must(t.log.since(since, user)), fmt.Sprintf("%d MemcachedProxies, %s idle", n, b.options.idle))
 }
 
 // monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares their requests with those without.

@@ -27,8 +27,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// File is the file of the CustomResourceDefinition, as seen from the root of the repository.
-const File = "config/crd/bases/cache.example.com_memcacheds.yaml"
+// The files of the CustomResourceDefinitions, as seen from the root of the repository: File is that of Memcached.
+const (
+	File      = "config/crd/bases/cache.example.com_memcacheds.yaml"
+	ProxyFile = "config/crd/bases/cache.example.com_memcachedproxies.yaml"
+)
 
 // Read reads a CustomResourceDefinition from a file.
 func Read(file string) (*apiextensionsv1.CustomResourceDefinition, error) {

@@ -18,18 +18,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/await"
-	"github.com/example/memcached-operator/test/crd"
 )
 
-// establishDeadline limits the time in which the API server begins to serve Memcacheds.
+// establishDeadline limits the time in which the API server begins to serve what a CRD defines.
 const establishDeadline = time.Minute
 
 var errNotEstablished = fmt.Errorf("not established within %s", establishDeadline)
 
-// InstallCRD creates the CustomResourceDefinition and waits until the API server serves it.
-func InstallCRD(ctx context.Context, c client.WithWatch) error {
+// InstallCRD creates the CustomResourceDefinition in a file and waits until the API server serves it.
+func InstallCRD(ctx context.Context, c client.WithWatch, file string) error {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := create(ctx, c, crd.File, definition); err != nil {
+	if err := create(ctx, c, file, definition); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, establishDeadline, errNotEstablished)
