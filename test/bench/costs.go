@@ -39,16 +39,20 @@ func costOf(requests []request, n int) cost {
 	}
 }
 
-// costOfStart also counts the Kinds that an operator that starts watches: how often the API server ends a watch differs.
+// costOfStart also counts the Kinds that an operator that starts watches, since the number of watches that the API server ends differs,
+// and lists, of which one for each Kind is not for a resource.
 func costOfStart(requests []request, n int) cost {
-	kinds := sets.Set[string]{}
+	watched, listed := sets.Set[string]{}, sets.Set[string]{}
 	for _, r := range requests {
-		if r.columnOf() == watch {
-			kinds.Insert(r.resource)
+		if column := r.columnOf(); column == watch {
+			watched.Insert(r.resource)
+		} else if column == list {
+			listed.Insert(r.resource)
 		}
 	}
 	c := costOf(requests, n)
-	c["watched Kinds"] = float64(kinds.Len())
+	c["watched Kinds"], c["listed Kinds"] = float64(watched.Len()), float64(listed.Len())
+	c["lists"] -= float64(listed.Len()) / float64(n)
 	return c
 }
 

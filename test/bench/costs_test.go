@@ -25,24 +25,26 @@ func requestsOf(n int, each ...request) []request {
 }
 
 // TestMonitoringCostsNoMore compares operators that did something for each of 10 Memcacheds with one that made two writes for
-// each of 40, and watched a Kind.
+// each of 40, listed a Kind and watched one.
 func TestMonitoringCostsNoMore(t *testing.T) {
 	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
 	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}
 	pods, nodes := request{verb: "watch", resource: "pods"}, request{verb: "watch", resource: "nodes"}
-	without := append(requestsOf(40, child, status), pods)
+	proxies, others := request{verb: "list", resource: "memcachedproxies"}, request{verb: "list", resource: "pods"}
+	without := append(requestsOf(40, child, status), pods, proxies)
 	for name, test := range map[string]struct {
 		with []request
 		more float64
 	}{
-		"the same":                 {append(requestsOf(10, child, status), pods), 0},
+		"the same":                 {append(requestsOf(10, child, status), pods, proxies), 0},
 		"watched again":            {append(requestsOf(10, child, status), pods, pods), 0},
 		"fewer":                    {requestsOf(10, child), 0},
 		"events and leases":        {requestsOf(10, child, status, event, lease), 0},
 		"another status":           {append(requestsOf(10, child, status), status), 0.1},
 		"a child for a status":     {requestsOf(10, child, child), 1},
 		"a GET":                    {append(requestsOf(10, child, status), request{verb: "get", resource: "pods"}), 0.1},
-		"a list":                   {append(requestsOf(10, child, status), request{verb: "list", resource: "pods"}), 0.1},
+		"a list more":              {append(requestsOf(10, child, status), proxies, proxies), 0.1},
+		"a list of a second Kind":  {append(requestsOf(10, child, status), proxies, others), 1},
 		"a watch of a second Kind": {append(requestsOf(10, child, status), pods, nodes), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
