@@ -49,7 +49,7 @@ func (v View) uptake() (a uptake) {
 		switch answer := v.Answers[pod.UID]; {
 		case answer.Failure != "":
 			a.failure = fmt.Sprintf("%s does not answer the operator: %s", pod.Name, answer.Failure)
-		case answer.Status.Refused != nil && answer.Status.Routes != live.String():
+		case answer.Status.Refused != nil && (answer.Status.Routes != live.String() || answer.Status.Reloading):
 			a.failure = fmt.Sprintf("%s: %s", pod.Name, answer.Status.Refused.Reason)
 		case answer.Status.Routes != live.String() || answer.Status.Reloading || answer.Status.Count != live.Pool.At(v.Now):
 		default:
