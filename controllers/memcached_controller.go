@@ -86,7 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	current := status.For(view, plan, written)
 	if wait, err := r.report(ctx, mc, current, written); wait > 0 || err != nil {
-		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, err // alone: beside a terminal error it would not be retried
+		// Without written.Err: beside a terminal error, this one would not be retried.
+		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, err
 	}
 	return requeue(view, plan, written, current)
 }

@@ -48,7 +48,7 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 // writeStatus is the only writer of status. It also sends the events for the transitions.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
-	// A count of 0 may have been stored or not, which looks the same.
+	// A stored 0 and an absent count look the same here: with -1, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err

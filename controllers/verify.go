@@ -28,7 +28,7 @@ var (
 // VerifyFresh asks the API server whether the cached resource is the latest, and returns an error if it is not: the event with the
 // newer one will follow. The cache can be stale at the start of a process whose API server is itself stale (Kubernetes rules that
 // out from 1.34), in a standby, and after an interrupted watch. What looks like drift may then be another process's work for the
-// current spec, and undoing it would replace nodes for nothing. It asks for a list, since the operator needs no permission to get.
+// current spec, and undoing it would replace nodes for nothing. It lists, so that the operator does not need the permission to get.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})

@@ -207,7 +207,7 @@ func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	}
 }
 
-// podChange compares what the cache keeps of a pod.
+// podChange returns never if nothing but the version has changed of what the cache keeps of a pod.
 func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never

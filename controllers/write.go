@@ -96,7 +96,7 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	}
 }
 
-// emitAbout emits an event that tells of one of the objects.
+// emitAbout emits an event, which is related to the object of this kind and name.
 func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objects []client.Object, kind, name string) {
 	for _, object := range objects {
 		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {

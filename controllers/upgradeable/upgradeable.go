@@ -32,8 +32,8 @@ const (
 	period = 5 * time.Second
 	// quietPeriod is how long after a rollout OLM still may not upgrade the operator: another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is how long a rollout without progress still blocks an upgrade after its deadline. An operator that cannot write a
-	// status may need that upgrade.
+	// grace is how long after its progress deadline a stuck rollout still blocks an upgrade of the operator. An operator that cannot
+	// write a status may need that upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds that are rolling out.
 	rollingOut = "rollingOut"

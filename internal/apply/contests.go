@@ -25,8 +25,8 @@ type pace struct {
 	interval time.Duration
 }
 
-// paces are the rates of foreign writes that are reported, the fastest first. Corrections against a slow writer are cheap, and are
-// not delayed.
+// paces are those that are reported, the fastest first. Against a fast writer, corrections wait; against a slow one they are cheap, and do
+// not.
 var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
 
 // paceOf returns the pace of the last corrections of a field, nil if it is not contested.

@@ -160,7 +160,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 		found.fields = append(found.fields, path.Copy())
 	})
 	surplus.Iterate(func(path fieldpath.Path) {
-		if !surplus.Has(path[:len(path)-1]) { // what is in an added object says nothing more
+		if !surplus.Has(path[:len(path)-1]) { // the object around it is listed already
 			found.fields = append(found.fields, path.Copy())
 		}
 	})

@@ -43,7 +43,7 @@ func remove(file string) error {
 	return nil
 }
 
-// startable returns how long to wait before memcached may start: in the second of its end, it would discard its items.
+// startable returns how long memcached must wait before it starts: it discards its items if it starts in the second in which it ended.
 func (i items) startable(now time.Time) time.Duration {
 	meta, err := os.Stat(i.meta())
 	if err != nil {

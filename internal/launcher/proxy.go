@@ -24,23 +24,28 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the routes in the ConfigMap. They become routes, the accepted ones, when their nodes were looked up. These lead to count
-	// nodes once reload is nil. written is the text that memcached reads.
-	read, routes protocol.Routes
-	count        int
-	written      string
-	reload       *reload
-	// known are the addresses of nodes, and found brings new ones. searched is the text of the routes whose nodes were looked up last, and
-	// swept the time when all of them were. turn selects which of many absent nodes are looked up next.
+	// read are the routes in the ConfigMap.
+	read protocol.Routes
+	// routes are the last accepted ones: their nodes were looked up.
+	routes protocol.Routes
+	// count is how many nodes memcached uses, or will use after the reload under way.
+	count int
+	// written is the text that memcached reads.
+	written string
+	// reload is the one under way, nil if there is none.
+	reload *reload
+	// known are the addresses of nodes, and found brings new ones.
 	known     addresses
 	found     chan search
 	searching bool
-	searched  string
-	swept     time.Time
-	turn      int
+	// searched is the text of the routes whose nodes were looked up last, and swept is when the last search for all nodes began.
+	searched string
+	swept    time.Time
+	// turn selects which of many absent nodes are looked up next.
+	turn int
 	// loaded and failed are how often memcached has read routes, and how often that has failed.
 	loaded, failed int64
-	// refused is a text that was refused, empty if the last one was accepted.
+	// refused is why the last text was refused, empty if it was accepted.
 	refused string
 }
 
@@ -159,7 +164,7 @@ func (p *proxy) change(ctx context.Context, now time.Time) {
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
 		if loaded, failed, err := p.reloads(ctx); err == nil {
-			p.loaded, p.failed = loaded, failed // an agent has signaled memcached since, because of a certificate
+			p.loaded, p.failed = loaded, failed // since our last reload, an agent may have made memcached read a certificate
 		}
 		if err := replaceFile(p.options.values(), values); err != nil {
 			p.log.Printf("the routes stay as they are: %v", err)
@@ -174,7 +179,7 @@ func (p *proxy) change(ctx context.Context, now time.Time) {
 	p.accept(p.read, count)
 }
 
-// accept remembers routes.
+// accept remembers routes, and publishes them in the status.
 func (p *proxy) accept(routes protocol.Routes, count int) {
 	text := routes.String()
 	if text != p.routes.String() {

@@ -42,8 +42,8 @@ type ProxyOptions struct {
 	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher looks at the ConfigMap and for absent nodes, and settle how often it asks memcached whether it reads
-	// new routes. If it has not begun after resend, the launcher signals again. If it has begun and not failed after confirm, it has
+	// poll is how often the launcher looks at the ConfigMap and for absent nodes, and settle how often it asks memcached whether it has
+	// read new routes. After resend without a reload, the launcher signals again. A reload that began and has not failed for confirm has
 	// succeeded.
 	poll, settle, resend, confirm time.Duration
 }

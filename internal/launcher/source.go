@@ -40,7 +40,7 @@ func (s *source) read() (protocol.Section, error) {
 	return protocol.ParseSection(string(text))
 }
 
-// entry returns the entry of this node, or that of the default if a first start may use it. The hash is empty if there is none.
+// entry returns the entry of this node. On its first start, a node without one uses the default. The hash is empty if there is neither.
 func (s *source) entry(first bool) (entry, error) {
 	section, err := s.read()
 	if err != nil {

@@ -44,7 +44,7 @@ var Children = []row{
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
-		// Owned, because applications read all of it into their environment.
+		// These rules also remove keys that others add: applications read all keys into their environment.
 		Fields: ConfigMapFields,
 		// The last status says that there was one, and the spec wants none.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {

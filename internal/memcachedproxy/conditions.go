@@ -12,7 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// conditions are the four conditions, each computed from the facts by its own function, and then the one for kstatus.
+// conditions are the four conditions, each computed from the facts by its own function, and then Reconciling or Stalled, if one applies,
+// for kstatus.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := status.Degraded(f.problem), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)

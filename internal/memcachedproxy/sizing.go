@@ -35,7 +35,7 @@ func model(proxy *cachev1alpha1.MemcachedProxy) *resource.Quantity {
 	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
 }
 
-// checkMemoryLimit refuses a limit that is given for new pods and is too small.
+// checkMemoryLimit refuses a memory limit in spec.resources that is below what a proxy needs.
 func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	limit, given := render.MemoryLimit(proxy.Spec.Resources)
 	need := model(proxy)

@@ -130,7 +130,7 @@ func (p *placement) validate(command *cobra.Command) error {
 	return p.view.validate(command)
 }
 
-// view are the flags that say how clients know the nodes.
+// view are the flags that say whether clients know the nodes by name or by IP, and at which port.
 type view struct {
 	by string
 	// port is 0 for the one that the operator announces.

@@ -74,7 +74,7 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate checks a user. The texts stand for its name in messages, which show no value of a Secret.
+// validate checks a user. Errors describe its name and itself with these words, because they must show no value of a Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
