@@ -40,13 +40,13 @@ type Base[T client.Object] struct {
 	Applier   *apply.Applier
 	Nodes     Nodes
 	Recorder  events.EventRecorder
-	// Clock measures how much time has passed, ServerClock is that of the times in objects.
+	// Clock measures how much time has passed. ServerClock is the API server's, which sets the times in objects.
 	Clock, ServerClock clock.PassiveClock
 	Options            memcached.Options
 	known              states[known]
 }
 
-// NewBase returns a Base that asks nodes at the addresses of their pods, and uses the clock as that of the API server as well.
+// NewBase returns a Base that asks nodes at the addresses of their pods. Both of its clocks are the given one.
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {

@@ -27,9 +27,9 @@ const (
 	eventHistories = 4096
 )
 
-// Recorder limits the events about an object, whatever its owner does to cause them: 25 of each type, Normal and Warning, and one more
-// every five minutes. An event is always sent if none with its reason was sent for five minutes, so that a flood hides nothing else. An
-// event that repeats the last one of its reason becomes part of its series.
+// Recorder limits the events about an object: 25 of each type, Normal and Warning, and one more every five minutes. An event is always sent
+// if none with its reason was sent for five minutes, so that a flood hides nothing else. An event that repeats the last one of its reason
+// becomes part of its series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme

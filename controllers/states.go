@@ -52,7 +52,7 @@ type known struct {
 }
 
 // verified reports whether the cached resource is known to be current. If it is not, another process may have reconciled a later
-// version, whatever the cached status and children say.
+// version already.
 func (r *Base[T]) verified(owner T) bool {
 	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
 }
