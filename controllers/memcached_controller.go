@@ -85,9 +85,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, written.Err
 	}
 	current := status.For(view, plan, written)
-	if wait, err := r.report(ctx, mc, current, written); wait > 0 || err != nil {
-		// Without written.Err: beside a terminal error, this one would not be retried.
-		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, err
+	wait, err := r.report(ctx, mc, current, written)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err // without written.Err: beside a terminal error, this one would not be retried
+	case wait > 0:
+		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
 	}
 	return requeue(view, plan, written, current)
 }
