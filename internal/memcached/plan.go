@@ -73,7 +73,7 @@ type Wave struct {
 	Running []types.UID
 	// Ask are the nodes whose answers decide the next step.
 	Ask []*corev1.Pod
-	// Moving is the number of nodes that may have yet to change.
+	// Moving is the number of nodes that have the new arguments but have not run with them for minReadySeconds yet.
 	Moving int
 	// Wake are changes of pods that make the kubelet deliver the ConfigMap at once.
 	Wake []PodPatch
