@@ -46,7 +46,7 @@ func plain(text string) string {
 	return strings.TrimSpace(strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// visible replaces characters that control a terminal or the direction of text by spaces.
+// visible replaces characters that control a terminal or the direction of text.
 func visible(r rune) rune {
 	switch {
 	case unicode.IsSpace(r):
