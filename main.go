@@ -42,7 +42,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Environment variables, as OLM sets them.
+// The environment variables that OLM sets.
 const (
 	imageVariable     = "RELATED_IMAGE_MEMCACHED"
 	namespaceVariable = "WATCH_NAMESPACE"
@@ -52,10 +52,10 @@ const (
 // leaderElectionID is the name of the lease.
 const leaderElectionID = "memcached-operator.cache.example.com"
 
-// leaseDuration is how long the others wait for a leader that does not renew its lease.
+// leaseDuration is how long a standby waits for a leader that does not renew its lease.
 const leaseDuration = 15 * time.Second
 
-// shutdownTimeout limits how long reconciles may take to end: less than the pod's grace period in config/manager.
+// shutdownTimeout is how long running reconciles may take to end. It is shorter than the pod's grace period in config/manager.
 const shutdownTimeout = 5 * time.Second
 
 // version is set by the build.
@@ -69,7 +69,7 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options are the values of the flags.
 type options struct {
 	controller    controllers.Options
 	omitRunAsUser controllers.OmitRunAsUser
@@ -107,7 +107,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"switch of its own.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
-	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
+	flags.SetOutput(io.Discard) // mistakes are reported elsewhere, in one sentence
 	flags.Usage = func() {}
 }
 
@@ -149,7 +149,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	// No compression, as in Kubernetes' own controllers: compressing everything takes an API server longer than sending it.
+	// The client uses no compression, as Kubernetes' own controllers: for an API server, compressing takes longer than sending.
 	cluster.DisableCompression = true
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
 	if opts.leaderElection {
@@ -196,8 +196,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	return start(ctx, mgr)
 }
 
-// start runs the manager. A manager that is told to end before its caches are filled would wait for them without end, so start ends
-// it.
+// start runs the manager. A manager that has to end before its caches are filled would wait for them for ever, so start ends it.
 func start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -252,8 +251,8 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 			CertDir:        opts.metricsCertPath,
 			CertName:       opts.metricsCertName,
 			KeyName:        opts.metricsKeyName,
-			// HTTP/2 lets a client tie up a server with few packets (CVE-2023-44487, CVE-2023-39325); metrics gain nothing by it.
-			// TLS 1.2 has suites that fall to padding oracles, and Prometheus speaks 1.3.
+			// With HTTP/2, a client can tie up a server with few packets (CVE-2023-44487, CVE-2023-39325), and metrics gain nothing
+			// from it. TLS 1.2 has suites that are open to padding oracles, and Prometheus supports 1.3.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos, c.MinVersion = []string{"http/1.1"}, tls.VersionTLS13 }},
 		},
 		HealthProbeBindAddress:        opts.probeAddress,
@@ -272,7 +271,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
-	// A standby's caches are warm, so it is ready too.
+	// A standby's caches are filled, so it is ready too.
 	synced := func(request *http.Request) error { return controllers.Synced(request.Context(), mgr.GetCache()) }
 	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)

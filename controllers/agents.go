@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// agentInterval is how long after an answer an agent is asked again.
+	// agentInterval is the time from an agent's answer to the next request.
 	agentInterval = time.Minute
 	// agentRound is how often the operator looks for agents to ask.
 	agentRound = 5 * time.Second
@@ -33,24 +33,24 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents holds what the agents of nodes with TLS or users say is wrong with their Secrets, which the operator cannot read. They are asked
-// outside of the workers, so that an agent that does not answer delays no reconcile.
+// agents keeps what the agents of nodes with TLS or users report about their Secrets, which the operator itself cannot read. A
+// separate goroutine asks them, so that an agent without an answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
-	// changed wakes the controller for the Memcacheds whose agents give another answer.
+	// changed wakes the controller for Memcacheds whose agents have a new answer.
 	changed chan event.TypedGenericEvent[types.NamespacedName]
 }
 
-// agentNode is a node with the last answer of its agent, which stays while the agent does not answer.
+// agentNode is a node with the last answer of its agent. While the agent does not answer, the last answer stays.
 type agentNode struct {
-	// pod has a name and an address only.
+	// pod holds only a name and an address.
 	pod   *corev1.Pod
 	hosts []string
-	// serves reports that the node is ready. Only then its agent is asked: the kubelet says why a node does not start.
+	// serves reports that the node is ready. Other nodes are not asked: the kubelet reports why they do not start.
 	serves  bool
 	askedAt time.Time
-	// tried reports that the agent was asked, answered that it has ever answered. failure is why it did not answer the last time.
+	// tried reports that the agent was asked, answered that it has answered at least once. failure is why the last request failed.
 	tried, answered bool
 	failure         string
 	problems        []protocol.Problem
@@ -63,7 +63,7 @@ func newAgents() *agents {
 	}
 }
 
-// track remembers the nodes of a Memcached as observed, and returns what their agents have said. Nil agents are never asked.
+// track records the nodes of a Memcached and returns the reports of their agents. It works on nil, which asks no agents.
 func (a *agents) track(view memcached.View) memcached.AgentReports {
 	if a == nil {
 		return memcached.AgentReports{}
@@ -111,7 +111,7 @@ func (a *agents) forget(name types.NamespacedName) {
 	delete(a.nodes, name)
 }
 
-// source wakes the controller.
+// source returns the event source that wakes the controller.
 func (a *agents) source() source.Source {
 	return source.TypedChannel(a.changed, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q queue) {
@@ -139,7 +139,7 @@ func (r *Reconciler) askAgents(ctx context.Context) error {
 	}
 }
 
-// AskAgents asks each agent that was last asked a minute ago or more. It returns the Memcacheds whose agents have a new answer.
+// AskAgents asks each agent that was not asked for a minute. It returns the Memcacheds whose agents have a new answer.
 func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	var asking sync.WaitGroup
 	var mutex sync.Mutex
@@ -164,14 +164,14 @@ func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	return changed
 }
 
-// dueAgent is an agent to be asked.
+// dueAgent is an agent that has to be asked.
 type dueAgent struct {
 	name  types.NamespacedName
 	pod   *corev1.Pod
 	hosts []string
 }
 
-// due are the agents to be asked now. They count as asked.
+// due returns the agents that have to be asked, and marks them as asked.
 func (a *agents) due(now time.Time) []dueAgent {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -187,13 +187,13 @@ func (a *agents) due(now time.Time) []dueAgent {
 	return due
 }
 
-// note remembers the answer to a question, or why there is none, and reports whether that may change the status.
+// note records an agent's answer or the error, and reports whether the status may change.
 func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Status, err error) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	node := a.nodes[asked.name][asked.pod.UID]
 	if node == nil {
-		return false // it has gone meanwhile
+		return false // the node is gone
 	}
 	first, before := !node.tried, node.failure
 	node.tried, node.failure = true, ""

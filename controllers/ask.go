@@ -20,8 +20,8 @@ import (
 // askedAtOnce is how many launchers are asked at the same time.
 const askedAtOnce = 64
 
-// plan returns the Plan of a Memcached. Where it depends on answers of nodes, it asks them and plans again: an answer may raise a
-// question for another node.
+// plan returns the Plan of a Memcached. If that depends on answers of nodes, it asks them and plans again, since an answer may
+// require another one.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
@@ -42,7 +42,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running returns the answers of the nodes that already run the arguments of the current wave, so that they need not be asked again.
+// running returns the answers of nodes that already run with the arguments of the current wave. They need not be asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil

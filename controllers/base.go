@@ -19,18 +19,18 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Kind describes the resources of a reconciler.
+// Kind describes the resources that a reconciler handles.
 type Kind[T client.Object] struct {
 	Name    string
 	New     func() T
 	NewList func() client.ObjectList
 	// Children are the objects that the operator keeps for each resource.
 	Children []memcached.Child[T]
-	// IdentityOf returns the labels by which the children of a resource are recognized.
+	// IdentityOf returns the labels that all children of a resource have.
 	IdentityOf func(name string) map[string]string
 }
 
-// Base is what the reconcilers of both Kinds have in common.
+// Base is the common part of the reconcilers of both Kinds.
 type Base[T client.Object] struct {
 	kind Kind[T]
 	// Client reads from the cache, Live from the API server.
@@ -40,13 +40,13 @@ type Base[T client.Object] struct {
 	Applier   *apply.Applier
 	Nodes     Nodes
 	Recorder  events.EventRecorder
-	// Clock measures how much time has passed. ServerClock is the API server's, which sets the times in objects.
+	// Clock measures elapsed time. ServerClock is the API server's clock: it sets the times in objects.
 	Clock, ServerClock clock.PassiveClock
 	Options            memcached.Options
 	known              states[known]
 }
 
-// NewBase returns a Base that asks nodes at the addresses of their pods. Both of its clocks are the given one.
+// NewBase returns a Base that connects to the addresses of pods. It uses the given clock for both of its clocks.
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {
@@ -63,7 +63,7 @@ func NewBase[T client.Object](
 	}
 }
 
-// Get returns a resource; nil if the cache does not hold it. The operator creates none, so that means that it is gone.
+// Get returns a resource, or nil if the cache does not hold it. Users create resources, so a missing one was deleted.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
@@ -76,7 +76,7 @@ func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, 
 	return found, nil
 }
 
-// ReadChildren returns the children of a resource that exist. Pending reports that the cache has not received the creation of one yet.
+// ReadChildren returns the existing children of a resource. Pending reports that a created child is not in the cache yet.
 func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.Object, pending bool, _ error) {
 	var errs []error
 	for _, child := range r.kind.Children {
@@ -90,13 +90,13 @@ func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.
 	return children, pending, errors.Join(errs...)
 }
 
-// read returns a child from the cache, or as this process last wrote it if that is newer; nil if there is none. If a child is
-// expected and missing from the cache, it asks the API server: the object may have lost the label that the cache selects by.
-// Pending reports that the cache has not received the object's creation yet.
+// read returns a child from the cache, or as this process last wrote it if that is newer, or nil. An expected child that the cache
+// does not hold may have lost the label by which the cache selects, so read asks the API server for it. Pending reports that the
+// created child is not in the cache yet.
 func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
 	name := client.ObjectKeyFromObject(object)
 	err := r.Client.Get(ctx, name, object)
-	object.SetNamespace(name.Namespace) // a Get that fails leaves the object empty
+	object.SetNamespace(name.Namespace) // a failed Get clears the object
 	object.SetName(name.Name)
 	latest, pending := r.Mutations.Latest(object, err == nil)
 	if latest == nil && apierrors.IsNotFound(err) && expected {
@@ -112,7 +112,7 @@ func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool)
 	}
 }
 
-// Forget drops all that is remembered of a resource that is gone.
+// Forget drops what this process remembers of a deleted resource.
 func (r *Base[T]) Forget(name types.NamespacedName) {
 	gone := r.kind.New()
 	gone.SetNamespace(name.Namespace)

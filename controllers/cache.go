@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limit what the operator keeps in memory: every Memcached, the objects with its label, and of each pod the fields
+// CacheOptions limits what the operator keeps in memory: all Memcacheds, objects with the operator's label, and the parts of pods
 // that the status needs. Nothing else can be read from the cache. Namespaces is the value of WATCH_NAMESPACE: empty for all
-// namespaces, one name, or a list separated by commas.
+// namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
@@ -29,7 +29,7 @@ func CacheOptions(namespaces string) cache.Options {
 			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
-				// Failed pods stay in the cache: they say that the kubelet rejected or evicted a node.
+				// Failed pods stay in the cache. They show that the kubelet rejected or evicted a node.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				Transform: transformPod,
 			},
@@ -47,8 +47,8 @@ func CacheOptions(namespaces string) cache.Options {
 	return options
 }
 
-// Synced returns an error that names the first kind whose cache is not filled yet. It does not wait. Until it succeeds, the
-// operator reconciles nothing.
+// Synced returns an error that names the first Kind whose cache is not filled yet. It does not wait. The operator reconciles
+// nothing before.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers reconciles Memcached resources. It reads and writes; internal/memcached decides what to write, and
-// internal/apply how.
+// Package controllers reconciles Memcached resources. It reads and writes. internal/memcached decides what to write, and
+// internal/apply decides how.
 //
-// An event enqueues a Memcached (watches.go). Reconcile reads a View of the Memcached and its children from the cache (observe.go),
-// asks desired.For for a Plan, lets the Applier write the difference (write.go; errors.go classifies what was refused), and asks
-// status.For for the status. It writes that if it changed, and emits the events for the transitions (status.go, events.go).
-// There is no finalizer: the garbage collector deletes the children of a Memcached.
+// An event enqueues a Memcached (watches.go). Reconcile then takes five steps. It reads a View of the Memcached and its children
+// from the cache (observe.go). It gets a Plan from desired.For. The Applier writes what differs (write.go; errors.go classifies
+// refusals). status.For computes the status. If that has changed, it is written, and events report the transitions (status.go,
+// events.go). There is no finalizer: the garbage collector deletes the children of a Memcached.
 //
-// Nothing is polled: what the operator waits for wakes it. It requeues for what no watch reports: a failure of the API server, an
-// object of somebody else in the way, a creation that the cache has not received, a status that may wait, the end of a contest or
-// of a pod's grace period (lost_pods.go).
+// Watches wake the operator. It requeues only for what no watch reports: a failure of the API server, an object of another owner
+// with the same name, a created object that the cache does not hold yet, a deferred status write, the end of a contest over fields
+// or of a pod's grace period (lost_pods.go).
 //
 // Package upgradeable reports to OLM.
 package controllers

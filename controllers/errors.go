@@ -21,13 +21,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify says what became of a plan for a Memcached.
+// classify turns the result of writing a Memcached's plan into a Written.
 func classify(problem *memcached.Problem, err error) memcached.Written {
 	return Classify("Memcached", problem, err)
 }
 
-// Classify turns the problem of a plan (nil for none) and the error of its writes into the problem to report and the error to
-// retry. Kind is the kind of the resource that was reconciled.
+// Classify combines the problem of a plan, which may be nil, and the error of its writes. The result holds the problem to report
+// and the error to retry. Kind is the kind of the reconciled resource.
 func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
@@ -64,11 +64,11 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 	return written
 }
 
-// reasonFor returns the reason of Degraded for an error of the API server. It looks at the message only if status reason and causes
-// do not decide.
+// reasonFor returns the reason of Degraded for an error of the API server. It uses the text of the error only if the status reason
+// and the causes do not decide.
 func reasonFor(err error) string {
 	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) { // the network, or ours
+	if !errors.As(err, &answer) { // an error of the network, or of the operator
 		return cachev1alpha1.ReasonApplyFailed
 	}
 	if apierrors.IsInvalid(err) && causedBy(answer, func(field string) bool { return field != "" }) {
@@ -81,13 +81,13 @@ func reasonFor(err error) string {
 	return reason
 }
 
-// causedBy reports whether an answer of the API server is about a field.
+// causedBy reports whether a cause in the API server's answer names such a field.
 func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	details := answer.Status().Details
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
 }
 
-// remedy says what to do about another writer of our fields.
+// remedy describes what to do about another writer of the operator's fields.
 func remedy(kind string, contested *apply.ContestedError) string {
 	switch {
 	case contested.Manager == memcached.ManagedBy:
@@ -99,14 +99,14 @@ func remedy(kind string, contested *apply.ContestedError) string {
 	}
 }
 
-// recreate says what to do about a field that cannot be changed.
+// recreate describes what to do about a field that cannot change.
 func recreate(immutable *apply.ImmutableError) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts: kubectl delete %s %s -n %s --cascade=orphan",
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 
-// failedToDecide reports whether the API server did not decide about a request (an outage, a full queue), or decided about an
-// object that has changed since. A retry may succeed.
+// failedToDecide reports whether a retry may succeed: the API server could not decide (an outage, a full queue), or the object has
+// changed since it was read.
 func failedToDecide(err error) bool {
 	var render *apply.RenderError
 	var answer apierrors.APIStatus
@@ -114,18 +114,18 @@ func failedToDecide(err error) bool {
 	case errors.As(err, &render):
 		return false
 	case !errors.As(err, &answer):
-		return true // the network
+		return true // an error of the network
 	case apierrors.IsInvalid(err):
-		// Another object has taken the name since.
+		// Another object has taken the name since it was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
-		return false // also a webhook that cannot be called: someone must fix it
+		return false // this includes a webhook that cannot be called: a person must fix it
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// flatten returns the errors that were joined.
+// flatten returns the parts of a joined error.
 func flatten(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {

@@ -23,22 +23,22 @@ import (
 
 // eventRecord is an event to be emitted.
 type eventRecord struct {
-	// kind is Normal or Warning; action says what the operator was doing.
+	// kind is Normal or Warning. action is what the operator did.
 	kind, reason, action, note string
-	// related is the child that it is about, nil if there is none.
+	// related is the child that the event is about, or nil.
 	related client.Object
 }
 
-// transitions returns the events for conditions that changed. A message in which only a number changed gets none.
+// transitions returns the events for conditions that changed. There is none if only a number in a message changed.
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
 		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas {
-			continue // no node was lost: the size was 0, and the missing nodes are those that are asked for now
+			continue // scaled up from size 0: no node was lost
 		}
 		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
 			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
-			continue // nothing is tried, so nothing is known to be fixed
+			continue // a pause hides whether the problem is fixed
 		}
 		if record := transition(before.Conditions, condition); record != nil {
 			records = append(records, *record)
@@ -47,7 +47,7 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	return append(records, attentionEnded(before, after)...)
 }
 
-// attentionEnded returns the event for the end of NeedsAttention, none if it has not ended now.
+// attentionEnded returns the event for the end of NeedsAttention, or none.
 func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	const attention = cachev1alpha1.ConditionNeedsAttention
 	if meta.FindStatusCondition(before.Conditions, attention) == nil || meta.FindStatusCondition(after.Conditions, attention) != nil {
@@ -58,15 +58,15 @@ func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	}}
 }
 
-// recovered is the reason of the event that a problem is over.
+// recovered is the reason of the event about a problem that is over.
 const recovered = "Recovered"
 
-// progress is the reason of Progressing.
+// progress returns the reason of Progressing.
 func progress(conditions []metav1.Condition) string {
 	return reasonOf(conditions, cachev1alpha1.ConditionProgressing)
 }
 
-// reasonOf is the reason of a condition, empty if there is none of that type.
+// reasonOf returns the reason of a condition, empty if the condition does not exist.
 func reasonOf(conditions []metav1.Condition, conditionType string) string {
 	if condition := meta.FindStatusCondition(conditions, conditionType); condition != nil {
 		return condition.Reason
@@ -91,7 +91,7 @@ func (r *Base[T]) emit(owner T, e eventRecord) {
 	r.Recorder.Eventf(owner, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
-// transition returns the event for one condition; nil if it has not changed, or if the event of another condition says the same.
+// transition returns the event for one condition, or nil if it has not changed or another condition's event covers it.
 func transition(conditions []metav1.Condition, after metav1.Condition) *eventRecord {
 	before := ptr.Deref(meta.FindStatusCondition(conditions, after.Type), metav1.Condition{})
 	if before.Status == after.Status && before.Reason == after.Reason {
@@ -132,7 +132,7 @@ func eventOf(before, after metav1.Condition) *eventRecord {
 func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
 	case before.Reason == "" && after.Reason == cachev1alpha1.ReasonCreating:
-		return nil // whoever has just created the Memcached knows; in a burst, this event is one request in nine
+		return nil // whoever created the Memcached knows this, and it would be one of nine requests
 	case after.Reason == cachev1alpha1.ReasonStuck, after.Reason == cachev1alpha1.ReasonUnsupportedVersion:
 		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 	case after.Reason != cachev1alpha1.ReasonComplete:
@@ -144,7 +144,8 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	}
 }
 
-// corrected returns the event for a foreign change that was undone. Once a writer repeats it, Degraded is FieldContested instead.
+// corrected returns the event for a foreign change that was undone. If a writer repeats its change, Degraded reports it instead, with the
+// reason FieldContested.
 func corrected(c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {
@@ -157,15 +158,15 @@ func corrected(c apply.Correction) eventRecord {
 	return correction(note)
 }
 
-// recreated returns the event for an object that somebody deleted. Kubernetes does not record who.
+// recreated returns the event for an object that somebody deleted. Kubernetes does not record who that was.
 func recreated(object string) eventRecord { return correction(object + " was deleted: created again") }
 
 func correction(note string) eventRecord {
 	return eventRecord{kind: corev1.EventTypeWarning, reason: "Corrected", action: "Correct", note: status.SanitizeMessage(note)}
 }
 
-// someFields names a few of the fields. Fields of the spec come before metadata: they are more likely to be what somebody changed
-// on purpose.
+// someFields names a few of the fields. Fields of the spec come first, because they are more likely to have been changed on purpose
+// than metadata.
 func someFields(fields []string) string {
 	const most = 3
 	fields = slices.Clone(fields)

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// patchPods carries out the next step of pods that change in place. It also wakes the kubelets of nodes with new arguments, which would
-// otherwise take a minute to deliver them.
+// patchPods carries out the next step of pods that change in place. It also patches pods so that their kubelets deliver new
+// arguments at once, instead of within a minute.
 func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
 	if view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil || written.Err != nil || written.Problem != nil {
 		return
@@ -36,25 +36,25 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 	if patch == nil || written.TemplatePending {
 		return
 	}
-	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // it may be paused since, or have another spec
+	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // the Memcached may be paused or have a new spec
 		join(written, classify(nil, err))
 		return
 	}
 	r.classifyPatch(view, *patch, r.patchPod(ctx, *patch), written)
 }
 
-// classifyPatch says what became of a step.
+// classifyPatch records the result of a step.
 func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch, err error, written *memcached.Written) {
 	mc, pod := view.Memcached, patch.Pod
 	switch {
 	case err == nil:
 		written.Changed = true
 	case apierrors.IsConflict(err), missesPod(err):
-		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed: an event may come
+		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed; perhaps no event follows
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
-		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // they are replaced
+		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // replace the pods instead
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to ReCreate to replace pods, or let "+
@@ -62,7 +62,8 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
-		// From an admission plugin of the API server (k8s.io/kubernetes/plugin/pkg/admission). A retry may succeed when there is room.
+		// Admission plugins of the API server refuse like this (k8s.io/kubernetes/plugin/pkg/admission). A retry may succeed when
+		// there is room.
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
@@ -74,25 +75,26 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 // missesPod reports whether the pod is gone.
 func missesPod(err error) bool { return apierrors.IsNotFound(err) && !missesResource(err) }
 
-// cannotResize reports whether the cluster cannot give the pod these resources while it runs: before Kubernetes 1.33, it can give none.
+// cannotResize reports whether the cluster cannot change these resources in a running pod. Before Kubernetes 1.33, it cannot change
+// any.
 func cannotResize(err error) bool {
 	return missesResource(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsInvalid(err)
 }
 
-// missesResource reports whether the API server does not know the resource, for which the client always uses the same message.
+// missesResource reports whether the API server does not serve the subresource. The client always uses the same message for that.
 func missesResource(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }
 
-// lacksPermission reports whether RBAC refused a request. Admission plugins answer Forbidden as well, but do not name the user.
+// lacksPermission reports whether RBAC refused a request. Admission plugins also answer Forbidden, but their message names no user.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`)
 }
 
-// inPlaceRole is the name of the role, as in config/components/in-place.
+// inPlaceRole is the name of the role in config/components/in-place.
 const inPlaceRole = "memcached-operator-in-place"
 
-// accountOf returns the operator's service account, which the refusal of a request names, as kubectl wants it.
+// accountOf returns the operator's service account in kubectl's form. The message of a refusal names it.
 func accountOf(err error) string {
 	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
 	account, _, found := strings.Cut(user, `"`)
@@ -102,7 +104,7 @@ func accountOf(err error) string {
 	return account
 }
 
-// patchPod changes a pod only in the version that was observed.
+// patchPod patches a pod if it has not changed since it was observed.
 func (r *Reconciler) patchPod(ctx context.Context, patch memcached.PodPatch) error {
 	body := podPatch{Metadata: podPatchMetadata{UID: patch.Pod.UID, ResourceVersion: patch.Pod.ResourceVersion}}
 	body.add(patch)

@@ -13,15 +13,16 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove identifies a move whose two workloads the API server has confirmed, by the UID of the workload that nodes leave.
+	// verifiedMove identifies a move in which the API server has confirmed both workloads. It is the UID of the workload that nodes
+	// leave.
 	verifiedMove types.UID
-	// verifiedArguments is the UID of the arguments' ConfigMap that the API server has confirmed.
+	// verifiedArguments is the UID of a ConfigMap with arguments that the API server has confirmed.
 	verifiedArguments types.UID
-	// running are the nodes that are known to run with the arguments of the current wave.
+	// running are the answers of nodes that run with the arguments of the current wave.
 	running memcached.Answers
-	// filled are the nodes that are known to have the items of their twin.
+	// filled are the nodes that are known to have all items of their twin's node.
 	filled map[types.UID]bool
-	// unchangeable is the hash of the template that the API server cannot change pods to.
+	// unchangeable is the hash of a template for which the API server refused to change pods in place.
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes pods that are lost and would block their names for ever. It records refusals, and when to check again.
+// deleteLostPods deletes lost pods, which would block their names for ever. It records refusals, and when to check again.
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
@@ -24,7 +24,7 @@ func (r *Reconciler) deleteLostPods(
 	if len(plan.LostPods) == 0 {
 		return
 	}
-	if err := r.VerifyOnce(ctx, mc); err != nil { // it may be paused since, or deleted
+	if err := r.VerifyOnce(ctx, mc); err != nil { // the Memcached may be paused or deleted
 		join(written, classify(nil, err))
 		return
 	}
@@ -39,7 +39,8 @@ func (r *Reconciler) deleteLostPods(
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
-			// The pod changed, or another pod has its name. The cache leaves out some fields, so perhaps no event follows.
+			// The pod has changed, or another pod has its name. If only a field changed that the cache leaves out, no event
+			// follows.
 			written.RetryAfter = Sooner(written.RetryAfter, RecheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
@@ -47,7 +48,7 @@ func (r *Reconciler) deleteLostPods(
 	}
 }
 
-// deleteLostPod deletes a pod only in the version that was observed, by UID and resource version.
+// deleteLostPod deletes a pod if it has not changed since it was observed.
 func (r *Reconciler) deleteLostPod(ctx context.Context, pod *corev1.Pod) error {
 	return r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0),
 		client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})

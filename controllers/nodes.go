@@ -21,16 +21,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Nodes asks the launcher and the agent of a pod for their status.
+// Nodes asks the launchers and agents in pods for their status.
 type Nodes interface {
 	Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
-	// Proxy asks the launcher of a proxy.
+	// Proxy asks a proxy's launcher.
 	Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
-	// Agent asks the agent, which checks that the certificate is for the hosts.
+	// Agent asks an agent, which also checks that its certificate covers the hosts.
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
 
-// NewNodes returns how an operator asks nodes: in the cluster at the addresses of the pods, elsewhere through the API server.
+// NewNodes returns Nodes that connect to the pods' addresses in the cluster, and through the API server elsewhere.
 func NewNodes(cluster *rest.Config) (Nodes, error) {
 	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 		return DirectNodes{Client: ask.New()}, nil
@@ -42,7 +42,7 @@ func NewNodes(cluster *rest.Config) (Nodes, error) {
 	return ProxiedNodes{REST: core.RESTClient()}, nil
 }
 
-// DirectNodes asks at the addresses of pods. Its errors name the address.
+// DirectNodes connects to the addresses of pods. Its errors contain the address.
 type DirectNodes struct{ Client *ask.Client }
 
 // Launcher implements Nodes.
@@ -60,7 +60,7 @@ func (n DirectNodes) Agent(ctx context.Context, pod *corev1.Pod, hosts []string)
 	return n.Client.Agent(ctx, pod.Status.PodIP, memcached.MetricsPort, hosts)
 }
 
-// ProxiedNodes asks through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.
+// ProxiedNodes connects through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.
 type ProxiedNodes struct{ REST rest.Interface }
 
 // Launcher implements Nodes.

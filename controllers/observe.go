@@ -15,10 +15,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// InstanceIndex is the index of pods by the name of their Memcached or MemcachedProxy.
+// InstanceIndex is the index of pods by their Memcached or MemcachedProxy.
 const InstanceIndex = "instance"
 
-// FillFromIndex finds the Memcacheds that fill their nodes from another one.
+// FillFromIndex is the index of Memcacheds by the Memcached from which they fill their nodes.
 const FillFromIndex = "spec.fillFrom.name"
 
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Names of the flag and of the environment variable for OmitRunAsUser. An OLM Subscription can set only variables.
+// The flag and the environment variable for OmitRunAsUser. An OLM Subscription can set only variables.
 const (
 	OmitRunAsUserFlag     = "omit-run-as-user"
 	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
@@ -30,8 +30,8 @@ const AgentImageVariable = memcached.AgentImageVariable
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
 const openShiftGroup = "security.openshift.io"
 
-// OmitRunAsUser is a flag.Value: whether memcached pods leave runAsUser to the cluster. It is true, false, auto (true on OpenShift) or
-// empty (not set). The flag without a value means true.
+// OmitRunAsUser is a flag that decides whether the cluster chooses the user of memcached pods. It is true, false, auto (true on
+// OpenShift), or empty (not set). The flag without a value means true.
 type OmitRunAsUser string
 
 const omitRunAsUserAuto OmitRunAsUser = "auto"
@@ -39,7 +39,7 @@ const omitRunAsUserAuto OmitRunAsUser = "auto"
 // String implements flag.Value.
 func (o *OmitRunAsUser) String() string { return string(*o) }
 
-// Set implements flag.Value. It takes auto, and Go's words for true and false.
+// Set implements flag.Value. It accepts auto and Go's boolean words.
 func (o *OmitRunAsUser) Set(value string) error {
 	if value == string(omitRunAsUserAuto) {
 		*o = omitRunAsUserAuto
@@ -53,7 +53,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 	return nil
 }
 
-// IsBoolFlag tells package flag that the value may be missing.
+// IsBoolFlag makes the value of the flag optional.
 func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
 // Default takes the value of the environment variable if the flag was not set.
@@ -66,8 +66,7 @@ func (o *OmitRunAsUser) Default(variable string) error {
 	return nil
 }
 
-// Decide resolves auto by asking the cluster. It returns an error rather than a guess, because a wrong guess would replace every
-// pod.
+// Decide resolves auto by asking the cluster. If it cannot, it returns an error: a wrong guess would replace every pod.
 func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, error) {
 	omit, because := *o == "true", fmt.Sprintf("--%s or %s says so", OmitRunAsUserFlag, OmitRunAsUserVariable)
 	if *o == omitRunAsUserAuto {
@@ -85,7 +84,7 @@ func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, 
 	return omit, nil
 }
 
-// isOpenShift looks for the API group only, which is listed even while the server behind it is down.
+// isOpenShift only checks that the API group is listed. It is listed even while its server is down.
 func isOpenShift(ctx context.Context, config *rest.Config) (bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

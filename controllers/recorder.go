@@ -19,17 +19,17 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Events of one type for one object, and the number of such histories that are kept. Both are the defaults of Kubernetes' own event
-// correlator.
+// Number of events of one type for one object, and number of such histories that are kept. Both are the defaults of Kubernetes' own
+// event correlator.
 const (
 	eventBurst     = 25
 	eventInterval  = 5 * time.Minute
 	eventHistories = 4096
 )
 
-// Recorder limits the events about an object: 25 of each type, Normal and Warning, and one more every five minutes. An event is always sent
-// if none with its reason was sent for five minutes, so that a flood hides nothing else. An event that repeats the last one of its reason
-// becomes part of its series.
+// Recorder limits the events about an object. It sends 25 of each type, Normal and Warning, and then one more every five minutes.
+// It also sends an event if none with the same reason was sent for five minutes, so that a flood of other events hides nothing. An
+// event that repeats the last one of its reason becomes part of that event's series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme
@@ -40,13 +40,13 @@ type Recorder struct {
 	seed      maphash.Seed
 }
 
-// NewRecorder returns a Recorder that hands on to next what it does not hold back. The scheme knows the objects.
+// NewRecorder returns a Recorder that sends events to next. It finds the kinds of objects in the scheme.
 func NewRecorder(next events.EventRecorder, scheme *runtime.Scheme, clock clock.PassiveClock) *Recorder {
 	return &Recorder{next: next, scheme: scheme, clock: clock, histories: lru.New(eventHistories), seed: maphash.MakeSeed()}
 }
 
-// history records the events of one type that were sent about an object. It belongs to the object's name, so that deleting and
-// creating the object does not reset the limit.
+// history records the events of one type about an object. It is kept by name, so that deleting and creating an object does not
+// reset the limit.
 type history struct {
 	limiter *rate.Limiter
 	// last is the last event of each reason.
@@ -63,7 +63,7 @@ type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the object's version at the first event of the series; related is the other object of the event, or nil.
+	// resourceVersion is the object's version at the first event of the series. related is the event's other object, or nil.
 	resourceVersion string
 	related         *corev1.ObjectReference
 }
@@ -72,7 +72,7 @@ type sent struct {
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	object, err := reference.GetReference(r.scheme, regarding)
 	if err != nil {
-		r.next.Eventf(regarding, related, eventType, reason, action, note, args...) // it logs what is wrong
+		r.next.Eventf(regarding, related, eventType, reason, action, note, args...) // next logs what is wrong
 		return
 	}
 	note = fmt.Sprintf(note, args...)
@@ -81,14 +81,14 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 		at: r.clock.Now(), uid: object.UID, note: maphash.String(r.seed, note), resourceVersion: object.ResourceVersion,
 	}
 	if related != nil {
-		event.related, _ = reference.GetReference(r.scheme, related) // without one, the note says what it is about
+		event.related, _ = reference.GetReference(r.scheme, related) // without a reference, the note still names the object
 	}
 	event, ok := r.allow(key, reason, event)
 	if !ok {
 		return
 	}
-	// client-go puts events into one series if everything but the note is equal, and that includes the resource versions of both objects.
-	// So a repeated event gets the versions of the first one, and an event with another note does not.
+	// client-go adds an event to a series if everything but the note is equal, also the resource versions of both objects. So a
+	// repeated event gets the versions of the first one. An event with another note does not.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related
@@ -96,7 +96,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
-// allow reports whether to send an event, and returns it with the object's version from the start of its series.
+// allow reports whether to send an event. It returns the event with the object's version from the start of its series.
 func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

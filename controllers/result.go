@@ -15,11 +15,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// RecheckInterval is how long to wait before checking without an event: an object in the way that is not watched, or a creation
-// that the cache should have received by then.
+// RecheckInterval is how long to wait before a check without an event: for an unwatched object that has the name of a child, or for
+// a created object that the cache should hold by then.
 const RecheckInterval = apply.CreationGrace
 
-// resultOf is what became of a plan in one word, for the metric.
+// resultOf describes the result of a write in one word, for the metric.
 func resultOf(written memcached.Written) string {
 	switch {
 	case written.Transient:
@@ -33,27 +33,27 @@ func resultOf(written memcached.Written) string {
 	}
 }
 
-// join adds the outcome of another write, whose errors are retried.
+// join adds the result of another write. An error of that write is retried.
 func join(written *memcached.Written, other memcached.Written) {
 	written.Problem = written.Problem.And(other.Problem)
 	if errors.Is(written.Err, reconcile.TerminalError(nil)) {
-		written.Err = nil // it is in the problem, and beside it the other one would not be retried
+		written.Err = nil // the problem reports it, and a terminal error would prevent the retry
 	}
 	written.Err = errors.Join(written.Err, other.Err)
 	written.Transient = written.Transient || other.Transient
 	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue returns the result of Reconcile. Errors are retried, unless only a new spec can help. Watches report most of what else is
-// awaited. It requeues for what they do not report: unwatched objects, creations that a watch missed, the end of a contest, and the
-// end of a grace period.
+// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Watches report most events. It
+// requeues for the others: unwatched objects, creations that a watch missed, the end of a contest over fields, the end of a grace
+// period.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
 	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
 }
 
-// Requeue returns the result of Reconcile: when to reconcile again without an event, 0 for never, or the error to retry.
+// Requeue returns the result of Reconcile: the error to retry, or when to reconcile again without an event, 0 for never.
 func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
 	wait = Sooner(written.RetryAfter, wait)
 	if pendingCreate || written.Created || written.Waiting != "" {
@@ -65,14 +65,14 @@ func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) 
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is the pause between steps of a wave: no watch reports what launchers and twins do. blockedInterval is the pause if somebody
-// may have to help.
+// stepInterval is the pause between steps of a wave, because no watch reports what launchers and twins do. blockedInterval is the
+// pause if a person may have to act.
 const (
 	stepInterval    = 2 * time.Second
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep is when to take the next step of a wave, or of pods that change in place, 0 for never.
+// nextStep returns when to take the next step of a wave or of a change in place, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {
@@ -89,12 +89,12 @@ func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	}
 }
 
-// blocked reports whether the next step may need somebody's help.
+// blocked reports whether a person may have to act before the next step.
 func blocked(plan memcached.Plan) bool {
 	return plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil
 }
 
-// Sooner is the shorter one of two times to wait, of which 0 means never.
+// Sooner returns the shorter of two waiting times, where 0 means never.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ServerClock estimates the API server's clock from the Date headers of its answers, because the times in objects are the API
-// server's and may differ from the local clock. It runs up to one second late, so nothing happens too early. Between answers it
-// advances by the local monotonic clock.
+// ServerClock estimates the API server's clock from the Date headers of its answers. The API server sets the times in objects, and
+// the local clock may differ. The estimate is up to one second late, so nothing happens too early. Between answers it advances with
+// the local monotonic clock.
 type ServerClock struct {
 	local clock.PassiveClock
 
@@ -22,7 +22,7 @@ type ServerClock struct {
 	date, got time.Time
 }
 
-// NewServerClock returns a ServerClock, and the configuration for the clients whose answers it reads.
+// NewServerClock returns a ServerClock, and a configuration for clients that lets the clock read their answers.
 func NewServerClock(config *rest.Config, local clock.PassiveClock) (*ServerClock, *rest.Config) {
 	c := &ServerClock{local: local}
 	wrapped := rest.CopyConfig(config)
@@ -30,7 +30,7 @@ func NewServerClock(config *rest.Config, local clock.PassiveClock) (*ServerClock
 	return c, wrapped
 }
 
-// Now implements clock.PassiveClock. Before the first answer it is the time of this machine.
+// Now implements clock.PassiveClock. Before the first answer, it returns the local time.
 func (c *ServerClock) Now() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -49,7 +49,7 @@ func (c *ServerClock) set(date time.Time) {
 	c.date, c.got = date, c.local.Now()
 }
 
-// dated reads the clock in each answer.
+// dated reads the Date header of each answer.
 type dated struct {
 	clock *ServerClock
 	next  http.RoundTripper

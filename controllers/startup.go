@@ -19,13 +19,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// How long the operator waits for its CRD. The liveness probe would restart a process that does not listen after a minute.
+// How long the operator waits for its CRD. It must start to listen within a minute, or the liveness probe restarts it.
 const (
 	crdInterval = time.Second
 	crdTimeout  = 45 * time.Second
 )
 
-// AwaitCRD waits until the API server serves Memcacheds: for seconds if the CRD and the operator were created together.
+// AwaitCRD waits until the API server serves Memcacheds. That takes some seconds if the CRD and the operator were created together.
 func AwaitCRD(ctx context.Context, mapper meta.RESTMapper) error {
 	kind, told := cachev1alpha1.GroupVersion.WithKind("Memcached"), false
 	err := wait.PollUntilContextTimeout(ctx, crdInterval, crdTimeout, true, func(context.Context) (bool, error) {
@@ -45,7 +45,7 @@ func AwaitCRD(ctx context.Context, mapper meta.RESTMapper) error {
 	return err
 }
 
-// splitNamespaces returns the namespaces of a list that is separated by commas.
+// splitNamespaces splits a list at its commas.
 func splitNamespaces(list string) []string {
 	var namespaces []string
 	for namespace := range strings.SplitSeq(list, ",") {
@@ -56,9 +56,9 @@ func splitNamespaces(list string) []string {
 	return namespaces
 }
 
-// ReadableNamespaces splits the value of WATCH_NAMESPACE, and drops namespaces that the operator cannot read: caches become ready
-// only together, so one of these would keep the others from being served. If it can read none, it returns all, and the operator
-// waits for its permissions.
+// ReadableNamespaces splits the value of WATCH_NAMESPACE and drops namespaces that the operator cannot read. All caches become
+// ready together, so one unreadable namespace would keep the operator from serving the others. If it can read none, it returns all,
+// and the operator waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -79,11 +79,11 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 	return reader.List(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(namespace), client.Limit(1))
 }
 
-// refusedInterval is how often a namespace that could not be read is tried again.
+// refusedInterval is how often the operator tries again to read a refused namespace.
 const refusedInterval = 10 * time.Second
 
-// refusedNamespaces are the namespaces that could not be read at the start. A running cache cannot be extended: once one of them
-// can be read, the process ends, and its successor serves it.
+// refusedNamespaces are namespaces that could not be read at the start. A running cache cannot be extended. So when one can be
+// read, the process ends, and its successor serves it.
 type refusedNamespaces struct {
 	reader client.Reader
 	names  []string
@@ -108,7 +108,7 @@ func (r refusedNamespaces) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (refusedNamespaces) NeedLeaderElection() bool { return false }
 
-// AwaitNamespaces ends a manager with an error when it can read one of the namespaces.
+// AwaitNamespaces ends the manager with an error when it can read one of the refused namespaces.
 func AwaitNamespaces(mgr ctrl.Manager, refused []string) error {
 	if len(refused) == 0 {
 		return nil

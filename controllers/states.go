@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// states are what this process remembers of resources, by name. It is safe for concurrent use.
+// states maps the names of resources to what this process remembers of them. It is safe for concurrent use.
 type states[T any] struct {
 	mutex  sync.Mutex
 	states map[types.NamespacedName]T
@@ -44,15 +44,15 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of a resource whose cached version the API server has confirmed, or whose first children this process
-	// created.
+	// verified is the UID of a resource that is known to be current: the API server confirmed it, or this process created its first
+	// children.
 	verified types.UID
-	// undecidedSince is since when the API server has failed to decide about the children, zero if it has not.
+	// undecidedSince is when the API server began to fail to decide about the children, zero if it decides.
 	undecidedSince time.Time
 }
 
-// verified reports whether the cached resource is known to be current. If it is not, another process may have reconciled a later
-// version already.
+// verified reports whether the cached resource is known to be current. Otherwise another process may already have reconciled a
+// later version.
 func (r *Base[T]) verified(owner T) bool {
 	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
 }
@@ -62,11 +62,12 @@ func (r *Base[T]) SetVerified(owner T) {
 	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
-// transientGracePeriod is how long the API server may fail to decide before the status says so. A webhook may fail for ever, and the rest
-// of the status must not wait for it.
+// transientGracePeriod is how long the API server may fail to decide before the status reports it. A webhook may fail for ever, and
+// the rest of the status must not wait for it.
 const transientGracePeriod = time.Minute
 
-// IsTransient reports whether the API server has failed to decide for a short time only, so that there is nothing to report.
+// IsTransient reports whether the API server has failed to decide only for a short time, so that the status should not report it
+// yet.
 func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
 	now := r.Clock.Now()
 	r.known.update(name, func(k *known) {

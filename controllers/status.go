@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// report updates the metrics, and writes the status if it changed. Wait is how long the write may be deferred.
+// report updates the metrics, and writes the status if it has changed. Wait is how long the write may be deferred.
 func (r *Reconciler) report(
 	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) (wait time.Duration, _ error) {
@@ -33,8 +33,7 @@ func (r *Reconciler) report(
 	return 0, r.writeStatus(ctx, mc, current)
 }
 
-// reportUnobserved sets the conditions of a Memcached that could not be observed. It returns the error, so that the reconcile is
-// retried.
+// reportUnobserved writes the conditions of a Memcached that could not be observed. It returns the error for a retry.
 func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
 	mc, written := view.Memcached, classify(nil, err)
 	r.metrics.Reconciled(resultOf(written))
@@ -45,10 +44,10 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 	return errors.Join(err, unwritten)
 }
 
-// writeStatus is the only writer of status. It also sends the events for the transitions.
+// writeStatus writes the status and emits events for its transitions. Nothing else writes the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
-	// A stored 0 and an absent count look the same here: with -1, the patch always contains the counts.
+	// A stored 0 and an absent count look the same here. With -1, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err
@@ -61,8 +60,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// PatchStatus writes the difference between two statuses of a resource, and reports whether it still exists. The patch carries the UID,
-// so that it cannot reach a later resource of the same name. It carries no resource version, because nobody else writes the status.
+// PatchStatus writes the difference between two statuses of a resource, and reports whether the resource still exists. The patch
+// contains the UID, so that it cannot change a later resource of the same name. It needs no resource version, because nothing else
+// writes the status.
 func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
 	if err := r.VerifyOnce(ctx, owner); err != nil {
 		return false, err
@@ -85,11 +85,11 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 	return true, nil
 }
 
-// progressStatusInterval is the shortest interval between status writes that report only progress. Clients that follow status.nodes
-// must learn that a node leaves while it still serves: gracefulShutdown.preStopDelaySeconds is 5 by default.
+// progressStatusInterval is the shortest time between status writes that only report progress. Clients that follow status.nodes
+// must learn that a node stops while it still serves. It serves for gracefulShutdown.preStopDelaySeconds, 5 by default.
 const progressStatusInterval = 5 * time.Second
 
-// deferStatusWrite returns how long the write of a status may wait, 0 if it must not. See ADR-0006.
+// deferStatusWrite returns how long the write of a status may wait, 0 for not at all. See ADR-0006.
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
@@ -100,8 +100,8 @@ func (r *Reconciler) deferStatusWrite(
 	return writtenAt.Add(progressStatusInterval).Sub(r.Clock.Now())
 }
 
-// onlyProgressed reports whether a status only shows progress: it neither answers a change of the spec, nor reports a failure, nor
-// becomes Ready.
+// onlyProgressed reports whether a status only shows progress. It does not if it is about a new spec, reports a failure, or becomes
+// Ready.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||
@@ -112,7 +112,7 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
-// instance returns the Memcached's metrics, which contain the conditions that always exist.
+// instance returns the Memcached's metrics, including the conditions that always exist.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {

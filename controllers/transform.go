@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject drops the managed fields of a child before it enters the cache, and of a Memcached what transformMemcached drops.
+// transformObject removes what the operator does not need before the cache stores an object: the managed fields, and of a Memcached
+// also what transformMemcached drops.
 func transformObject(object any) (any, error) {
 	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
 		transformMemcached(mc)
@@ -23,8 +24,8 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached keeps spec, status and identity. The other metadata belongs to its author and can be as large as a request;
-// the operator reads none of it.
+// transformMemcached keeps spec, status and identity. The other metadata can be as large as a request, and the operator does not
+// read it.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -38,7 +39,7 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// transformPod keeps what the status needs of a pod, about a seventh of it, and less of a ready pod.
+// transformPod keeps the parts of a pod that the status needs, about a seventh, and even less of a ready pod.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -65,7 +66,7 @@ func transformPod(object any) (any, error) {
 	if launched {
 		keepLaunched(reduced, pod)
 	}
-	if launched || memcached.PodReady(pod) { // its launcher or its agent may be asked
+	if launched || memcached.PodReady(pod) { // for requests to its launcher or agent
 		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {
@@ -79,13 +80,13 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
-// keptAnnotations say what a pod was made from, how it is being changed, and that somebody wants it to be replaced.
+// keptAnnotations show the template of a pod, its change in place, and a restart by kubectl.
 var keptAnnotations = []string{
 	memcached.TemplateAnnotation, memcached.BaseAnnotation, memcached.InPlaceAnnotation, memcached.WakeAnnotation,
 	"kubectl.kubernetes.io/restartedAt",
 }
 
-// keepLaunched keeps of a pod with a launcher what can change in place.
+// keepLaunched keeps what can change in place, of a pod with a launcher.
 func keepLaunched(reduced, pod *corev1.Pod) {
 	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
 	for _, key := range keptAnnotations {
@@ -103,7 +104,7 @@ func keepLaunched(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceStatus keeps, of a pod that has not failed, what each container waits for and how it last ended.
+// reduceStatus keeps what each container of a pod waits for and how it last ended. It is for pods that have not failed.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
@@ -122,7 +123,7 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 	}
 }
 
-// keepChange keeps how often a container has restarted, and the resources that it has if these are not those of its spec.
+// keepChange keeps the restart count of a container, and its actual resources if they differ from its spec.
 func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, pod *corev1.Pod) bool {
 	kept.RestartCount = container.RestartCount
 	spec := memcached.ContainerOf(&pod.Spec, container.Name)
@@ -132,7 +133,7 @@ func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, 
 	return kept.RestartCount > 0 || kept.Resources != nil
 }
 
-// keepEviction keeps, of a terminating pod, why and from which host it was evicted and its grace period. They tell whether it is
+// keepEviction keeps why and from which host a terminating pod was evicted, and its grace period. They show whether the pod is
 // lost.
 func keepEviction(reduced, pod *corev1.Pod) {
 	if eviction := memcached.PodCondition(pod, corev1.DisruptionTarget); eviction != nil {
@@ -142,14 +143,14 @@ func keepEviction(reduced, pod *corev1.Pod) {
 	}
 }
 
-// longestMessage limits the message that is kept of a failed pod: as much as fits into a condition.
+// longestMessage limits the message of a failed pod to the length of a condition's message.
 const longestMessage = 1024
 
-// reduceFailed keeps why and when a pod failed. There may be thousands: Kubernetes deletes failed pods only above 12,500 of them
+// reduceFailed keeps why and when a pod failed. There may be thousands of failed pods, because Kubernetes keeps 12,500 of them
 // (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
 	message := pod.Status.Message
-	reduced.CreationTimestamp = memcached.FailedAt(pod) // the fields that it comes from are not kept
+	reduced.CreationTimestamp = memcached.FailedAt(pod) // the cache drops the fields from which this is computed
 	reduced.Status = corev1.PodStatus{
 		Phase: corev1.PodFailed, Reason: pod.Status.Reason, Message: message[:min(len(message), longestMessage)],
 	}
@@ -159,7 +160,8 @@ func reduceFailed(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceCondition keeps whether a pod is ready, since when, why it is not scheduled, and what its resources wait for.
+// reduceCondition keeps whether and since when a pod is ready, why it is not scheduled, and what a change of its resources waits
+// for.
 func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) {
 	reduced := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 	switch {
@@ -175,7 +177,7 @@ func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) 
 	return reduced, true
 }
 
-// reduceContainer keeps why a container does not run, whether and when it has started, and how it last ended. Counts is false for a
+// reduceContainer keeps why a container does not run, whether and when it started, and how it last ended. Counts is false for a
 // container that runs and has never ended.
 func reduceContainer(container corev1.ContainerStatus) (_ corev1.ContainerStatus, counts bool) {
 	state, last := reduceState(container.State), reduceState(container.LastTerminationState)

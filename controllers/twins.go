@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins are the Memcacheds that this one names in spec.fillFrom, and those that name it, sorted by name.
+// twins returns the Memcached that this one names in spec.fillFrom, and those that name this one, sorted by name.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -48,7 +48,7 @@ func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) 
 	return twins, nil
 }
 
-// observeTwins reads the pods of each twin, its StatefulSet, and the arguments of its nodes.
+// observeTwins reads each twin's pods, StatefulSet and arguments.
 func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcached) ([]memcached.View, error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcach
 	return views, nil
 }
 
-// twinLocks are locks by the names of Memcacheds.
+// twinLocks are locks by the name of a Memcached.
 type twinLocks struct{ locks sync.Map }
 
 func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
@@ -86,8 +86,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// lockTwins keeps twins from deciding at the same time: neither would see that the other one is about to take the same node away. It sees
-// what the other one has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
+// lockTwins keeps twins from deciding at the same time. Otherwise both might stop the same node. After the lock, a reconcile can
+// read what the twin's reconcile has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {
@@ -111,7 +111,8 @@ func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached)
 	}, nil
 }
 
-// wakeTwins enqueues the twins of a Memcached, as its versions name them: what they may do depends on its spec.
+// wakeTwins enqueues the twins of a Memcached, because they depend on its spec. The versions are the Memcached before and after a
+// change.
 func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.Object) {
 	for _, version := range versions {
 		mc, ok := version.(*cachev1alpha1.Memcached)
@@ -123,7 +124,7 @@ func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.
 		}
 		twins, err := r.twins(ctx, mc, "")
 		if err != nil {
-			continue // it reads the cache, which fails only while the process ends
+			continue // reading the cache fails only while the process ends
 		}
 		for _, twin := range twins {
 			Enqueue(q, 0, client.ObjectKeyFromObject(twin))

@@ -18,17 +18,17 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale reports that the cache holds an earlier version of an owner than the API server. The others are about children.
+// ErrStale means that the cached owner is older than the one in the API server. The other errors mean the same for children.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// VerifyFresh asks the API server whether the cached resource is the latest, and returns an error if it is not: the event with the
-// newer one will follow. The cache can be stale at the start of a process whose API server is itself stale (Kubernetes rules that
-// out from 1.34), in a standby, and after an interrupted watch. What looks like drift may then be another process's work for the
-// current spec, and undoing it would replace nodes for nothing. It lists, so that the operator does not need the permission to get.
+// VerifyFresh asks the API server whether the cached resource is the latest. If not, it returns an error, and the event with the
+// newer version will follow. The cache can be stale in a standby, after an interrupted watch, and at the start of a process whose
+// API server is itself stale (Kubernetes rules that out from 1.34). What looks like drift may then be another process's work for
+// the current spec, and undoing it would replace nodes for nothing. It uses list, so that the operator needs no permission to get.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -43,7 +43,7 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
 	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion {
 		_, err := transformObject(latest)
-		r.Mutations.RecordWrite(latest) // the next observation begins with it
+		r.Mutations.RecordWrite(latest) // the next observe uses it
 		return errors.Join(ErrStale, err)
 	}
 	r.SetVerified(cached)
@@ -58,9 +58,9 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates one again,
-// which the garbage collector may have deleted. Creating the first children needs no verification: the API server refuses if they
-// exist. In a move, it verifies both workloads as well.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates a child
+// again that the garbage collector may have deleted. The first children need no verification: if they exist, the API server refuses
+// to create them. In a move, it verifies both workloads as well.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	return r.verifyMove(ctx, view)
 }
 
-// verifyArguments asks the API server, before this process first writes the arguments of a Memcached, whether the cache is current.
-// Writing an earlier state would restart nodes.
+// verifyArguments asks the API server whether the cached arguments are current, before this process first writes them. Writing an
+// earlier state would restart nodes.
 func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	live := view.ArgumentsObject()
@@ -104,9 +104,9 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server once in each move whether the cache holds the current state of both workloads. The size of each follows
-// from that of the other: with one from before a step and the other from after it, the move would step back, and nodes that have just
-// started would leave. Later steps need no check, because this process remembers its own writes.
+// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of one depends on the size
+// of the other. If one were cached from before a step and the other from after it, the move would step back, and new nodes would
+// stop. Later steps need no check, because this process remembers its own writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
@@ -137,7 +137,7 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	return nil
 }
 
-// forget drops all that is remembered of a Memcached that is gone.
+// forget drops what this process remembers of a deleted Memcached.
 func (r *Reconciler) forget(name types.NamespacedName) {
 	r.Forget(name)
 	r.states.forget(name)

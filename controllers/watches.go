@@ -26,8 +26,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is the delay between the first event of a pod, or of a workload's status, and the reconcile. A rollout causes many
-// events, and users need few statuses.
+// debounce is the delay from the first event of a pod, or of a workload's status, to the reconcile. A rollout causes many events,
+// and users need few statuses.
 const debounce = 500 * time.Millisecond
 
 // failedPriority is the priority of retries: below new work, above the initial list.
@@ -75,15 +75,16 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 	return funcs
 }
 
-// needsPrompt reports whether a user waits for the operator: the spec has changed since the status was written, or the Memcached is
-// not Ready.
+// needsPrompt reports whether a user waits for the operator: the spec has changed since the last status, or the Memcached is not
+// Ready.
 func needsPrompt(object client.Object) bool {
 	mc, ok := object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Generation != mc.Status.ObservedGeneration ||
 		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
 }
 
-// Pods wakes the controller when pods come, change and go. InstanceOf is the name of what a pod belongs to, or an empty name.
+// Pods wakes the controller when pods are created, changed or deleted. InstanceOf returns the name of a pod's owner, or an empty
+// name.
 func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
@@ -100,17 +101,17 @@ func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFunc
 	}
 }
 
-// IsResync reports whether an update repeats what the cache holds, as periodic resyncs and interrupted watches do. Only that
-// of the owner leads to a reconcile, which corrects what was missed.
+// IsResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only the
+// owner's resync causes a reconcile, which corrects missed events.
 func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// Reaction is how long after an update the controller reconciles. Own reports that it is this process's last write.
+// Reaction returns how long after an update to reconcile. Own reports that this process made the last write.
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
-// Watch returns an event source for owners and children: creations and deletions are handled at once, updates after the delay that
-// change returns. OwnersOf returns the names of the owners that an object may concern.
+// Watch returns an event source for owners and children. It handles creations and deletions at once, and updates after the delay
+// that change returns. OwnersOf returns the names of the owners that an object concerns.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -136,22 +137,22 @@ func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, rec
 	return Watch(r.Mutations, change, memcachedsOf)
 }
 
-// memcachedsOf returns the Memcacheds that an object may concern: the one whose child has its name, which it may block, and the one in
-// its instance label.
+// memcachedsOf returns the Memcacheds that an object concerns: the one in its instance label, and the one whose child has the same
+// name. For that one the object may be in the way.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
 
-// namesakeOf returns the Memcached whose child has the name of an object, or an empty name.
+// namesakeOf returns the Memcached whose child has the object's name, or an empty name.
 func namesakeOf(object client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(object)
 	if child, ok := memcached.ChildOf(object); ok {
 		return child.OwnerOf(name)
 	}
-	return name // it is a Memcached
+	return name // the object is a Memcached
 }
 
-// Enqueue adds each name to the queue once, and skips empty ones.
+// Enqueue adds each name to the queue once. It skips empty names.
 func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 	for i, name := range names {
 		if delay != never && name.Name != "" && !slices.Contains(names[:i], name) {
@@ -160,16 +161,16 @@ func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 	}
 }
 
-// instanceOf is the Memcached of an object's instance label.
+// instanceOf returns the Memcached in an object's instance label.
 func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange is the change of a Memcached.
+// memcachedChange returns how soon to reconcile after a change of a Memcached.
 var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
 
-// OwnerChange handles a new spec at once, even if it comes together with a status of our own. A status that somebody else wrote can
-// wait: until the API server's answer arrives, our own looks the same.
+// OwnerChange handles a new spec at once, also if it comes together with a new status. A status alone can wait: before the API
+// server's answer arrives, the operator's own status looks like one from somebody else.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)
@@ -187,9 +188,9 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	}
 }
 
-// ChildChange returns how to react to updates of a child. A foreign change of its spec or metadata is handled at once. Annotations
-// can wait: only the hash among them matters to us. The status of a workload can wait too, unless a rollout completed or the size
-// was reached, for which users wait.
+// ChildChange returns how soon to reconcile after an update of a child. If others change its spec or metadata, that is at once.
+// Annotations can wait, because the operator only needs the hash among them. A workload's status can wait too, unless a rollout has
+// completed or the size was reached: users wait for these.
 func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
@@ -207,7 +208,7 @@ func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	}
 }
 
-// podChange returns never if nothing but the version has changed of what the cache keeps of a pod.
+// podChange returns never if only the version has changed among the cached fields of a pod.
 func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never

@@ -57,7 +57,7 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	return written
 }
 
-// changes are what is to be written for a plan.
+// changes returns what has to be written for a plan.
 func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
 	if view.Workload != nil && view.Last.Applied != nil {
 		r.Applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns the objects of which only the size is written: the workload that nodes leave, and with an invalid spec all of them, so
-// that running pods stay as they are.
+// sizeOnly returns objects of which only the size is written, so that running pods stay as they are. These are the workload that
+// nodes leave and, if the spec is invalid, all objects.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects
@@ -78,7 +78,7 @@ func sizeOnly(plan memcached.Plan) []client.Object {
 	return []client.Object{plan.Former}
 }
 
-// emitCorrections emits events about what others did to the objects of a Memcached.
+// emitCorrections emits events about changes and deletions by others that were undone.
 func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	mc := view.Memcached
 	for _, correction := range result.Corrected {
@@ -88,7 +88,7 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 		}
 	}
 	if view.Last.Generation != mc.Generation || !view.Last.IsTrue(cachev1alpha1.ConditionReady) {
-		return // what is created now may never have been there
+		return // a created object may never have existed before
 	}
 	for _, object := range result.Created {
 		kind, name, _ := strings.Cut(object, " ")
@@ -96,7 +96,7 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	}
 }
 
-// emitAbout emits an event, which is related to the object of this kind and name.
+// emitAbout emits an event. Its related object is the one with this kind and name.
 func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objects []client.Object, kind, name string) {
 	for _, object := range objects {
 		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {
@@ -106,7 +106,7 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 	r.emit(mc, e)
 }
 
-// templateDiffers reports whether the pod template is not as desired.
+// templateDiffers reports whether the live pod template differs from the desired one.
 func templateDiffers(changes apply.Plan) bool {
 	return slices.ContainsFunc(memcached.Children, func(child memcached.Child[*cachev1alpha1.Memcached]) bool {
 		return child.Workload && changes.Differs(child.Kind.Kind, memcached.PodTemplatePath...)

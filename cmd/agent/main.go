@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// A scrape leaves some MiB of garbage. Collecting it early takes a tenth more processor time, of next to nothing, and saves a fifth
-	// of the memory. The environment variable GOGC replaces it.
+	// A scrape leaves some MiB of garbage. Collecting it early saves a fifth of the memory, and costs a tenth more of the little
+	// processor time. The environment variable GOGC overrides this.
 	garbagePercent = 25
-	// memoryLimit makes the garbage collector work harder before the container's limit of 24 MiB, which also counts the program
-	// itself, is reached. The environment variable GOMEMLIMIT replaces it.
+	// memoryLimit makes the garbage collector work harder before the container reaches its limit of 24 MiB, which also counts the
+	// program itself. The environment variable GOMEMLIMIT overrides it.
 	memoryLimit = 14 << 20
-	// processors is enough for some requests a minute: each costs memory, and cluster nodes have many. The environment variable
-	// GOMAXPROCS replaces it.
+	// processors is enough for a few requests a minute. Go would use all processors of the cluster node, and each costs memory. The
+	// environment variable GOMAXPROCS overrides it.
 	processors = 2
 )
 

@@ -24,7 +24,7 @@ func main() { os.Exit(run()) }
 
 // run returns the exit code.
 func run() int {
-	// The kernel kills memcached when the thread that has started it ends.
+	// The kernel kills memcached when the thread that started it ends.
 	runtime.LockOSThread()
 	debug.SetGCPercent(20)
 	runtime.GOMAXPROCS(1)
@@ -57,7 +57,7 @@ func run() int {
 	})
 }
 
-// container runs a container whose flags were parsed.
+// container runs a container after its flags were parsed. mistake is the error of parsing.
 func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	switch {
 	case errors.Is(mistake, flag.ErrHelp):
@@ -73,7 +73,7 @@ func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	return code
 }
 
-// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created the file.
+// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created its file.
 func tell(problem error) {
 	file, err := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -83,7 +83,7 @@ func tell(problem error) {
 	_ = file.Close()
 }
 
-// signals returns those that a container gets.
+// signals returns the signals that can end the container.
 func signals() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// observe reads all that is known of a MemcachedProxy, from the cache and from what was written since.
+// observe builds the view of a MemcachedProxy from the cache and from this process's own recent writes.
 func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) (memcachedproxy.View, error) {
 	children, pending, err := r.ReadChildren(ctx, proxy)
 	view := memcachedproxy.View{Proxy: proxy, Children: children, PendingCreate: pending, Now: r.ServerClock.Now()}
@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.Memcached
 	return view, nil
 }
 
-// memcached returns a Memcached, nil if there is none.
+// memcached returns the Memcached of this name, or nil.
 func (r *Reconciler) memcached(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.Memcached, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Client.Get(ctx, name, mc); err != nil {

@@ -33,7 +33,7 @@ var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
 	IdentityOf: memcachedproxy.IdentityOf,
 }
 
-// NewReconciler returns a Reconciler that reads from the cache of c, reads past it with live, and writes with c.
+// NewReconciler returns a Reconciler. It reads from the cache of c, or from the API server with live, and writes with c.
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Reconciler {
@@ -66,12 +66,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
 	if err := r.report(ctx, proxy, status); err != nil {
-		return reconcile.Result{}, err // alone: beside a terminal error it would not be retried
+		return reconcile.Result{}, err // without the other error: a terminal one would prevent the retry
 	}
 	return requeue(view, plan, written, status)
 }
 
-// askInterval is how often the launchers are asked whether they have new routes: no event tells when the kubelet has delivered them.
+// askInterval is how often launchers are asked for their routes: no event reports that the kubelet has delivered new ones.
 const askInterval = 5 * time.Second
 
 // ask asks the launchers of proxies for their status.
@@ -85,7 +85,8 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 	})
 }
 
-// requeue is what Reconcile returns. No event comes when an announced number of nodes takes effect, nor when proxies have new routes.
+// requeue returns the result of Reconcile. No event reports that an announced number of nodes takes effect, or that proxies have
+// new routes.
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {

@@ -22,35 +22,35 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// poolIndex finds the MemcachedProxies that lead to a Memcached.
+// poolIndex is the index of MemcachedProxies by the Memcacheds that they route to.
 const poolIndex = "pool"
 
 // Options of the controller.
 type Options struct {
 	controllers.Options
-	// Namespaces are those that are served, none for all.
+	// Namespaces are the namespaces to serve; empty for all.
 	Namespaces []string
-	// Retry is how often a CRD that is missing is looked for.
+	// Retry is the interval between checks for a missing CRD.
 	Retry time.Duration
 }
 
-// DefaultRetry is how often a CRD that is missing is looked for.
+// DefaultRetry is the default interval between checks for a missing CRD.
 const DefaultRetry = 30 * time.Second
 
-// SetupWithManager registers the controller with a manager that already has the one for Memcacheds, whose index it uses. It starts when the
-// API server serves MemcachedProxies and the operator may read them. With manifests of an earlier version that never happens, and
-// Memcacheds are served nevertheless.
+// SetupWithManager registers the controller. The manager must already have the controller for Memcacheds, whose index this one
+// uses. It starts when the cluster has the CRD of MemcachedProxy and the operator may read it. With the manifests of an earlier
+// version that never happens; the operator then serves only Memcacheds.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&starter{mgr: mgr, options: options})
 }
 
-// starter adds the controller to its manager once it can work.
+// starter adds the controller to its manager when the CRD is served.
 type starter struct {
 	mgr     ctrl.Manager
 	options Options
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: the caches of a standby are warm.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It is false so that the caches of a standby are filled.
 func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -74,7 +74,7 @@ func (s *starter) Start(ctx context.Context) error {
 	return s.add(ctx)
 }
 
-// served returns why MemcachedProxies cannot be read, nil if they can.
+// served returns nil if MemcachedProxies can be read, else the reason why not.
 func (s *starter) served(ctx context.Context) error {
 	namespaces := s.options.Namespaces
 	if len(namespaces) == 0 {

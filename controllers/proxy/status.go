@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// report writes a status if it has changed. It is the only writer of status, and emits the events for its transitions.
+// report writes the status if it has changed, and emits events for its transitions. Nothing else writes the status.
 func (r *Reconciler) report(
 	ctx context.Context, proxy *cachev1alpha1.MemcachedProxy, status cachev1alpha1.MemcachedProxyStatus,
 ) error {
@@ -19,7 +19,7 @@ func (r *Reconciler) report(
 		return nil
 	}
 	base, updated := &cachev1alpha1.MemcachedProxy{Status: proxy.Status}, &cachev1alpha1.MemcachedProxy{Status: status}
-	// A count of 0 may have been stored or not, which looks the same.
+	// A stored 0 and an absent count look the same here. With -1, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, proxy, base, updated); !written {
 		return err

@@ -24,7 +24,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type handlerFuncs = handler.TypedFuncs[client.Object, reconcile.Request]
 
-// proxies wakes the controller for each MemcachedProxy when it starts, at each resync, and when a spec changes.
+// proxies wakes the controller for each MemcachedProxy at the start, at each resync, and when its spec changes.
 func (r *Reconciler) proxies() handlerFuncs {
 	name := func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
@@ -45,13 +45,14 @@ func (r *Reconciler) proxies() handlerFuncs {
 	return funcs
 }
 
-// memcacheds wakes the controller for the MemcachedProxies that lead to a Memcached, or bear its name, when what counts of it changes.
+// memcacheds wakes the controller when a relevant part of a Memcached changes. It concerns the MemcachedProxies that route to the
+// Memcached, and the one of the same name.
 func (r *Reconciler) memcacheds() handlerFuncs {
 	wake := func(ctx context.Context, object client.Object, q queue) {
 		var found cachev1alpha1.MemcachedProxyList
 		name := client.ObjectKeyFromObject(object)
 		names := []types.NamespacedName{name}
-		// It reads the cache, which fails only while the process ends.
+		// Reading the cache fails only while the process ends.
 		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{poolIndex: name.Name}) == nil {
 			for i := range found.Items {
 				names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
@@ -61,7 +62,7 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 	}
 	return handlerFuncs{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-			if !e.IsInInitialList { // each MemcachedProxy is reconciled then
+			if !e.IsInInitialList { // at the start, each MemcachedProxy is reconciled anyway
 				wake(ctx, e.Object, q)
 			}
 		},
@@ -77,15 +78,15 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 	}
 }
 
-// children wakes the controller when others change the objects of a MemcachedProxy, and when its Deployment makes progress. An object is
-// about the MemcachedProxy of its labels, and about the one whose child has its name.
+// children wakes the controller when others change an object of a MemcachedProxy, and when its Deployment makes progress. The
+// object's labels name the MemcachedProxy. An object that has a child's name concerns the MemcachedProxy of that child.
 func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
 	return controllers.Watch(r.Mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}
 	})
 }
 
-// instanceOf is the MemcachedProxy of an object's labels. The name is empty if it is that of something else.
+// instanceOf returns the MemcachedProxy in an object's labels, or an empty name.
 func instanceOf(object client.Object) types.NamespacedName {
 	if object.GetLabels()[memcached.NameLabel] != memcachedproxy.Name {
 		return types.NamespacedName{}

@@ -54,9 +54,9 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	return written
 }
 
-// verify asks the API server whether the cache has the present MemcachedProxy before the first write of this process to children that
-// exist, and before one of them is created again. Before another number of nodes is announced, which cannot be taken back, it verifies
-// the pools and the routes as well: proxies may have read an announcement that the cache has not.
+// verify asks the API server whether the cached MemcachedProxy is current. It does so before this process first changes existing
+// children or creates one again. An announced number of nodes cannot be taken back. So before announcing another one, it also
+// verifies the pools and the routes: proxies may have read an announcement that the cache does not hold.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	return nil
 }
 
-// verifyPool asks the API server whether the cache has the present servers of a Memcached.
+// verifyPool asks the API server whether the cached Memcached has the current servers.
 func (r *Reconciler) verifyPool(ctx context.Context, cached *cachev1alpha1.Memcached) error {
 	var latest cachev1alpha1.MemcachedList
 	err := r.Live.List(ctx, &latest, client.InNamespace(cached.Namespace), client.MatchingFields{"metadata.name": cached.Name})

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgradeable tells OLM v0 whether it may upgrade the operator, with the condition Upgradeable of the OperatorCondition.
+// Package upgradeable reports to OLM v0 whether it may upgrade the operator, with the condition Upgradeable of the
+// OperatorCondition.
 package upgradeable
 
 import (
@@ -30,30 +31,30 @@ const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
 const (
 	period = 5 * time.Second
-	// quietPeriod is how long after a rollout OLM still may not upgrade the operator: another rollout may be about to begin.
+	// quietPeriod is how long OLM must wait after a rollout: another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is how long after its progress deadline a stuck rollout still blocks an upgrade of the operator. An operator that cannot
-	// write a status may need that upgrade.
+	// grace is how long a stuck rollout blocks an upgrade of the operator after its progress deadline. If the operator cannot write
+	// a status, it may need that upgrade.
 	grace = 5 * time.Minute
-	// rollingOut is the name of the index of Memcacheds that are rolling out.
+	// rollingOut is the name of the index of Memcacheds with a rollout.
 	rollingOut = "rollingOut"
 )
 
-// Reporter is a runnable of the leader.
+// Reporter reports to OLM. It runs in the leader.
 type Reporter struct {
 	Cache     client.Reader
 	Condition conditions.Condition
 	Clock     clock.PassiveClock
 
-	// seen is since when each version of a Memcached has been rolling out.
+	// seen is when the Reporter first found each version of a Memcached rolling out.
 	seen         map[string]time.Time
 	lastProgress time.Time
-	// reported is what the OperatorCondition holds, empty if that is not known.
+	// reported is the value in the OperatorCondition, empty if unknown.
 	reported metav1.ConditionStatus
 	failure  string
 }
 
-// SetupWithManager adds a Reporter if OLM v0 has installed the operator. OLM permits get, update and patch of this OperatorCondition,
+// SetupWithManager adds a Reporter if OLM v0 installed the operator. OLM permits get, update and patch of this OperatorCondition,
 // but no watch.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if os.Getenv(OperatorConditionVariable) == "" {
@@ -90,8 +91,8 @@ func (r *Reporter) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report writes the condition if it changed, and logs a repeated error once. A conflict is no error, because OLM writes the object
-// too.
+// Report writes the condition if it has changed, and logs a repeated error only once. It ignores conflicts, because OLM writes the
+// object too.
 func (r *Reporter) Report(ctx context.Context) {
 	err := r.report(ctx)
 	if err == nil {
@@ -118,14 +119,14 @@ func (r *Reporter) report(ctx context.Context) error {
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 			return err
 		}
-		if current != nil { // operator-lib has no error for this that could be recognized
+		if current != nil { // operator-lib returns no error type for a missing condition
 			r.reported = current.Status
 		}
 	}
 	if r.reported == wanted || r.reported != "" && now.Sub(r.lastProgress) < quietPeriod && wanted == metav1.ConditionTrue {
 		return nil
 	}
-	r.reported = "" // an answer may get lost
+	r.reported = "" // a failed write may still have succeeded
 	if err := r.Condition.Set(ctx, wanted, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (r *Reporter) report(ctx context.Context) error {
 	return nil
 }
 
-// progress reports whether a rollout makes progress, or may still do so before its deadline.
+// progress reports whether a rollout makes progress, or has not reached its deadline.
 func (r *Reporter) progress(rolling []cachev1alpha1.Memcached, now time.Time) (found bool) {
 	seen := map[string]time.Time{}
 	for i := range rolling {

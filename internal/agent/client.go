@@ -26,30 +26,30 @@ var (
 	errClosed  = errors.New("memcached closed the connection")
 )
 
-// answerLifetime is how long further probes reuse an answer: however many clients ask for readiness, memcached gets one connection a
-// second for it. Failures are not reused.
+// answerLifetime is how long the answer to one probe is used for further probes. So memcached gets at most one such connection a
+// second, however many clients ask. Failures are not reused.
 const answerLifetime = time.Second
 
-// client asks memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.
+// client sends requests to memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.
 type client struct {
 	address string
 	timeout time.Duration
 	now     func() time.Time
-	// logins returns the users to log in as, the first that memcached accepts. It returns none if memcached demands no login.
+	// logins returns users to log in as: memcached accepts at least one of them. It returns none if memcached demands no login.
 	logins func() []credentials.User
-	// readStats reads the statistics that count for this memcached.
+	// readStats reads the statistics of this kind of memcached: a node or a proxy.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
-	// idle holds the connection for the next scrape.
+	// idle keeps the connection for the next scrape.
 	idle          slot
 	reads, probes singleflight.Group
-	// answered is when memcached last answered a probe. It needs no lock: there is one probe at a time.
+	// answered is the time of memcached's last answer to a probe. It needs no lock, because only one probe runs at a time.
 	answered time.Time
-	// full is when memcached last refused a probe because clients have all connections, in seconds since 1970; 0 for never.
+	// full is when memcached last refused a probe because clients used all connections, in seconds since 1970; 0 for never.
 	full atomic.Int64
 }
 
-// statistics become series. The error names a value that is not a number.
+// statistics can be sent as series. The error names a value that is not a number.
 type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
@@ -87,7 +87,7 @@ func (c *client) read() (statistics, error) {
 		if !isClosed(err) {
 			return read, err
 		}
-		// memcached had closed it, because it restarted or because of its idle timeout.
+		// memcached had closed the connection, because it restarted or because of its idle timeout.
 	}
 	fresh, err := memcache.Dial(ctx, c.address)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (statistics,
 	return read, err
 }
 
-// release gives a connection back, or closes it after an error.
+// release keeps a connection for later, or closes it after an error.
 func (c *client) release(used *memcache.Conn, err error) {
 	if err != nil {
 		discard(used)
@@ -137,7 +137,7 @@ func (c *client) ask() error {
 	if err != nil {
 		return err
 	}
-	// A demand for a login is an answer, too.
+	// If memcached demands a login, it has answered too.
 	if _, err = fresh.DemandsLogin(ctx); err == nil {
 		c.idle.put(fresh)
 		return nil
@@ -150,7 +150,7 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld asks over the connection in the slot. It succeeds if there is none, or if memcached has closed it.
+// askHeld sends a request over the connection in the slot. It also succeeds if there is none or memcached has closed it.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {
@@ -164,12 +164,12 @@ func (c *client) askHeld(ctx context.Context) error {
 	return err
 }
 
-// wasFull reports whether memcached has lately refused a probe because clients had all connections.
+// wasFull reports whether memcached has recently refused a probe because clients used all connections.
 func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
 func (c *client) close() { c.idle.close() }
 
-// explain replaces errors of the network by errTimeout and errClosed.
+// explain maps network errors to errTimeout and errClosed.
 func (c *client) explain(err error) error {
 	var network net.Error
 	switch {

@@ -15,7 +15,7 @@ import (
 // interfaceVersion is the latest version in docs/design/agent-interface.md.
 const interfaceVersion = "3"
 
-// newRegistry returns everything that /metrics shows.
+// newRegistry returns the registry for /metrics.
 func newRegistry(memcached *collector, version string) *prometheus.Registry {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "memcached_agent_build_info",
@@ -31,7 +31,7 @@ func newRegistry(memcached *collector, version string) *prometheus.Registry {
 	return registry
 }
 
-// collector reads memcached whenever it is scraped.
+// collector reads memcached at each scrape.
 type collector struct {
 	memcached *client
 	families  []*stats.Family

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits the memory for scrapes. It exceeds maxConnectionsPerHost, so that no host can take all scrapes.
+// maxScrapes limits the memory for scrapes. It is larger than maxConnectionsPerHost, so that no host can use up all scrapes.
 const maxScrapes = 8
 
-// Values of the parameter collect[] of /metrics, which node_exporter has as well. Without it, all series are shown.
+// Values of the parameter collect[] of /metrics. node_exporter has the same parameter. Without it, /metrics shows all series.
 const (
 	collectParameter = "collect[]"
 	collectMemcached = "memcached"
@@ -26,7 +26,7 @@ const (
 	collectAgent     = "agent"
 )
 
-// collectorOf is the value of the parameter that stands for a family.
+// collectorOf returns the value of collect[] that selects a family.
 func collectorOf(family string) string {
 	switch {
 	case strings.HasPrefix(family, "memcached_slab_"):
@@ -38,7 +38,7 @@ func collectorOf(family string) string {
 	}
 }
 
-// newExposition serves /metrics.
+// newExposition returns the handler of /metrics.
 func newExposition(registry prometheus.Gatherer) http.Handler {
 	shared, slots := &sharedGatherer{registry: registry}, make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func newExposition(registry prometheus.Gatherer) http.Handler {
 	})
 }
 
-// selected gathers the families of some collectors, or of all if none is named.
+// selected gathers the families of the named collectors, or all families if none is named.
 type selected struct {
 	gatherer   prometheus.Gatherer
 	collectors []string
@@ -73,7 +73,7 @@ func (s selected) Gather() ([]*dto.MetricFamily, error) {
 	if len(s.collectors) == 0 {
 		return families, err
 	}
-	var kept []*dto.MetricFamily // families are shared
+	var kept []*dto.MetricFamily // the families are shared, so they must not change
 	for _, family := range families {
 		if slices.Contains(s.collectors, collectorOf(family.GetName())) {
 			kept = append(kept, family)
@@ -82,8 +82,8 @@ func (s selected) Gather() ([]*dto.MetricFamily, error) {
 	return kept, err
 }
 
-// sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather shares a result until the last response is
-// sent: clients that read slowly would freeze the series for all others.
+// sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather would share a result until the last
+// response is sent, so a slow client would freeze the series for all others.
 type sharedGatherer struct {
 	registry    prometheus.Gatherer
 	collections singleflight.Group

@@ -10,21 +10,22 @@ import (
 	"sync"
 )
 
-// Connections of HTTP clients. The kubelet and two Prometheus servers need a few each. One host cannot take all scrapes: see maxScrapes.
+// Limits of HTTP connections. The kubelet and two Prometheus servers need a few each. One host cannot use up all scrapes: see
+// maxScrapes.
 const (
 	maxConnections        = 64
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener limits connections, in all and for each host, so that nobody can keep the kubelet from asking for readiness by opening
-// many. Beyond the limit for all, the host with the most connections loses one. A host at its limit loses its oldest idle connection and
-// not the new one, because a pod may share the kubelet's address.
+// limitedListener limits connections, in total and for each host. Otherwise, somebody could open many of them and so keep the
+// kubelet from asking for readiness. Above the total limit, the host with the most connections loses one. A host at its own limit
+// loses its oldest idle connection. The new connection stays, because a pod may have the kubelet's address.
 type limitedListener struct {
 	net.Listener
 
 	mutex sync.Mutex
 	total int
-	// hosts have their connections from the oldest on.
+	// hosts are the connections of each host, the oldest first.
 	hosts map[string][]*limitedConn
 }
 
@@ -54,8 +55,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, and returns the one that has to be closed for that, if any. It may be the connection itself, which then
-// does not count.
+// admit counts a connection. It returns a connection that must be closed because of a limit, or nil. That may be the new
+// connection, which is then not counted.
 func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -104,11 +105,11 @@ type limitedConn struct {
 
 	listener *limitedListener
 	host     string
-	// active reports that a request is being answered.
+	// active reports that a request is running.
 	active bool
 }
 
-// noteState tells a connection whether it is idle. It is an http.Server.ConnState.
+// noteState records whether a connection is idle. It is an http.Server.ConnState.
 func noteState(conn net.Conn, state http.ConnState) {
 	if conn, ok := conn.(*limitedConn); ok {
 		conn.note(state)

@@ -18,26 +18,26 @@ import (
 // ErrUsage means that the flags are wrong.
 var ErrUsage = errors.New("wrong flags")
 
-// maxTimeout is the longest useful timeout: Prometheus waits no longer for a scrape.
+// maxTimeout is the longest useful timeout: Prometheus does not wait longer for a scrape.
 const maxTimeout = time.Minute
 
 // Options are the flags of version 3 of the interface.
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez: :9150 by default, the exporter's port.
+	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, the exporter's port.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
-	// Launcher is the address of the launcher of a memcached that is a proxy, empty by default: memcached stores items.
+	// Launcher is the address of a proxy's launcher. It is empty by default: memcached is then no proxy.
 	Launcher string
-	// NodeLauncher is the address of the launcher of a memcached that stores items, if it has one: 127.0.0.1:9151 by default.
+	// NodeLauncher is the address of a node's launcher, if the node has one: 127.0.0.1:9151 by default.
 	NodeLauncher string
-	// Credentials are what memcached serves with, by default nothing.
+	// Credentials are the settings for TLS and users, by default none.
 	Credentials credentials.Config
 }
 
-// parse returns the options, or flag.ErrHelp after it has written the help.
+// parse returns the options, or flag.ErrHelp after writing the help.
 func parse(args []string, help io.Writer) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
@@ -47,7 +47,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
 	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is none and has one.")
 	addCredentials(flags, &o.Credentials)
-	flags.SetOutput(io.Discard) // a mistake is reported in one sentence
+	flags.SetOutput(io.Discard) // mistakes are reported elsewhere, in one sentence
 	flags.Usage = func() {}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(help)

@@ -15,10 +15,10 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// shutdownTimeout is how long requests may take to finish when the agent ends: the pod waits for it.
+// shutdownTimeout is how long requests may take to finish when the agent ends, because the pod waits for the agent.
 const shutdownTimeout = 2 * time.Second
 
-// Run serves until the context ends. Its log goes to the writer.
+// Run serves until the context ends. It logs to the writer.
 func Run(ctx context.Context, args []string, version string, log io.Writer) error {
 	options, err := parse(args, log)
 	if err != nil {
@@ -55,9 +55,9 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	}
 }
 
-// shutDown lets running requests finish.
+// shutDown waits for running requests.
 func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
-	// The context that ended the agent would end the shutdown at once.
+	// The ended context of the agent would also end the shutdown at once.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -25,7 +25,7 @@ func (s *slot) take() *memcache.Conn {
 	return held
 }
 
-// put stores a connection, and closes the previous one.
+// put stores a connection and closes the previous one.
 func (s *slot) put(c *memcache.Conn) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -39,7 +39,7 @@ func (s *slot) put(c *memcache.Conn) {
 	}
 }
 
-// giveBack returns a connection that was taken, unless the slot holds a newer one.
+// giveBack stores a connection that was taken, unless the slot has a newer one.
 func (s *slot) giveBack(c *memcache.Conn) {
 	if newer := s.take(); newer != nil {
 		discard(c)
@@ -48,7 +48,7 @@ func (s *slot) giveBack(c *memcache.Conn) {
 	s.put(c)
 }
 
-// close closes the connection in the slot, and every later one.
+// close closes the connection in the slot, and every connection that is stored later.
 func (s *slot) close() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -59,4 +59,4 @@ func (s *slot) close() {
 	}
 }
 
-func discard(c *memcache.Conn) { _ = c.Close() } // nothing more is expected of it
+func discard(c *memcache.Conn) { _ = c.Close() } // an error does not matter any more

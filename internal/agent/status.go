@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	// renewal is how long before its end a certificate is a problem.
+	// renewal is how long before its expiry a certificate becomes a problem.
 	renewal = 7 * 24 * time.Hour
-	// fullFor is how long the agent reports that memcached had no connection left: the kubelet probes every 5 seconds.
+	// fullFor is how long the agent reports that memcached had no free connection. The kubelet probes every 5 seconds.
 	fullFor = 5 * time.Minute
 )
 
-// newStatusHandler reports what is wrong with a node that serves. The names in the query are those at which clients find it.
+// newStatusHandler returns the handler that reports problems of a serving node. The query has the names by which clients reach the
+// node.
 func newStatusHandler(status func() credentials.Status, memcached *client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hosts := r.URL.Query()[protocol.HostParameter]
@@ -43,7 +44,7 @@ var hostName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
 
 func isNoHost(host string) bool { return !hostName.MatchString(host) }
 
-// problemsOf are what is wrong, one for each reason.
+// problemsOf returns the problems, one for each reason.
 func problemsOf(status credentials.Status, hosts []string, full bool, now time.Time) []protocol.Problem {
 	problems := []protocol.Problem{}
 	add := func(reason, message string) {
@@ -79,7 +80,7 @@ func problemsOf(status credentials.Status, hosts []string, full bool, now time.T
 	return problems
 }
 
-// expiryProblem names the time of the end and not what is left until then, so that its message stays the same.
+// expiryProblem names the time of the expiry instead of the time left, so that the message stays the same.
 func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	verb := "expires"
 	if left := certificate.NotAfter.Sub(now); left > renewal {
@@ -90,7 +91,7 @@ func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	return fmt.Sprintf("the certificate in tls.crt %s at %s: renew it", verb, certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// fits reports whether a certificate is for a name of the cluster's DNS, with or without the domain of the cluster.
+// fits reports whether a certificate covers a name in the cluster's DNS, with or without the cluster's domain.
 func fits(certificate *x509.Certificate, name string) bool {
 	if certificate.VerifyHostname(name) == nil || certificate.VerifyHostname(strings.TrimSuffix(name, ".svc")) == nil {
 		return true

@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// answer records how an object differed from what had just been written to it, because a webhook changed it or the API server
-// rounded a value. The same write again would change nothing.
+// answer is how an object differed from what had just been written to it. A webhook changed the object, or the API server rounded a
+// value, so the same write would have the same result.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus is what was added to owned fields, nil if nothing was.
+	// surplus is what was added to owned fields, or nil.
 	surplus *typed.TypedValue
 }
 
@@ -25,20 +25,20 @@ type answers struct {
 	differ differ
 }
 
-// futile reports whether an earlier write of the same object led to exactly the difference that is there now.
+// futile reports whether an earlier write of the same content left the difference that exists now.
 func (a *answers) futile(live client.Object, rendered rendering, found difference) bool {
 	known, ok := a.get(live)
 	return ok && !found.none() &&
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether the answer to an earlier write had all of this surplus.
+// explain reports whether all of this surplus already existed in the answer to an earlier write.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)
 }
 
-// record remembers what the answer to a write lacks of what was written.
+// record records how the answer to a write differs from what was sent.
 func (a *answers) record(live client.Object, rendered rendering) {
 	found, err := a.differ.compare(live, rendered)
 	if err != nil || found.none() {

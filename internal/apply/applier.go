@@ -14,11 +14,11 @@ import (
 
 // Options of an Applier.
 type Options struct {
-	// FieldOwner is the field manager of every write. It never changes: a new name would leave the fields of the old one behind.
+	// FieldOwner is the field manager of every write. It must never change: fields of the old name would stay for ever.
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
-	// Identity returns the labels that identify for which owner an object was made.
+	// Identity returns the labels of all objects of an owner.
 	Identity func(owner client.Object) map[string]string
 	// Rules are the rules for the fields of each Kind.
 	Rules map[schema.GroupVersionKind]field.Rules
@@ -38,7 +38,7 @@ type Applier struct {
 	answers   answers
 }
 
-// New returns an Applier that writes with a client and reads past its cache with live.
+// New returns an Applier. It writes with a client, and reads from the API server with live.
 func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
 	differ := differ{
 		scheme:         c.Scheme(),
@@ -59,15 +59,15 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall sets the hash of what was last applied to an object, from a record that others cannot edit together with the object. If the object
-// differs from it, somebody else has changed the object.
+// Recall sets the hash of what was last applied to an object, from a record that others do not edit together with the object. Any
+// difference from it is then somebody else's change.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
 		a.contests.recall(live, hash)
 	}
 }
 
-// Forget drops what is remembered about objects.
+// Forget drops what this process remembers about objects.
 func (a *Applier) Forget(objects ...client.Object) {
 	for _, object := range objects {
 		a.mutations.Forget(object)

@@ -17,20 +17,21 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Result is what became of the objects of an owner.
+// Result is the result of applying a Plan.
 type Result struct {
-	// Objects are the live objects that belong to the owner and are desired.
+	// Objects are the live objects that the owner has and should have.
 	Objects []client.Object
-	// Created are kind and name of each object that was created, such as "Service cache".
+	// Created are the Kind and name of created objects, such as "Service cache".
 	Created []string
 	// Written reports that at least one object was created, changed or deleted.
 	Written bool
-	// Corrected are the changes of somebody else that were undone, one for each object.
+	// Corrected are changes by others that were undone, one for each object.
 	Corrected []Correction
 }
 
-// Apply carries out a plan. It tries every object; only guarded ones wait for others. It joins the errors of the plan with those of
-// the writes: *ConflictError, *ContestedError, *ImmutableError, *WaitingError, or errors of the API server.
+// Apply carries out a plan. A failed object does not stop the others, except those that it guards. The returned error joins the
+// errors of the plan and of the writes: *ConflictError, *ContestedError, *ImmutableError, *WaitingError, or errors of the API
+// server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
@@ -47,8 +48,8 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps: first the guards that do not exist yet and what Before named. If one of these fails, no guarded
-// object is created.
+// executeAll carries out the steps. It begins with guards that do not exist yet and with the object named in Before. If one of
+// these fails, no guarded object is created.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int
@@ -82,8 +83,8 @@ func (a *Applier) rules(s step) field.Rules {
 	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]
 }
 
-// executeTogether carries out steps concurrently. It re-raises a panic of a step in the caller's goroutine, where it can be
-// recovered.
+// executeTogether carries out steps concurrently. If a step panics, it panics in the caller's goroutine, where the caller can
+// recover.
 func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int, outcomes []outcome) {
 	panics := make([]string, len(outcomes))
 	var writes sync.WaitGroup

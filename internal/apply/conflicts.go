@@ -10,28 +10,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the interval at which the API server is asked whether an object in the way still exists. The interval doubles each time. A name
-// that becomes free is noticed within a minute.
+// Bounds of the interval between checks whether an object of another owner still has the name. The interval doubles each time. A
+// free name is noticed within a minute.
 const (
 	firstConflictInterval = 5 * time.Second
 	lastConflictInterval  = 55 * time.Second
 )
 
-// conflict is an object of somebody else, which the cache does not hold.
+// conflict is an object of another owner that the cache does not hold.
 type conflict struct {
 	found    ConflictError
 	interval time.Duration
 	at       time.Time
 }
 
-// conflicts remembers what is in the way of desired objects.
+// conflicts remembers objects of other owners that have the name of a desired object.
 type conflicts struct {
 	history[conflict]
 
 	clock clock.PassiveClock
 }
 
-// known returns what is known to be in the way of a desired object, nil if nothing is.
+// known returns the remembered conflict of a desired object, or nil.
 func (c *conflicts) known(desired client.Object) *ConflictError {
 	known, ok := c.get(desired)
 	if !ok {
@@ -42,7 +42,7 @@ func (c *conflicts) known(desired client.Object) *ConflictError {
 	return &found
 }
 
-// found remembers what is in the way.
+// found remembers a conflict.
 func (c *conflicts) found(desired client.Object, found *ConflictError) *ConflictError {
 	interval := firstConflictInterval
 	if known, ok := c.get(desired); ok {

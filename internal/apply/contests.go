@@ -17,19 +17,19 @@ import (
 // contestedCorrections is the number of corrections within a window after which a field counts as contested.
 const contestedCorrections = 3
 
-// pace is how fast somebody else keeps writing a field.
+// pace describes how often another writer changes a field.
 type pace struct {
-	// window is the period in which corrections are counted. A field is contested until nobody has changed it for that long.
+	// window is the period in which corrections are counted. A field stops being contested if it does not change for this long.
 	window time.Duration
-	// interval is how long the operator waits between two corrections.
+	// interval is the time between two corrections.
 	interval time.Duration
 }
 
-// paces are those that are reported, the fastest first. Against a fast writer, corrections wait; against a slow one they are cheap, and do
-// not.
+// paces are the rates that count as a contest, the fastest first. The operator slows down its corrections only against a fast
+// writer.
 var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
 
-// paceOf returns the pace of the last corrections of a field, nil if it is not contested.
+// paceOf returns the pace that a field's corrections show, or nil if the field is not contested.
 func paceOf(corrections []time.Time) *pace {
 	if len(corrections) < contestedCorrections {
 		return nil
@@ -43,30 +43,30 @@ func paceOf(corrections []time.Time) *pace {
 	return nil
 }
 
-// contest is what this process knows about foreign changes of an object that it has written.
+// contest is what this process knows about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is that of what this process wrote last.
+	// hash is the hash of what this process last wrote.
 	hash string
-	// corrections are when each field was corrected, the last few of each.
+	// corrections are the times of the last corrections of each field.
 	corrections map[string][]time.Time
-	// contested is the contested field, empty if there is none; manager is who writes it, pace how often, and seen the time of its
-	// last correction. Corrections of other fields change none of these.
+	// contested is the contested field, or empty. manager is its writer, pace is how often it writes, and seen is the time of the
+	// field's last correction. Corrections of other fields do not change these values.
 	contested, manager string
 	pace               pace
 	seen               time.Time
-	// last is when any field was last corrected.
+	// last is the time of the last correction of any field.
 	last time.Time
 }
 
-// contests remembers who changes which objects.
+// contests holds the contest of each object.
 type contests struct {
 	history[contest]
 
 	clock clock.PassiveClock
 }
 
-// of returns the contest about an object. It is empty if the recorded one was about an earlier object of the same name.
+// of returns the contest about an object. It is empty if an earlier object of the same name had the contest.
 func (c *contests) of(live client.Object) contest {
 	known, ok := c.get(live)
 	if !ok || known.uid != live.GetUID() {
@@ -75,11 +75,11 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether this process wrote the content with this hash. If it did, any difference is somebody else's work.
+// wrote reports whether this process wrote the content with this hash. Any difference is then somebody else's change.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of what an earlier process wrote, unless this process has written since. The object's annotation says the
-// same, unless somebody has changed it.
+// recall sets the hash of what an earlier process wrote, unless this process has written since. Others can edit the object's
+// annotation with the hash, so it cannot replace this.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash
@@ -87,7 +87,7 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested reports whether somebody keeps writing a field of ours in a live object, and for how long not to correct it.
+// contested reports whether somebody keeps writing a field of the operator, and how long to wait before the next correction.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)

@@ -16,23 +16,23 @@ import (
 type Correction struct {
 	// Kind and Name of the object.
 	Kind, Name string
-	// Fields are the paths of the fields that were set back, such as spec.replicas.
+	// Fields are the paths of the corrected fields, such as spec.replicas.
 	Fields []string
-	// Managers are the field managers that wrote them last. A field that was removed has none.
+	// Managers are the field managers that last wrote them. A removed field has none.
 	Managers []string
-	// Complete reports that all fields were set back and none is contested. If it is false, an error says more.
+	// Complete reports that all fields were corrected and none is contested. Otherwise an error describes the rest.
 	Complete bool
 
 	paths []fieldpath.Path
 }
 
-// Touches reports whether one of the fields is the given one, or below it.
+// Touches reports whether a corrected field is the given one, or below it.
 func (c Correction) Touches(field ...string) bool {
 	return slices.ContainsFunc(c.paths, func(path fieldpath.Path) bool { return startsWith(path, field) })
 }
 
-// correctionOf describes the correction of a step. It takes the managed fields from before the write: afterwards they no longer
-// show who had written a field.
+// correctionOf describes the correction of a step. The managed fields must be those from before the write, because the write makes
+// the operator their manager.
 func correctionOf(s step, managed managedFields) *Correction {
 	correction := &Correction{
 		Kind:  s.desired.GetObjectKind().GroupVersionKind().Kind,
@@ -51,7 +51,7 @@ func correctionOf(s step, managed managedFields) *Correction {
 	return correction
 }
 
-// nameOf is the path of a field as people write it.
+// nameOf returns the path of a field in the usual form.
 func nameOf(path fieldpath.Path) string { return strings.TrimPrefix(path.String(), ".") }
 
 // managedFields are the fields that each field manager has written.
@@ -62,8 +62,8 @@ type managedBy struct {
 	fields  *fieldpath.Set
 }
 
-// managedFieldsOf reads the managed fields of a step's object, which the cache drops, and its resource version. If the read fails,
-// it returns no fields and the version of the step.
+// managedFieldsOf reads the managed fields of a step's object, which the cache drops, and the object's resource version. If the
+// read fails, it returns no fields and the step's version.
 func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, _ managedFields) {
 	live, err := a.empty(s.desired)
 	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil || live.GetUID() != s.live.GetUID() {
@@ -79,7 +79,7 @@ func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, 
 	return live.GetResourceVersion(), managed
 }
 
-// managerOf returns the field manager of a field: the last writer, who took it from the others. It is empty if unknown.
+// managerOf returns the field manager that wrote a field last, empty if unknown.
 func (m managedFields) managerOf(path fieldpath.Path) string {
 	for _, by := range m {
 		if by.has(path) {
@@ -89,7 +89,7 @@ func (m managedFields) managerOf(path fieldpath.Path) string {
 	return ""
 }
 
-// has reports whether the manager wrote a field, or something below it.
+// has reports whether the manager wrote the field, or a field below it.
 func (m managedBy) has(path fieldpath.Path) bool {
 	if m.fields.Has(path) {
 		return true

@@ -11,13 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// absent is the resource version for objects that must not exist yet: an apply with it creates the object, or fails with 409 if it
-// exists.
+// absent is the resource version for objects that must not exist. An apply with it creates the object, or fails with 409 if the
+// object exists.
 const absent = "1"
 
-// create applies an object that must not exist. If it does exist, the cache lags, or the object lacks the label that the cache
-// selects by, and what exists decides. If it is ours, create returns the refusal, because the plan may depend on the object that
-// was not seen.
+// create creates an object. If it already exists, the cache lags, or the object lacks the label by which the cache selects. An
+// existing object of this owner makes create fail, because the plan may depend on it.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
 	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {
@@ -29,7 +28,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	}
 	s.rendered.SetResourceVersion(absent)
 	created, err := a.send(ctx, s)
-	s.rendered.SetResourceVersion("") // it is no difference
+	s.rendered.SetResourceVersion("") // otherwise it would count as a difference
 	if err == nil {
 		a.conflicts.forget(created)
 		a.answers.record(created, s.rendered)
@@ -43,11 +42,11 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	return nil, err
 }
 
-// errUnseen makes the reconcile start again, with an object that the cache has not received.
+// errUnseen makes the reconcile start again with the object that was missing from the cache.
 var errUnseen = errors.New("the cache has not received an object that exists")
 
-// discover asks the API server for an object that the cache does not hold. It remembers the object if it is ours, or else that it
-// is in the way.
+// discover reads an object that the cache does not hold from the API server. It remembers an object of this owner as written, and
+// any other as a conflict.
 func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (exists bool, _ error) {
 	live, err := a.empty(desired)
 	if err != nil {

@@ -32,7 +32,7 @@ type differ struct {
 	rules          map[schema.GroupVersionKind]field.Rules
 }
 
-// rendering is a desired object as it is sent, or its size alone, with a hash of it.
+// rendering is the body of a write with its hash: a desired object, or only its size.
 type rendering struct {
 	*unstructured.Unstructured
 
@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render completes a desired object with its owner, and with the hash of all of it as an annotation. The hash shows when a field
-// that was applied once is no longer desired.
+// render adds the owner to a desired object, and an annotation with the hash of the whole object. The hash changes when a field
+// that was applied before is no longer desired.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -65,7 +65,7 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf reduces a rendered object to its size and owner. It leaves out annotations, which may describe the rest.
+// sizeOf reduces a rendering to size and owner. It leaves out the annotations, which may describe the rest.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size
@@ -87,7 +87,7 @@ func hash(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// fields are the fields of an object that can be applied and compared: all but its status.
+// fields returns the fields of an object that can be applied and compared: all but the status.
 func (d differ) fields(object client.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -103,17 +103,17 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 	return fields, nil
 }
 
-// difference describes how a live object differs from the rendered one. The zero value means that it does not.
+// difference is how a live object differs from the rendered one. The zero value means no difference.
 type difference struct {
-	// fields are those that are missing, have another value, or were added to owned ones.
+	// fields are missing, have another value, or were added below owned fields.
 	fields []fieldpath.Path
-	// surplus is what somebody added to owned fields, nil if nothing. An apply does not remove it.
+	// surplus is what others added below owned fields, or nil. An apply does not remove it.
 	surplus *typed.TypedValue
-	// fingerprint is the same for the same difference: fields and their live values.
+	// fingerprint identifies the difference: the fields and their live values.
 	fingerprint string
 }
 
-// none reports that the live object holds all that was rendered.
+// none reports whether the live object has everything that was rendered.
 func (d difference) none() bool { return d.fingerprint == "" }
 
 // touches reports whether one of the fields is the given one, or below it.
@@ -123,14 +123,14 @@ func (d difference) touches(prefix []string) bool {
 	})
 }
 
-// compare finds what a live object lacks of the rendered one, including the hash. Lists and maps are merged as the schema of
-// Kubernetes says: what others add is ignored, unless the field is owned.
+// compare finds what a live object lacks of the rendered one, including the hash. It merges lists and maps by Kubernetes' schema.
+// Additions of others are no difference, unless they are below owned fields.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
 		return difference{}, err
 	}
-	// The API server accepts some lists with duplicates that the schema does not allow, and so must we.
+	// The API server accepts some lists with duplicates that the schema does not allow.
 	liveValue, err := d.converter.ObjectToTyped(fields, typed.AllowDuplicates)
 	if err != nil {
 		return difference{}, fmt.Errorf("type the live %s: %w", live.GetName(), err)
@@ -160,7 +160,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 		found.fields = append(found.fields, path.Copy())
 	})
 	surplus.Iterate(func(path fieldpath.Path) {
-		if !surplus.Has(path[:len(path)-1]) { // the object around it is listed already
+		if !surplus.Has(path[:len(path)-1]) { // the object around it is already listed
 			found.fields = append(found.fields, path.Copy())
 		}
 	})
@@ -173,7 +173,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 	return found, nil
 }
 
-// keeps reports whether all of a surplus was there before, with the same values.
+// keeps reports whether all of a surplus existed before, with the same values.
 func keeps(before, surplus *typed.TypedValue) bool {
 	if before == nil || surplus == nil {
 		return false
@@ -182,7 +182,7 @@ func keeps(before, surplus *typed.TypedValue) bool {
 	return err == nil && comparison.Added.Empty() && comparison.Modified.Empty()
 }
 
-// replacement returns a strategic merge patch that sets what was rendered and replaces owned fields as a whole.
+// replacement returns a strategic merge patch that sets what was rendered and removes additions below owned fields.
 func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	patch := rendered.DeepCopy()
 	for _, path := range d.rules[rendered.GroupVersionKind()].Owned {
@@ -200,7 +200,7 @@ func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	return rendered, err
 }
 
-// below returns the paths that are at or below one of the fields, or those that are not.
+// below returns the paths at or below one of the fields. If wanted is false, it returns the other paths.
 func below(paths *fieldpath.Set, fields [][]string, wanted bool) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	paths.Iterate(func(path fieldpath.Path) {
@@ -223,14 +223,14 @@ func startsWith(path fieldpath.Path, prefix []string) bool {
 	return true
 }
 
-// applied reports whether a live object carries the hash of what was rendered.
+// applied reports whether a live object has the hash of what was rendered.
 func (d differ) applied(live client.Object, rendered rendering) bool {
 	return live.GetAnnotations()[d.hashAnnotation] == rendered.hash
 }
 
-// sizeField is the field with the size of a Kind, empty if it has none.
+// sizeField returns the field with the size of a Kind, or none.
 func (d differ) sizeField(object client.Object) []string {
-	kind, err := apiutil.GVKForObject(object, d.scheme) // what was read may not have it
+	kind, err := apiutil.GVKForObject(object, d.scheme) // an object that was read may lack its Kind
 	if err != nil {
 		return nil
 	}

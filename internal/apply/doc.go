@@ -1,18 +1,16 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply brings the objects of an owner into their desired state, with as few requests as possible and without ever touching what
-// belongs to somebody else. It knows nothing of memcached.
+// Package apply brings the objects of an owner into their desired state. It sends as few requests as possible, and never touches an
+// object of another owner. It knows nothing of memcached.
 //
-// Writes are server-side applies with one constant field owner. An object that was once created with POST would have two owners of its
-// fields, and a field that is no longer desired would stay for ever. Objects are compared first: nothing is sent if the live object already
-// holds the desired state. Fields that others add stay, unless they are below an owned field. An apply cannot remove these, so a strategic
-// merge patch does.
+// Each write is a server-side apply with the same field owner. A POST would add a second field owner, and a field that is no longer
+// desired would stay for ever. If the live object already has the desired state, nothing is sent. Fields that others add stay,
+// unless they are below an owned field. An apply cannot remove those, so a strategic merge patch does.
 //
-// Server-side apply has two traps. A forced apply silently takes over an object that belongs to somebody else: objects
-// that do not seem to exist are therefore applied with the resource version "1", which the API server refuses with 409 if
-// they do. And an apply silently recreates an object that was deleted in between: objects that exist are therefore
-// applied with their UID.
+// Server-side apply has two traps. First, a forced apply takes over an object of another owner. So an object that seems not to
+// exist is applied with the resource version "1": if it exists, the API server refuses that with 409. Second, an apply creates an
+// object again that was just deleted. So an object that exists is applied with its UID.
 //
-// The MutationCache holds each write until the cache has received it, so that a cache that lags never causes a second write.
+// The MutationCache holds each write until the informer cache has received it. So a lagging cache never causes a second write.
 package apply

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ConflictError reports that an object of the desired name exists and does not belong to the owner. It was not touched.
+// ConflictError reports that an object of another owner has the desired name. It was not changed.
 type ConflictError struct {
 	// Kind and Name of the object.
 	Kind, Name string
-	// Controller is the kind and name of what controls it, empty if nothing does.
+	// Controller is the kind and name of its controller, or empty.
 	Controller string
-	// RetryAfter is when to ask the API server again whether the object is still there; 0 if the cache shows it.
+	// RetryAfter is when to ask again whether the object still exists. It is 0 if the cache shows the object.
 	RetryAfter time.Duration
 }
 
@@ -27,15 +27,15 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s exists already and %s: delete or rename one of the two", e.Kind, e.Name, owner)
 }
 
-// ContestedError reports that somebody else keeps writing a field that is ours.
+// ContestedError reports that somebody else keeps writing a field of the operator.
 type ContestedError struct {
 	// Kind and Name of the object.
 	Kind, Name string
 	// Field is the path of the field, such as spec.replicas.
 	Field string
-	// Manager is the field manager that wrote the field last, empty if nobody knows.
+	// Manager is the field manager that last wrote the field, empty if unknown.
 	Manager string
-	// RetryAfter is when the next correction is due, or the contest is over.
+	// RetryAfter is when the next correction is due or the contest ends.
 	RetryAfter time.Duration
 }
 
@@ -48,8 +48,8 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// ImmutableError reports that a live object has another value of a field that cannot be changed. Everything else was written as far
-// as the API server allowed.
+// ImmutableError reports that a field which cannot be changed has another value in the live object. The other fields were written
+// as far as the API server allowed.
 type ImmutableError struct {
 	// Kind, Namespace and Name of the object.
 	Kind, Namespace, Name string
@@ -62,7 +62,7 @@ func (e *ImmutableError) Error() string {
 	return fmt.Sprintf("%s of %s %s has another value than it must have, and cannot be changed", e.Field, e.Kind, e.Name)
 }
 
-// WaitingError reports that an object must be gone before the desired one can take its name.
+// WaitingError reports that an object must disappear before the desired one can have its name.
 type WaitingError struct {
 	// Kind and Name of the object.
 	Kind, Name string
@@ -73,7 +73,7 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("%s %s is being deleted and must be gone first", e.Kind, e.Name)
 }
 
-// RenderError reports that a desired object cannot be encoded, or cannot be compared with the live one. It is a bug of ours.
+// RenderError reports that a desired object cannot be encoded or compared with the live one. It is a bug of the operator.
 type RenderError struct {
 	// Name of the object.
 	Name string

@@ -21,8 +21,8 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 	return nil
 }
 
-// undesired returns the objects to delete: controlled by the owner, or orphans that were applied for an owner of the same name, not
-// desired and not being deleted yet. It keeps orphans with a size, because their pods must not end.
+// undesired returns the objects to delete. The owner controls them, or they have no owner and were applied for one of this name.
+// Orphans with a size stay, because their pods must not end.
 func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepImmutable copies the live values of immutable fields into a desired object: the API server would refuse the whole write
-// otherwise. It returns an *ImmutableError about the first field that differs, or nil.
+// keepImmutable copies the live values of immutable fields into a desired object. Otherwise, the API server would refuse the whole
+// write. It returns an *ImmutableError about the first field that differs, or nil.
 func (a *Applier) keepImmutable(live client.Object, s *step) error {
 	var differs error
 	for _, path := range a.rules(*s).Immutable {

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreationGrace is how long a created object may be missing from the cache before it counts as deleted. A watch usually brings it
-// within milliseconds. After this time, it was probably deleted while the watch was interrupted.
+// CreationGrace is how long a created object may be missing from the cache. A watch usually brings it within milliseconds. After
+// this time, it was probably deleted while the watch was interrupted.
 const CreationGrace = 30 * time.Second
 
-// MutationCache holds the writes of this process until the informer cache has received them, so that no decision follows from a copy that
-// is older. It is safe for concurrent use.
+// MutationCache holds this process's writes until the informer cache has received them, so that decisions never use an older copy.
+// It is safe for concurrent use.
 type MutationCache struct {
 	clock  clock.PassiveClock
 	mutex  sync.Mutex
@@ -25,7 +25,7 @@ type MutationCache struct {
 }
 
 type write struct {
-	// object is the API server's answer; for a deletion the object that was deleted.
+	// object is the API server's answer. For a deletion, it is the deleted object.
 	object  client.Object
 	deleted bool
 	at      time.Time
@@ -36,12 +36,12 @@ func NewMutationCache(clock clock.PassiveClock) *MutationCache {
 	return &MutationCache{clock: clock, writes: map[objectKey]write{}}
 }
 
-// RecordWrite remembers the answer to a write.
+// RecordWrite records the API server's answer to a write.
 func (m *MutationCache) RecordWrite(object client.Object) {
 	m.record(write{object: object.DeepCopyObject().(client.Object)})
 }
 
-// RecordDelete remembers that the object was deleted, or is being deleted.
+// RecordDelete records that the object was deleted or is being deleted.
 func (m *MutationCache) RecordDelete(object client.Object) {
 	m.record(write{object: object, deleted: true})
 }
@@ -53,16 +53,16 @@ func (m *MutationCache) record(w write) {
 	m.writes[keyOf(w.object)] = w
 }
 
-// Forget drops what is remembered about the object of this type and name.
+// Forget drops the object of this type and name.
 func (m *MutationCache) Forget(object client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.writes, keyOf(object))
 }
 
-// Latest returns the newer of the cached object and the one that was written, or nil if the object does not exist. The cached
-// object carries name and namespace even if found is false. Pending reports that this process created the object and the informer
-// cache has not received it. If it still has not after CreationGrace, the caller must look again.
+// Latest returns the cached or the written object, whichever is newer, or nil if the object does not exist. The cached object must
+// have name and namespace even if found is false. Pending reports that this process created the object and the informer cache has
+// not received it. After CreationGrace, the caller must check again.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -86,8 +86,8 @@ func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.
 	}
 }
 
-// ObserveEvent records an object that the informer cache received. It reports whether this is the last write of this process, which
-// needs no reaction.
+// ObserveEvent records an object that the informer cache has received. It reports whether this is the process's own last write,
+// which needs no reaction.
 func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -100,7 +100,7 @@ func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	return w.object.GetResourceVersion() == received.GetResourceVersion()
 }
 
-// ObserveDelete takes an object whose deletion the informer cache has received.
+// ObserveDelete records a deletion that the informer cache has received.
 func (m *MutationCache) ObserveDelete(received client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -110,8 +110,8 @@ func (m *MutationCache) ObserveDelete(received client.Object) {
 	}
 }
 
-// newer reports whether the first version is later. API servers before Kubernetes 1.35 do not promise comparable versions; if they
-// cannot be compared, the informer cache counts.
+// newer reports whether the first version is later. Before Kubernetes 1.35, API servers do not promise comparable versions. If two
+// cannot be compared, the object in the informer cache counts as newer.
 func newer(first, second client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(first.GetResourceVersion(), second.GetResourceVersion())
 	return err == nil && order > 0

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// checkOwnership reports whether the owner may write a live object: nil, a *ConflictError or a *WaitingError.
+// checkOwnership returns nil if the owner may write a live object, else a *ConflictError or a *WaitingError.
 func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	kind := desired.GetObjectKind().GroupVersionKind().Kind
 	controller := metav1.GetControllerOfNoCopy(live)
@@ -33,8 +33,8 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	}
 }
 
-// orphaned reports whether an object without a controller was applied for an owner of the same name, and lost it by an orphaning
-// deletion or an edit.
+// orphaned reports whether an object without a controller was applied for an owner of this name. An orphaning deletion or an edit
+// has removed its owner.
 func (a *Applier) orphaned(owner, live client.Object) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
 		return false
@@ -48,8 +48,8 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 	return true
 }
 
-// predecessor reports whether the controller is an earlier, deleted object with the owner's kind and name. The garbage collector
-// deletes what it left. Other API groups may have the same kind.
+// predecessor reports whether the controller is a deleted object with the owner's kind and name. The garbage collector then deletes
+// what it owned. Another API group may have the same kind, so the group is compared too.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {

@@ -12,27 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Plan is what is to be done so that the objects of an owner are as desired.
+// Plan is the list of writes that bring the objects of an owner into the desired state.
 type Plan struct {
 	owner client.Object
 	steps []step
-	// undesired are the objects to be deleted.
+	// undesired are the objects to delete.
 	undesired []client.Object
-	// first is written before guarded objects, nil for none.
+	// first is the object to write before guarded ones, or nil.
 	first client.Object
 }
 
-// Before returns the plan with a desired object to write before guarded ones. If that write fails, guarded objects are not created,
-// and of existing ones only the size is written.
+// Before returns the plan with a desired object that is written before guarded ones. If that write fails, guarded objects are not
+// created, and of existing ones only the size is written.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p
 }
 
-// Plan compares the objects of an owner with what is desired. Observed are the live objects that may belong to it. Those that do belong to
-// it, or did before they lost their owner, are deleted if they are not desired. Desired objects have their apiVersion and kind, and those
-// fields set that Go writes even if they are empty and that the API server fills: a Deployment's strategy, the targetPort of a Service. Of
-// the objects in sizeOnly whose Kind has a size, only that is written, and nothing if they do not exist.
+// Plan compares the objects of an owner with the desired ones. observed are live objects that may belong to the owner. Those that
+// do, or did before they lost their owner, are deleted unless they are desired.
+//
+// desired objects must have apiVersion and kind. They must also set fields that Go writes even if empty and that the API server
+// fills, such as a Deployment's strategy or the targetPort of a Service. Of existing objects in sizeOnly, only the size is written.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
@@ -67,7 +68,7 @@ func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) ste
 	return s
 }
 
-// compareWith finds out how a live object differs from what was rendered in the step.
+// compareWith compares a live object with the step's rendering.
 func (a *Applier) compareWith(live client.Object, s *step) error {
 	s.drifted = a.differ.applied(live, s.rendered) || a.contests.wrote(live, s.rendered.hash)
 	var err error
@@ -81,12 +82,12 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// FirstPending reports whether the object named by Before has to be written.
+// FirstPending reports whether the object of Before has to be written.
 func (p Plan) FirstPending() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
 
-// Pending returns the kinds of the objects to create, change or delete, each once.
+// Pending returns the kinds of the objects that the plan writes or deletes, each once.
 func (p Plan) Pending() []string {
 	var kinds []string
 	for _, s := range p.steps {
@@ -100,7 +101,7 @@ func (p Plan) Pending() []string {
 	return kinds
 }
 
-// Changing reports whether the plan is to change or delete what exists.
+// Changing reports whether the plan changes or deletes existing objects.
 func (p Plan) Changing() bool {
 	for _, s := range p.steps {
 		if s.pending() && s.live != nil {
@@ -110,7 +111,7 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing reports whether the plan creates or adopts anything, with no known obstacle.
+// Missing reports whether the plan creates or adopts an object without a known conflict.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
@@ -120,14 +121,14 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs reports whether a live object of a kind differs from the desired one at or below a field.
+// Differs reports whether a live object of a kind differs at or below a field.
 func (p Plan) Differs(kind string, field ...string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)
 	})
 }
 
-// Err returns the errors that are known before anything is written, joined.
+// Err joins the errors that are known before anything is written.
 func (p Plan) Err() error {
 	var errs []error
 	for _, s := range p.steps {

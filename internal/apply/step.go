@@ -7,38 +7,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// step is what is to be done about one desired object.
+// step is what has to be done about one desired object.
 type step struct {
 	desired client.Object
-	// live is what there is, nil if there is none.
+	// live is the existing object, or nil.
 	live     client.Object
 	rendered rendering
-	// difference is how the live object differs from what was rendered.
+	// difference is how the live object differs from the rendering.
 	difference difference
-	// drifted means that this or an earlier process applied exactly what was rendered, so somebody else has changed the object
-	// since.
+	// drifted means that somebody else has changed the object: this process or an earlier one had applied the same rendering.
 	drifted bool
-	// inTheWay is somebody else's object of the same name, known from a refusal. It may be gone by now.
+	// inTheWay is an object of another owner with the same name, known from an earlier refusal. It may be gone.
 	inTheWay *ConflictError
-	// immutable is an *ImmutableError if the live object has another value of an immutable field; the rendered object then carries
-	// the live value.
+	// immutable is an *ImmutableError if an immutable field differs. The rendering then contains the live value.
 	immutable error
-	// err says why nothing can be done.
+	// err is why nothing can be done.
 	err error
 }
 
-// pending reports whether the step is to write anything.
+// pending reports whether the step writes anything.
 func (s step) pending() bool {
 	return s.err == nil && (s.live == nil || !s.difference.none())
 }
 
-// outcome is what became of a step.
+// outcome is the result of a step.
 type outcome struct {
-	// live is what is there now, nil if it does not belong to the owner.
+	// live is the object after the step, or nil if it does not belong to the owner.
 	live client.Object
-	// created and written say what was done.
+	// created and written report what was done.
 	created, written bool
-	// correction is what somebody else had changed, nil if nothing was undone.
+	// correction is the foreign change that was undone, or nil.
 	correction *Correction
 	err        error
 }

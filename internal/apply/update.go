@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// update writes a step whose object exists, and remembers what it needs to recognize foreign changes later. A write without effect is no
-// correction: the API server or a webhook has changed it back, and would again.
+// update writes an existing object, and remembers what it needs to recognize foreign changes later. A write without effect is no
+// correction: the API server or a webhook has changed the object back, and would do so again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
 	before, managed := s.live.GetResourceVersion(), managedFields(nil)
 	if s.drifted {
@@ -42,8 +42,8 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	return outcome{live: changed, written: written, correction: correction, err: err}
 }
 
-// change writes what was rendered. If that is refused, it writes the size alone. It returns the resulting object, and whether a
-// write was accepted.
+// change writes the rendering. If that is refused, it writes only the size. It returns the resulting object, and whether a write
+// was accepted.
 func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
 	if s.rendered.sizeOnly {
@@ -63,12 +63,12 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	}
 	changed, sent, sizeErr = a.changeSize(ctx, s, size)
 	if sizeErr != nil {
-		return s.live, false, err // the size is refused for the same cause, or tried again with everything else
+		return s.live, false, err // a write of the size would be refused as well, or the whole write is tried again
 	}
 	return changed, sent, err
 }
 
-// changeSize patches the size. It is no apply, which would drop the other fields.
+// changeSize patches the size. An apply of only the size would drop the other fields.
 func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
 	found, err := a.differ.compare(s.live, size)
 	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {
@@ -82,9 +82,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies what was rendered. If that is refused, or leaves additions of others to owned fields, it replaces these fields.
-// If nothing new is desired, such additions are the known cause, and it replaces them first. It leaves additions of a webhook
-// alone: the webhook would add them again, perhaps with another value, and each time replace the pods.
+// changeAll applies the rendering. If that is refused, or does not remove what others added below owned fields, it replaces these
+// fields. If the rendering is the same as last time, only such additions need correction, and it replaces the fields at once. Additions
+// by a webhook stay: the webhook would add them again, perhaps with another value, and each time that would replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {
@@ -96,7 +96,7 @@ func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) 
 		if _, err := a.replace(ctx, s); err != nil {
 			return nil, err
 		}
-		return a.send(ctx, s) // it removes what was applied once and is no longer desired
+		return a.send(ctx, s) // this removes what was applied before and is no longer desired
 	case before == nil || err != nil:
 		return changed, err
 	}
@@ -107,7 +107,7 @@ func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) 
 	return changed, nil
 }
 
-// replace makes a live object as rendered, without what was added to owned fields.
+// replace writes the rendering and removes what was added below owned fields.
 func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	body, err := a.differ.replacement(s.rendered)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	return a.merge(ctx, s, body)
 }
 
-// isRefusal reports whether the API server refused a write, rather than failed or found a newer object.
+// isRefusal reports whether the API server refused a write. A failure and a conflict with a newer object are no refusals.
 func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

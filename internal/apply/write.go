@@ -18,12 +18,12 @@ func (a *Applier) merge(ctx context.Context, s step, body rendering) (client.Obj
 	return a.patch(ctx, s, body, types.StrategicMergePatchType)
 }
 
-// send applies what was rendered.
+// send applies a rendering.
 func (a *Applier) send(ctx context.Context, s step) (client.Object, error) {
 	return a.patch(ctx, s, s.rendered, types.ApplyPatchType, client.ForceOwnership)
 }
 
-// patch sends a body about the object of a step.
+// patch sends a body for the object of a step.
 func (a *Applier) patch(
 	ctx context.Context, s step, body rendering, kind types.PatchType, opts ...client.PatchOption,
 ) (client.Object, error) {
@@ -35,7 +35,7 @@ func (a *Applier) patch(
 	if err != nil {
 		return nil, err
 	}
-	// The API server refuses unknown fields in an apply anyway. To warn of duplicate ones, it would parse the body twice.
+	// An apply refuses unknown fields anyway. To warn of duplicate fields, the API server would parse the body twice.
 	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
 	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
@@ -44,7 +44,7 @@ func (a *Applier) patch(
 	return answer, nil
 }
 
-// empty returns an object of the same kind and name: decoding merges into what an object already holds.
+// empty returns an object with only kind and name. Decoding an answer would merge it into other content.
 func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	return object, nil
 }
 
-// prune deletes an object of ours that is no longer desired: exactly that one, by its UID.
+// prune deletes an object that is no longer desired. The UID makes sure that it is no later object of the same name.
 func (a *Applier) prune(ctx context.Context, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})

@@ -21,14 +21,13 @@ import (
 )
 
 const (
-	// Timeout limits a whole exchange: a wave waits for the answer.
+	// Timeout limits a whole exchange, because a wave waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits what is read: the owner of the pod decides what it sends.
+	// maxAnswer limits how much is read, because the owner of the pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
-// Client asks at the addresses of pods. It follows no redirect and uses no proxy of the environment, which knows nothing of the addresses
-// of pods.
+// Client connects to the addresses of pods. It follows no redirect. It ignores proxies in the environment, which cannot reach pods.
 type Client struct{ http *http.Client }
 
 // New returns a client.
@@ -38,7 +37,7 @@ func New() *Client {
 	return c
 }
 
-// NewWith returns a client that sends its requests in another way. The context limits their time.
+// NewWith returns a client that uses this transport. The context limits the time of a request.
 func NewWith(transport http.RoundTripper) *Client {
 	return &Client{http: &http.Client{
 		Transport:     transport,
@@ -46,7 +45,7 @@ func NewWith(transport http.RoundTripper) *Client {
 	}}
 }
 
-// Launcher asks the launcher at an IP address. The error names the address.
+// Launcher asks the launcher at an IP address. Errors contain the address.
 func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
 	return c.LauncherAt(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
 }
@@ -65,7 +64,7 @@ func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatu
 	return status, err
 }
 
-// Agent asks the agent at an IP address, with the names at which clients find the node. The error names the address.
+// Agent asks the agent at an IP address. Hosts are the names by which clients reach the node. Errors contain the address.
 func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
 	var status agentprotocol.Status
 	err := c.get(ctx, url.URL{
@@ -83,7 +82,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err // it names the URL
+		return err // the error names the URL
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -99,7 +98,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 
 var errAnswer = errors.New("not the answer of a node")
 
-// Decode reads an answer, up to the longest one that is allowed.
+// Decode reads an answer. It reads at most the longest allowed one.
 func Decode(answer io.Reader, status any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)

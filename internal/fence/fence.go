@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence stops a process that has lost its lease from writing. Leader election alone does not: a leader that was paused for
-// longer than its lease, for example by a frozen machine, carries on with what it knew until it next checks the lease.
+// Package fence stops a process that has lost its lease from writing. Leader election alone does not. A leader that was paused for
+// longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
 package fence
 
 import (
@@ -20,10 +20,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Wrap returns the configuration of clients that change objects only while the lease of this name is held: if its last renewal through such
-// a client is older than the lease's duration, a request that changes an object fails without being sent. Requests that create objects are
-// not held back: those of the operator are events and access reviews, because it creates everything else by apply. The lease itself can
-// always be written, so no other object may have its name. Giving it back ends it.
+// Wrap returns a configuration for clients that change objects only while they hold the lease of this name. If the last renewal
+// through such a client is older than the lease's duration, a request that changes an object fails without being sent. Releasing
+// the lease has the same effect.
+//
+// Requests that create objects are always sent: the operator creates only events and access reviews, and applies everything else.
+// The lease itself can always be written, so no other object may have its name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)
@@ -53,11 +55,11 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	writes := request.Method == http.MethodPut || request.Method == http.MethodPatch || request.Method == http.MethodDelete
 	switch {
 	case r.fence.concernsLease(request) && releases(request):
-		// From here on another may lead, whatever the answer.
+		// From now on, another process may be the leader, whatever the answer is.
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// Others wait for the end of the lease, counted from when they saw the renewal, which is later than now.
+		// Others count the lease from when they see the renewal, which is later than now.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
@@ -79,8 +81,7 @@ func (f *fence) concernsLease(request *http.Request) bool {
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
 }
 
-// releases reports whether a request gives the lease back, by an update without a holder. A body that cannot be read does not
-// count.
+// releases reports whether a request releases the lease: an update without a holder. A body that cannot be read does not count.
 func releases(request *http.Request) bool {
 	if request.Method != http.MethodPut || request.GetBody == nil {
 		return false
@@ -108,7 +109,7 @@ func (f *fence) note(renewed time.Time) {
 	f.renewed = renewed
 }
 
-// held uses both clocks: the monotonic clock stops while a machine sleeps, and the wall clock can be set.
+// held checks both clocks: the monotonic clock stops while a machine sleeps, and the wall clock can be changed.
 func (f *fence) held() bool {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()

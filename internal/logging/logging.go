@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// Setup makes a logger with these options write what the operator, client-go and the servers of the standard library log, to
-// the writer.
+// Setup makes the operator, client-go and the servers of the standard library write their logs to the writer, through a logger with
+// these options.
 func Setup(to io.Writer, options ...zap.Opts) {
 	logger := newLogger(to, options...)
 	ctrl.SetLogger(logger)
@@ -30,13 +30,13 @@ func newLogger(to io.Writer, options ...zap.Opts) logr.Logger {
 	return zap.New(append(options, zap.WriteTo(visibleText{to}))...)
 }
 
-// visibleText writes log entries with control characters and direction marks escaped as in JSON. Errors quote what webhooks,
-// containers and users wrote, which could otherwise forge or hide a line.
+// visibleText escapes control characters and direction marks in log entries, as in JSON. Errors quote text from webhooks,
+// containers and users. That text could otherwise forge or hide a line.
 type visibleText struct {
 	io.Writer
 }
 
-// Write implements io.Writer for whole entries, as zap writes them.
+// Write implements io.Writer. zap passes whole entries.
 func (v visibleText) Write(entry []byte) (int, error) {
 	var escaped strings.Builder
 	for _, r := range string(entry) {

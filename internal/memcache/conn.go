@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcache is the project's client of memcached: its text protocol, and the rings by which clients find the server that holds
-// a key. It knows nothing of Kubernetes.
+// Package memcache is a client of memcached's text protocol. It also has the rings by which clients choose the server for a key. It
+// knows nothing of Kubernetes.
 package memcache
 
 import (
@@ -19,7 +19,7 @@ import (
 // CRLF ends each line and each value.
 const CRLF = "\r\n"
 
-// maxLine is far more than memcached's longest line, which contains a file name.
+// maxLine is far longer than any line of memcached. The longest line contains a file name.
 const maxLine = 4 << 10
 
 // Conn is a connection to a memcached. It is not safe for concurrent use. The first error closes it.
@@ -29,12 +29,13 @@ type Conn struct {
 	name    string
 }
 
-// NewConn uses a connection, and closes it with itself. Errors begin with the name of the server, unless it is empty.
+// NewConn returns a Conn on a connection. Closing it closes the connection. Errors begin with the server's name, unless that is
+// empty.
 func NewConn(conn net.Conn, name string) *Conn {
 	return &Conn{conn: conn, replies: bufio.NewReaderSize(conn, maxLine), name: name}
 }
 
-// Dial connects to the memcached at an address. Errors of the connection do not name it.
+// Dial connects to the memcached at an address. Later errors do not name the address.
 func Dial(ctx context.Context, address string) (*Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -46,8 +47,8 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Command sends a command and returns its reply, which must be one line. ERROR and CLIENT_ERROR are replies, not errors. A
-// value follows its command after "\r\n": "set k 0 0 5\r\nhello".
+// Command sends a command and returns its reply, which must be one line. ERROR and CLIENT_ERROR are replies, not errors. A value
+// follows its command after "\r\n", as in "set k 0 0 5\r\nhello".
 func (c *Conn) Command(ctx context.Context, command string) (reply string, err error) {
 	name, _, _ := strings.Cut(command, CRLF)
 	err = c.Within(ctx, name, func() error {
@@ -57,16 +58,16 @@ func (c *Conn) Command(ctx context.Context, command string) (reply string, err e
 	return reply, err
 }
 
-// Within runs an exchange that ends with the context. Its error names the command. The replies to the requests so far must have been
-// read completely.
+// Within runs an exchange, at most until the context ends. Its error names the command. All earlier replies must have been read
+// completely.
 func (c *Conn) Within(ctx context.Context, command string, exchange func() error) error {
-	// The deadline of an earlier context that ended after its reply may still apply.
+	// The deadline of an earlier context may still be set.
 	err := c.conn.SetDeadline(time.Time{})
 	if err == nil {
 		expired := make(chan struct{})
 		stop := context.AfterFunc(ctx, func() {
 			defer close(expired)
-			_ = c.conn.SetDeadline(time.Unix(1, 0)) // it fails only for a closed connection
+			_ = c.conn.SetDeadline(time.Unix(1, 0)) // this fails only for a closed connection
 		})
 		err = exchange()
 		if !stop() {
@@ -74,7 +75,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 		}
 	}
 	if left := c.replies.Buffered(); err == nil && left > 0 {
-		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // they would be taken for the next reply
+		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // they would count as the next reply
 	}
 	if err == nil {
 		return nil
@@ -82,7 +83,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	_ = c.conn.Close() // the caller gets the error above
+	_ = c.conn.Close() // the caller gets the first error
 	err = fmt.Errorf("%s: %w", command, err)
 	if c.name != "" {
 		err = fmt.Errorf("%s: %w", c.name, err)
@@ -93,7 +94,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 // Ask sends a request and returns the first line of the reply.
 func (c *Conn) Ask(request []byte) (string, error) {
 	broken := c.Send(request)
-	// memcached reports the reason before it closes a connection, so there may be a line to read after a failed write.
+	// memcached sends a reason before it closes a connection, so a line may arrive even if the write failed.
 	line, err := c.Line()
 	if err != nil && broken != nil {
 		err = broken
@@ -107,7 +108,7 @@ func (c *Conn) Send(request []byte) error {
 	return err
 }
 
-// Line reads the next line of a reply without its end.
+// Line reads the next line of a reply, and returns it without the line end.
 func (c *Conn) Line() (string, error) {
 	line, err := c.replies.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Get reads all keys in one request. It returns how many of them memcached has, and the last line of the reply: END, or the
-// reason of a refusal.
+// Get reads all keys in one request. It returns the number of keys that memcached has, and the last line of the reply: END, or why
+// memcached refused.
 func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
 	err = c.Within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
 		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + CRLF))
@@ -40,7 +40,7 @@ type Value struct {
 	Flags uint32
 }
 
-// Value reads a key. It returns nil if memcached does not have it, and fails if memcached refuses.
+// Value reads a key. It returns nil if memcached does not have the key, and an error if memcached refuses.
 func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) {
 	err = c.Within(ctx, "get", func() error {
 		line, err := c.Ask([]byte("get " + key + CRLF))
@@ -55,7 +55,7 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 		if err := c.Read(value.Bytes); err != nil {
 			return err
 		}
-		// The end of the value's line, and the line END.
+		// The line end after the value, and the line END.
 		return c.Discard(len(CRLF + "END" + CRLF))
 	})
 	if err != nil {
@@ -64,11 +64,11 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 	return value, nil
 }
 
-// largestValue is the largest item that memcached can be configured to store.
+// largestValue is the largest item size that memcached accepts in its configuration.
 const largestValue = 1 << 30
 
-// valueLine reads the line before a value: "VALUE", the key, its flags and its size, and after gets an identifier. Only an ASCII
-// space separates them: the key may have other white space.
+// valueLine parses the line before a value: "VALUE", the key, its flags, its size and, after gets, an identifier. ASCII spaces
+// separate them, because a key may contain other white space.
 func valueLine(line string) (size int, flags uint32, err error) {
 	words := strings.Split(line, " ")
 	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// DemandsLogin reports whether memcached demands a login. It asks for the version, the cheapest question that a worker thread of
-// memcached has to answer.
+// DemandsLogin reports whether memcached demands a login. It asks for the version: of all commands that a worker thread answers,
+// that is the cheapest.
 func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	err = c.Within(ctx, "version", func() error {
 		line, err := c.Ask([]byte("version" + CRLF))
@@ -27,12 +27,12 @@ func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	return demanded, err
 }
 
-// LogIn logs in, and reports whether memcached accepts the user. After a refusal, another login may follow. Only a memcached that
-// demands a login may get one: another stores the password as a value.
+// LogIn logs in, and reports whether memcached accepts the user. After a refusal, another login may follow. Call it only if
+// memcached demands a login: otherwise memcached stores the password as a value.
 func (c *Conn) LogIn(ctx context.Context, name, password string) (accepted bool, err error) {
 	err = c.Within(ctx, "login", func() error {
 		token := name + " " + password
-		line, err := c.Ask(fmt.Appendf(nil, "set login 0 0 %d\r\n%s\r\n", len(token), token)) // the key does not matter
+		line, err := c.Ask(fmt.Appendf(nil, "set login 0 0 %d\r\n%s\r\n", len(token), token)) // memcached ignores the key
 		switch {
 		case err != nil:
 			return err

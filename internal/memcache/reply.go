@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// What a RefusalError wraps.
+// Causes of a RefusalError.
 var (
-	// ErrConnectionLimit is the reply to a connection beyond -c, which memcached then closes.
+	// ErrConnectionLimit is memcached's reply to a connection beyond its limit, -c. It then closes the connection.
 	ErrConnectionLimit = errors.New("memcached is at its connection limit")
-	// ErrUnauthenticated is the reply of a memcached with -Y to every command before a login.
+	// ErrUnauthenticated is the reply of a memcached with -Y to any command before a login.
 	ErrUnauthenticated = errors.New("memcached demands authentication")
-	// ErrMalformed is every other reply that the client does not expect.
+	// ErrMalformed stands for all other unexpected replies.
 	ErrMalformed = errors.New("unexpected reply")
 )
 
@@ -32,7 +32,7 @@ func (e *RefusalError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrMalformed, strconv.QuoteToASCII(e.Reply[:min(len(e.Reply), maxQuoted)]))
 }
 
-// Unwrap returns what the reply means.
+// Unwrap returns one of the causes above.
 func (e *RefusalError) Unwrap() error {
 	switch e.Reply {
 	case "ERROR Too many open connections":

@@ -14,28 +14,29 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Owner returns the index of the server that holds a key, in the list from which it was made. The list is not empty. memcached servers
-// do not know each other: each client decides, and clients find each other's keys only if they compute the same.
+// Owner returns the index of the server that holds a key, in the list from which it was made. That list must not be empty.
+// memcached servers do not know each other. Each client chooses a server, and clients find each other's keys only if they all
+// choose in the same way.
 type Owner func(key string) int
 
 // Each server has 160 points on a ketama ring: four for each of 40 digests.
 const digestsPerServer, pointsPerDigest = 40, 4
 
-// point is the end of a range of hashes that belongs to a server.
+// point is the end of a server's range of hashes.
 type point struct {
 	hash   uint32
 	server int
 }
 
-// Ketama is the ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
+// Ketama returns the ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
 //
 //   - The points of a server are the MD5 digests of "NAME-0" to "NAME-39", each cut into four little-endian uint32.
 //   - The hash of a key is the first little-endian uint32 of its MD5 digest.
-//   - The owner of a key has the first point that is not below its hash, or the lowest point of all.
+//   - A key belongs to the server with the first point at or above its hash, or else with the lowest point.
 //
-// The name of a server is its host, followed by :port unless that is 11211. The order of the servers does not matter: a point
-// that two of them have belongs to the one whose name comes first. With some numbers of servers, such as 25 or 100, libmemcached
-// rounds to 39 digests.
+// The name of a server is its host, followed by :port unless the port is 11211. The order of the servers does not matter: if two
+// servers have the same point, the lower name wins. With some numbers of servers, such as 25 or 100, libmemcached rounds to 39
+// digests.
 func Ketama(servers []string) Owner {
 	points := make([]point, 0, len(servers)*digestsPerServer*pointsPerDigest)
 	for server, name := range servers {
@@ -62,8 +63,8 @@ func appendPoints(points []point, name string, server int) []point {
 	return points
 }
 
-// Modula is what libmemcached does by default: the one-at-a-time hash of the key, modulo the number of servers.
-// The order of the servers matters, their names do not.
+// Modula returns libmemcached's default: the one-at-a-time hash of the key, modulo the number of servers. The order of the servers
+// matters, but not their names.
 func Modula(servers []string) Owner {
 	count := uint32(len(servers)) //nolint:gosec // a cache has at most 1000 nodes
 	return func(key string) int { return int(oneAtATime(key) % count) }
@@ -82,9 +83,9 @@ func oneAtATime(key string) uint32 {
 	return hash + hash<<15
 }
 
-// Jump is the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir, Thanos and memcached's
-// own proxy use it. The order of the servers matters, their names do not: Loki, Mimir and Thanos sort them naturally, so that
-// node 10 comes after node 9.
+// Jump returns the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir, Thanos and memcached's
+// own proxy use it. The order of the servers matters, but not their names. Loki, Mimir and Thanos sort servers naturally: node 10
+// comes after node 9.
 func Jump(servers []string) Owner {
 	return func(key string) int { return jump(xxhash.Sum64String(key), len(servers)) }
 }

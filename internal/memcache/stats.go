@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// maxStats limits the reply to a stats command. With all of its 63 slab classes, memcached sends less than half of it.
+// maxStats limits the reply to a stats command. A memcached with all 63 slab classes sends less than half of it.
 const maxStats = 256 << 10
 
-// Stats returns the statistics of a topic, such as settings or items, or of the server if there is none. It fails if memcached
-// refuses.
+// Stats returns the statistics of a topic, such as settings or items. Without a topic, they are about the server. It returns an
+// error if memcached refuses.
 func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
 	command := strings.Join(append([]string{"stats"}, topic...), " ")
 	stats := map[string]string{}

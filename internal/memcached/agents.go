@@ -12,27 +12,27 @@ import (
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
-// AgentReports are the problems that agents report of nodes that serve nevertheless.
+// AgentReports are what the agents of one Memcached's nodes report.
 type AgentReports struct {
-	// Nodes are those that have answered.
+	// Nodes are the reports of the agents that have answered.
 	Nodes []AgentReport
-	// Pending reports that a node has not been asked yet.
+	// Pending is true while some agents have not been asked yet.
 	Pending bool
 }
 
-// AgentReport is what the agent of a pod says.
+// AgentReport is what the agent of one pod reports.
 type AgentReport struct {
 	Pod      string
 	Problems []protocol.Problem
 }
 
-// Finding is a problem that nodes report.
+// Finding is one problem, with all nodes that report it.
 type Finding struct {
 	// Reason of the problem, and the message of the first node.
 	Reason, Message string
 	// Pods are the names of the nodes.
 	Pods []string
-	// Secret is the name of the Secret that it is about, empty if it is about none or about both.
+	// Secret is the name of the Secret with the problem; empty if there is none, or if both are concerned.
 	Secret string
 }
 
@@ -41,7 +41,7 @@ func HasCredentials(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.TLS != nil || mc.Spec.Auth != nil
 }
 
-// CertificateHosts are the names at which clients find a node, and which they check in its certificate.
+// CertificateHosts are the host names by which clients reach a node. They expect one of them in its certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	switch {
 	case mc.Spec.TLS == nil:
@@ -53,7 +53,7 @@ func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	}
 }
 
-// Findings are the problems that nodes report, one for each reason, the worst first.
+// Findings groups the reported problems by reason, the worst first.
 func Findings(mc *cachev1alpha1.Memcached, reports []AgentReport) []Finding {
 	var findings []Finding
 	for _, reason := range protocol.Reasons() {

@@ -14,21 +14,21 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ArgumentsSuffix comes after the name of the Memcached in the name of the ConfigMap with the arguments of its nodes.
+// ArgumentsSuffix ends the name of the ConfigMap that holds the arguments of a Memcached's nodes.
 const ArgumentsSuffix = "-arguments"
 
-// Arguments are what the launchers of a StatefulSet's pods run memcached with: see ADR-0016.
+// Arguments are the arguments of memcached for the nodes of a StatefulSet. Launchers read them: see ADR-0016.
 type Arguments struct {
-	// Lists are the lists of arguments by their hashes.
+	// Lists maps the hash of a list of arguments to that list.
 	Lists map[string]protocol.List
-	// Sections say for each pod template which list each node runs.
+	// Sections maps each pod template to the lists that its nodes run.
 	Sections map[string]protocol.Section
-	// Twin is from where empty nodes fill themselves, nil if they do not.
+	// Twin is where empty nodes copy their items from, or nil.
 	Twin *protocol.Twin
 }
 
-// Arguments are those in the cluster. They leave out what somebody else has written: a list with another hash than its key says, or an
-// entry without a list.
+// Arguments returns the arguments in the cluster. It leaves out damaged ones: a list that does not match its hash, and an entry
+// without a list.
 func (v View) Arguments() Arguments {
 	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
 	data := v.argumentsData()
@@ -64,7 +64,7 @@ func (v View) argumentsData() map[string]string {
 	return nil
 }
 
-// ArgumentsObject is the ConfigMap with the arguments, nil if there is none that belongs to the Memcached.
+// ArgumentsObject returns the Memcached's ConfigMap with the arguments, or nil.
 func (v View) ArgumentsObject() *corev1.ConfigMap {
 	for _, child := range v.Children {
 		config, ok := child.(*corev1.ConfigMap)
@@ -75,13 +75,13 @@ func (v View) ArgumentsObject() *corev1.ConfigMap {
 	return nil
 }
 
-// ours reports whether an object belongs to the Memcached, or was left behind by an earlier one of its name.
+// ours reports whether the Memcached, or an earlier one of the same name, owns a ConfigMap.
 func ours(config *corev1.ConfigMap, v View) bool {
 	owner := metav1.GetControllerOfNoCopy(config)
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID
 }
 
-// Data are the arguments as the content of a ConfigMap.
+// Data returns the arguments as the data of a ConfigMap.
 func (a Arguments) Data() map[string]string {
 	data := map[string]string{}
 	for hash, list := range a.Lists {
@@ -96,18 +96,18 @@ func (a Arguments) Data() map[string]string {
 	return data
 }
 
-// Answer is what the launcher of a node has answered.
+// Answer is the answer of a node's launcher.
 type Answer struct {
 	protocol.Status
 
-	// Failure is why there is no answer, empty if there is one.
+	// Failure is why there is no answer; empty if there is one.
 	Failure string
 }
 
-// Answers are those of launchers, by the UID of the pod.
+// Answers are the answers of launchers by the UID of their pod.
 type Answers map[types.UID]Answer
 
-// Ordinal is the number of a pod of a StatefulSet.
+// Ordinal returns the number in the name of a StatefulSet's pod.
 func Ordinal(pod *corev1.Pod) (int, bool) {
 	ordinal, err := strconv.Atoi(pod.Name[strings.LastIndex(pod.Name, "-")+1:])
 	return ordinal, err == nil

@@ -14,28 +14,28 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Child is a kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. Caches, watches, observation and
-// writes know nothing about it beyond its row in Children.
+// Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. Caches, watches and
+// writes are the same for all Kinds: the differences are in this row.
 type Child[Owner client.Object] struct {
-	// Kind with its group and version.
+	// GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix follows the owner's name in the name of the object; empty if the names are equal. If there are several rows of one Kind, each
-	// has a suffix, and none ends with another's: otherwise objects of two owners could have the same name.
+	// Suffix is what the object's name adds to its owner's name. It may be empty, unless several rows have the same Kind. No suffix
+	// may end with another one: objects of two owners could then have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
-	// Spec returns the part of an object that the operator sets. A foreign change of it is handled without delay.
+	// Spec returns the part of an object that the operator sets. If somebody else changes it, the operator reacts at once.
 	Spec func(client.Object) any
-	// Workload reports that objects of this Kind run the nodes or proxies, so that their status counts.
+	// Workload reports that objects of this Kind run the nodes or proxies. Changes of their status wake the operator.
 	Workload bool
 	// Fields are the rules for its fields.
 	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that the cache does not hold: it may have lost the label that
-	// the cache selects by.
+	// Expected reports whether to ask the API server for an object that is missing from the cache. It may have lost the label by
+	// which the cache selects.
 	Expected func(Owner) bool
 }
 
-// NewChild completes a row with what depends on the Go type of the objects.
+// NewChild completes a row with the parts that depend on the Go type.
 func NewChild[Owner client.Object, T any, P interface {
 	*T
 	client.Object
@@ -47,7 +47,7 @@ func NewChild[Owner client.Object, T any, P interface {
 	return row
 }
 
-// Named returns the object of this Kind that an owner may have, empty but for its name.
+// Named returns an object of this Kind with only the name that it has for an owner.
 func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
 	object := c.New()
 	object.SetNamespace(owner.Namespace)
@@ -55,7 +55,7 @@ func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
 	return object
 }
 
-// OwnerOf returns the owner to which an object of this Kind and name may belong; an empty name if none fits.
+// OwnerOf returns the owner whose child would have this name. It returns an empty name if no owner fits.
 func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName {
 	name, found := strings.CutSuffix(object.Name, c.Suffix)
 	if !found {
@@ -64,10 +64,10 @@ func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName 
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
-// ConfigMapFields are the rules for a ConfigMap, of which the operator determines all that ConfigMapData returns.
+// ConfigMapFields are the rules for a ConfigMap. The operator owns its data as a whole.
 var ConfigMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
 
-// ConfigMapData is the part of a ConfigMap that the operator determines.
+// ConfigMapData returns the part of a ConfigMap that the operator sets.
 func ConfigMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
 
 // DeploymentFields are the rules for a Deployment.

@@ -19,11 +19,11 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// row is about a Kind of child of a Memcached.
+// row describes one Kind of child of a Memcached.
 type row = Child[*cachev1alpha1.Memcached]
 
-// Children are the Kinds of objects that the operator keeps. To add a Kind, add a row here, a file with its constructor in package
-// desired, the RBAC marker in the controllers, and a golden file.
+// Children lists the Kinds of objects that the operator keeps. To add a Kind, add a row here, a constructor in package desired, an
+// RBAC marker in the controllers, and a golden file.
 var Children = []row{
 	NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
@@ -38,15 +38,15 @@ var Children = []row{
 	NewChild(row{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		// Most Memcacheds have none, and asking for one would cost a request at each change of a spec.
+		// Most Memcacheds have no NetworkPolicy, and asking for it would cost a request at each change of a spec.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
-		// These rules also remove keys that others add: applications read all keys into their environment.
+		// Keys that others add are removed: applications read all keys into their environment.
 		Fields: ConfigMapFields,
-		// The last status says that there was one, and the spec wants none.
+		// It may still exist if the last status lists servers, although the spec no longer asks for it.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
@@ -55,7 +55,7 @@ var Children = []row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ArgumentsSuffix,
 		Fields: ConfigMapFields,
-		// The nodes cannot start without it.
+		// The nodes cannot start without this ConfigMap.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return mc.Status.LastApplied != nil && mc.Status.LastApplied.Workload == cachev1alpha1.WorkloadStatefulSet
 		},
@@ -65,7 +65,7 @@ var Children = []row{
 		Workload: true,
 		Fields:   DeploymentFields,
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// A cache that moves to a StatefulSet has no servers yet.
+			// While a cache moves to a StatefulSet, its status lists no servers.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
 			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
 		},
@@ -74,7 +74,7 @@ var Children = []row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
 		Fields: field.Rules{
-			// The numbers of the nodes begin with 0.
+			// Nodes are numbered from 0.
 			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}},
 			Size:      []string{"spec", "replicas"},
 			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
@@ -82,7 +82,7 @@ var Children = []row{
 			Guarded:   true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// A cache that moves to a Deployment has no servers any more, but nodes of both.
+			// While a cache moves to a Deployment, its status lists no servers, but names nodes of both workloads.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
 		},
@@ -92,11 +92,11 @@ var Children = []row{
 // PodTemplatePath is the field of a workload that holds the pod template.
 var PodTemplatePath = []string{"spec", "template"}
 
-// podSpecPath is owned as a whole: see ADR-0008. Others may add labels and annotations to the pods.
+// podSpecPath is owned as a whole: see ADR-0008. Others may still add labels and annotations to the pods.
 var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
-// ChildOf returns the row for an object; false if its Kind is not in the table. If no row of its Kind fits the name, it returns one
-// of them.
+// ChildOf returns the row for an object, and false if its Kind is not in the table. If no row fits its name, it returns any row of
+// its Kind.
 func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	var found row
 	for _, child := range Children {
@@ -110,7 +110,7 @@ func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	return found, found.New != nil
 }
 
-// Kinds are the first rows of each Kind.
+// Kinds returns one row of each Kind.
 func Kinds() []Child[*cachev1alpha1.Memcached] {
 	var kinds []row
 	for _, child := range Children {
@@ -121,8 +121,8 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether the spec has changed and wants no PodDisruptionBudget: an earlier one may exist that only the API
-// server knows.
+// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. One that the cache does not hold may
+// still exist.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)
@@ -136,7 +136,7 @@ func hasNumberedNode(mc *cachev1alpha1.Memcached) bool {
 	})
 }
 
-// WantsBudget reports whether there is to be a PodDisruptionBudget.
+// WantsBudget reports whether the spec asks for a PodDisruptionBudget.
 func WantsBudget(mc *cachev1alpha1.Memcached) bool {
 	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }

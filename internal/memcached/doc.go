@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcached holds what the decisions about a Memcached stand on: the names, the table of children, what was observed, and
-// what is desired. Package desired decides what the objects must be, package status what the status says. They do not know each
-// other: a value travels once, downwards.
+// Package memcached holds the values that decisions about a Memcached use: names, the table of children, the observed state, the
+// plan. Package desired decides what the objects must be. Package status decides what the status must be. Neither imports the
+// other.
 //
-// All three are pure. Nothing here reads or writes a cluster, a clock, the environment or a log, so everything here is tested as
-// a table or as a golden file.
+// All three are pure: they use no cluster, clock, environment or log. Tables and golden files can test all of them.
 //
-//	watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
+// watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 package memcached

@@ -11,45 +11,45 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// InPlace is the progress of pods of a StatefulSet that change in place: see ADR-0017.
+// InPlace is the progress of a change of a StatefulSet's pods in place: see ADR-0017.
 type InPlace struct {
-	// Open reports that pods change in place to match a new template. Meanwhile the controller of the StatefulSet replaces none.
+	// Open reports that some pods still have to change. Meanwhile the StatefulSet's controller replaces no pods.
 	Open bool
-	// Done is how many match it.
+	// Done is the number of pods that match the new template.
 	Done int32
 	// Patch is the next step, nil if there is none now.
 	Patch *PodPatch
-	// Blocked says what the next step waits for if somebody may have to help, else it is empty.
+	// Blocked says what the next step waits for, if a person may have to act. Otherwise it is empty.
 	Blocked string
-	// Problem is what the cluster refused to a pod, which keeps its former images and resources.
+	// Problem is a change of a pod that the cluster refused. The pod keeps its old images and resources.
 	Problem *Problem
 }
 
-// PodPatch is a change of one pod. Only what is set changes.
+// PodPatch is a change of one pod. Empty fields stay as they are.
 type PodPatch struct {
 	Pod *corev1.Pod
-	// Images and Resources are those of containers by their names.
+	// Images and Resources are the new values by the name of the container.
 	Images    map[string]string
 	Resources map[string]corev1.ResourceRequirements
 	// Revision is the label with which the StatefulSet counts a pod as updated.
 	Revision string
-	// Annotations are those that are set, or removed if the value is empty.
+	// Annotations are the annotations to set. An empty value removes one.
 	Annotations map[string]string
 }
 
-// InPlaceState is the content of the annotation of a pod that is being changed in place.
+// InPlaceState is the content of the annotation on a pod that changes in place.
 type InPlaceState struct {
 	// Template is the hash of the template that the pod is to match.
 	Template string `json:"template"`
-	// Former are the former images of the containers whose image has changed, and Restarts how often these had restarted before.
+	// Former are the old images of the changed containers. Restarts are their restart counts before the change.
 	Former   map[string]string `json:"former,omitempty"`
 	Restarts map[string]int32  `json:"restarts,omitempty"`
-	// Refused is why the pod got its former images and resources back, and Reason the reason of the condition for that.
+	// Refused is why the change was undone, and Reason is the reason for the condition.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// InPlaceStateOf is the state of a pod; false if it is not being changed.
+// InPlaceStateOf returns the state of a pod, and false if the pod is not changing.
 func InPlaceStateOf(pod *corev1.Pod) (state InPlaceState, begun bool) {
 	text, begun := pod.Annotations[InPlaceAnnotation]
 	if !begun || json.Unmarshal([]byte(text), &state) != nil {
@@ -58,19 +58,20 @@ func InPlaceStateOf(pod *corev1.Pod) (state InPlaceState, begun bool) {
 	return state, true
 }
 
-// String is the state as the annotation has it.
+// String returns the content of the annotation.
 func (s InPlaceState) String() string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // it has strings and numbers only
+		panic(err) // it holds strings and numbers only
 	}
 	return string(text)
 }
 
-// templateArgument tells the launcher which section of the arguments to read. It cannot change in a pod.
+// templateArgument tells the launcher which section of the arguments to read. The command of a running pod cannot change.
 const templateArgument = "--template="
 
-// SectionOf names the section of the arguments that the launcher of a pod reads: that of the template that the pod was made from.
+// SectionOf returns the section of the arguments that a pod's launcher reads. It belongs to the template that the pod was created
+// from.
 func SectionOf(pod *corev1.Pod) string {
 	if container := ContainerOf(&pod.Spec, ContainerName); container != nil {
 		for _, argument := range container.Args {
@@ -82,7 +83,7 @@ func SectionOf(pod *corev1.Pod) string {
 	return pod.Annotations[TemplateAnnotation]
 }
 
-// ContainerOf is the container of a name, nil if there is none. Init containers are among them.
+// ContainerOf returns the container of this name, also an init container, or nil.
 func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
@@ -94,7 +95,7 @@ func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	return nil
 }
 
-// StatusOf is the status of a container, nil if there is none, or none that says anything.
+// StatusOf returns the status of a container, or nil if it is missing or empty.
 func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
@@ -106,8 +107,8 @@ func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// PullFailure is why the image of a container cannot be pulled, empty if that is not so. The text is the same while the kubelet pulls and
-// while it backs off.
+// PullFailure returns why the image of a container cannot be pulled, or an empty text. The text is the same during an attempt and
+// between two attempts.
 func PullFailure(container *corev1.ContainerStatus) string {
 	if container == nil || container.State.Waiting == nil {
 		return ""
@@ -125,5 +126,5 @@ func PullFailure(container *corev1.ContainerStatus) string {
 	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
-// backOff is what the kubelet puts before the cause while it does not try (pkg/kubelet/images/image_manager.go).
+// backOff is what the kubelet writes before the cause between two attempts (pkg/kubelet/images/image_manager.go).
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)

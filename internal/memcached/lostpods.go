@@ -13,22 +13,23 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// evictedByTaint is the reason with which Kubernetes evicts the pods of a cluster node that has a NoExecute taint, such as one
-// that no longer reports (k8s.io/kubernetes/pkg/controller/tainteviction).
+// evictedByTaint is the reason of evictions from a cluster node with a NoExecute taint. Kubernetes taints a node that stops
+// reporting (k8s.io/kubernetes/pkg/controller/tainteviction).
 const evictedByTaint = "DeletionByTaintManager"
 
-// lostPodMargin is how long after its grace period a pod counts as lost. A working kubelet needs some seconds to kill containers
+// lostPodMargin is added to the grace period before a pod counts as lost. A working kubelet needs some seconds to kill containers
 // and report it, and the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
-// LostPods returns the evicted pods of a StatefulSet that keep their names because nothing on their cluster node ends them. Next is how
-// long it takes until there is another one, 0 for never: no event comes when a grace period ends. It goes by the time of the view, the API
-// server's: by a clock that is ahead, pods of living cluster nodes would seem lost.
+// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop. Next is the time until another pod counts as
+// lost, 0 for never: no event marks the end of a grace period. It uses the API server's time. With a local clock that is ahead,
+// pods on healthy cluster nodes would count as lost.
 //
-// Kubernetes promises that no two pods of a StatefulSet have the same name, so it waits until the kubelet confirms that a pod has stopped.
-// The kubelet of a lost cluster node never does. A cache has no data that two pods of one name could corrupt. The pods of a Deployment are
-// never lost: their replacements have other names and do not wait. Neither are those of a paused Memcached, for which the operator writes
-// nothing, and of one that is being deleted, which get no replacements.
+// Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name.
+// The kubelet of a lost cluster node never does. Deleting the pod is safe, because a cache has no data that two pods could corrupt.
+//
+// Pods of a Deployment are never lost: their replacements have other names and do not wait. There are no lost pods while the
+// Memcached is paused or being deleted.
 func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	if v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil {
 		return nil, 0
@@ -48,15 +49,15 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	return lost, next
 }
 
-// inStatefulSet reports whether a pod belongs to one of the workloads that is a StatefulSet.
+// inStatefulSet reports whether one of the workloads is a StatefulSet and owns the pod.
 func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
 	return slices.ContainsFunc(workloads, func(w *Workload) bool {
 		return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
 	})
 }
 
-// evictedByTaints reports whether a pod is being evicted because of a taint, with a grace period. Without one, the pod has been
-// deleted by force, and only finalizers keep it.
+// evictedByTaints reports whether a taint evicts a pod, with a grace period. Without a grace period, the pod was deleted by force,
+// and only finalizers keep it.
 func evictedByTaints(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.DisruptionTarget)
 	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) > 0 &&

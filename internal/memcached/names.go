@@ -7,7 +7,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ManagedByLabel and ManagedBy mark every object of the operator; its caches hold only objects with this label.
+// ManagedByLabel and ManagedBy mark every object of the operator. Its caches hold only objects with this label.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "memcached-operator"
@@ -26,7 +26,7 @@ const (
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
 
-// AgentContainerName is the name of the container that observes memcached, and that hands it certificates and users.
+// AgentContainerName is the name of the container that observes memcached and gives it certificates and users.
 const AgentContainerName = "memcached-agent"
 
 // LauncherContainerName is the name of the init container that installs the launcher for the memcached container.
@@ -35,22 +35,22 @@ const LauncherContainerName = "launcher"
 // LauncherPort is the port on which launchers serve their status and the probes.
 const LauncherPort = 9151
 
-// TemplateAnnotation is the annotation of the pods of a StatefulSet with the hash of their template. A pod that was changed in place has
-// the hash of the template that it matches now.
+// TemplateAnnotation is a pod annotation with the hash of the template that the pod of a StatefulSet matches. It changes when the
+// pod changes in place.
 const TemplateAnnotation = "cache.example.com/template"
 
-// BaseAnnotation is the annotation of the pods of a StatefulSet with the hash of their template without images and resources. A pod with
-// the same hash as a new template can change in place.
+// BaseAnnotation is a pod annotation with the hash of the template without images and resources. If a new template has the same
+// hash, the pod can change in place.
 const BaseAnnotation = "cache.example.com/template-base"
 
 // InPlaceAnnotation is the annotation of a pod that is being changed in place: see InPlaceState.
 const InPlaceAnnotation = "cache.example.com/in-place"
 
-// WakeAnnotation is the annotation of a pod with the hash of the arguments that the node is to run with. Its change makes the kubelet look
-// at ConfigMaps at once.
+// WakeAnnotation is a pod annotation with the hash of the arguments for the node. When it changes, the kubelet updates the pod's
+// ConfigMaps at once.
 const WakeAnnotation = "cache.example.com/arguments"
 
-// MetricsPort is the port on which agents serve metrics, and the one of the Prometheus exporter for memcached.
+// MetricsPort is the port on which agents serve metrics. The Prometheus exporter for memcached uses the same.
 const MetricsPort = 9150
 
 // Port is the registered port of memcached, on which the nodes serve without TLS.
@@ -64,7 +64,7 @@ func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return IdentityOf(mc.Name)
 }
 
-// IdentityOf are the labels of what was made for a Memcached of the name.
+// IdentityOf returns the labels of the objects that belong to a Memcached of this name.
 func IdentityOf(name string) map[string]string {
 	return map[string]string{NameLabel: nodeName, InstanceLabel: name, ManagedByLabel: ManagedBy}
 }

@@ -3,19 +3,19 @@
 
 package memcached
 
-// Options are decided when the operator is installed, not by the users of Memcached.
+// Options are settings of the installation. Users of Memcacheds cannot change them.
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
 	DefaultImage string
 	// AgentImage is the image of the agents.
 	AgentImage string
-	// OmitRunAsUser leaves the user of the pods to the cluster. OpenShift's restricted-v2 gives each namespace a range of
-	// users and refuses any other.
+	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's restricted-v2 gives each namespace a range of users
+	// and refuses any other.
 	OmitRunAsUser bool
-	// AllowSystemPriorityClasses permits Memcacheds to use the PriorityClasses of Kubernetes' own components, whose pods preempt
-	// all others.
+	// AllowSystemPriorityClasses permits the PriorityClasses of Kubernetes' own components. Pods with such a class preempt all
+	// others.
 	AllowSystemPriorityClasses bool
 }
 
-// AgentImageVariable is the environment variable of the operator that holds AgentImage.
+// AgentImageVariable is the environment variable with the AgentImage.
 const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_AGENT"

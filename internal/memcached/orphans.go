@@ -10,12 +10,12 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Orphans returns the nodes without a workload, sorted by number or name: its owner was deleted with --cascade=orphan. The Service
-// still selects them. A ReplicaSet without a Deployment keeps replacing its pods.
+// Orphans returns the nodes whose workload was deleted with --cascade=orphan, sorted by number or name. The Service still selects
+// them. If a ReplicaSet is left, it keeps replacing its pods.
 func (v View) Orphans() []*corev1.Pod {
 	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
 	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {
-		return pod.Labels[NameLabel] == nodeName && // else the Service does not select it
+		return pod.Labels[NameLabel] == nodeName && // the Service selects by this label
 			(metav1.GetControllerOfNoCopy(pod) == nil || deployment == nil && ownedByDeployment(pod, pod.Labels[InstanceLabel]))
 	}, true)
 }

@@ -16,19 +16,20 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile; its objects are written, and the status
-// is compared with the rest.
+// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile. The operator writes its objects; the
+// status reports the rest.
 type Plan struct {
-	// Objects must exist. Other objects that exist are to be deleted.
+	// Objects are all objects that must exist. Any other child is deleted.
 	Objects []client.Object
-	// Former is the object among Objects that nodes leave during a move, or nil. Only its metadata and its size matter.
+	// Former is the workload that nodes leave during a move, or nil. It is one of the Objects; only its metadata and its size are
+	// used.
 	Former client.Object
-	// Problem is why the spec cannot be carried out, or nil. With a problem, no pods of the new spec are made, and running ones
-	// stay. All other objects are written.
+	// Problem is why the spec cannot be carried out, or nil. With a problem, running pods stay and no pods of the new spec are
+	// created. All other objects are written.
 	Problem *Problem
 	// Wave is the progress of a change of arguments.
 	Wave Wave
-	// Twins is what the twins have an influence on.
+	// Twins is the state of the twins.
 	Twins Twins
 	// InPlace is the progress of a change of images and resources in place.
 	InPlace InPlace
@@ -36,18 +37,18 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until another pod counts as lost, 0 for never.
 	NextLostPod time.Duration
-	// Record is what the status records once the workload has been written. A workload with another template hash runs pods of an
+	// Record is what the status records after the workload was written. A workload with another template hash runs pods of an
 	// earlier spec.
 	Record cachev1alpha1.MemcachedRecord
-	// StaleDefaults lists, in words, defaults of the pods that are older than the operator's and that the next rollout replaces.
+	// StaleDefaults describes the outdated defaults of the pods. The next rollout replaces them.
 	StaleDefaults string
-	// Changes lists how the spec differs from the last one that was carried out, if that is known.
+	// Changes lists the differences between the spec and the one last carried out, as far as known.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 }
 
-// Workload is the one of the objects that runs the nodes.
+// Workload returns the object that runs the nodes.
 func (p Plan) Workload() client.Object {
 	for _, object := range p.Objects {
 		if PodTemplate(object) != nil && object != p.Former {
@@ -57,30 +58,30 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is the progress of the nodes of a StatefulSet towards the arguments that the spec asks for. New nodes start with them; the others
-// get them in their pods, step by step.
+// Wave is the change of a StatefulSet's nodes to new arguments. New nodes start with these. The others receive them in their pods,
+// step by step.
 type Wave struct {
-	// Arguments is the ConfigMap with the arguments, one of the objects; nil if there is none. It is written before the workload.
+	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
-	// Open reports that not all nodes are known to run with them.
+	// Open reports that some nodes may still run with other arguments.
 	Open bool
-	// Effect is what happens to the nodes that do not run with them yet.
+	// Effect is what the change does to the remaining nodes.
 	Effect Effect
-	// Done is how many nodes run with them.
+	// Done is the number of nodes that run with the new arguments.
 	Done int32
-	// Running are the nodes that have run with them for minReadySeconds, so that they need not be asked again.
+	// Running are the nodes that have run with the new arguments for minReadySeconds. They need not be asked again.
 	Running []types.UID
-	// Ask are the nodes whose answers the next step depends on.
+	// Ask are the nodes whose answers decide the next step.
 	Ask []*corev1.Pod
-	// Moving is how many nodes are to run with them, and are not known to do so yet.
+	// Moving is the number of nodes that have the new arguments but have not run with them for minReadySeconds yet.
 	Moving int
-	// Wake are changes of pods that make the kubelet bring the ConfigMap at once.
+	// Wake are changes of pods that make the kubelet deliver the ConfigMap at once.
 	Wake []PodPatch
-	// Blocked names the node that the next step waits for, and the cause, if somebody may have to help.
+	// Blocked names the node that delays the next step, and the cause, if a person may have to act.
 	Blocked string
 }
 
-// Effect is what other arguments do to a node: the greater one costs more.
+// Effect is what a change of arguments does to a node. A greater effect costs more.
 type Effect int
 
 // Effects on a node.
@@ -89,9 +90,9 @@ const (
 	NoEffect Effect = iota
 	// GrowsInPlace means that memcached gets more memory while it runs.
 	GrowsInPlace
-	// KeepsItems means that memcached restarts in its pod and finds its items again.
+	// KeepsItems means that memcached restarts in its pod and keeps its items.
 	KeepsItems
-	// LosesItems means that it restarts in its pod without them.
+	// LosesItems means that memcached restarts in its pod without its items.
 	LosesItems
 )
 
@@ -99,11 +100,11 @@ const (
 type Problem struct {
 	// Reason is a reason of the Degraded condition.
 	Reason string
-	// Message says in words what is wrong and, where it is known, what helps.
+	// Message describes the problem and, if known, the remedy.
 	Message string
 }
 
-// And adds another problem, nil for none. The first one gives the reason.
+// And adds another problem, which may be nil. The first problem determines the reason.
 func (p *Problem) And(other *Problem) *Problem {
 	if p == nil || other == nil {
 		return cmp.Or(p, other)
@@ -111,8 +112,8 @@ func (p *Problem) And(other *Problem) *Problem {
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
 }
 
-// ChangesKind reports whether a change of a spec field affects objects of a Kind: the Kind named like the field, or else the
-// workload.
+// ChangesKind reports whether a change of a spec field affects objects of a Kind. A field that is named like a Kind affects that
+// Kind; other fields affect the workload.
 func ChangesKind(change, kind string) bool {
 	field, _, _ := strings.Cut(change, " ")
 	field, _, _ = strings.Cut(field, ".")

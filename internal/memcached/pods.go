@@ -26,8 +26,8 @@ func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// ContainerStatuses returns the statuses that may say why a pod is not ready. It leaves out init containers of others that have
-// finished.
+// ContainerStatuses returns the statuses that may explain why a pod is not ready. It leaves out finished init containers that
+// others added.
 func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for _, container := range pod.Status.InitContainerStatuses {
@@ -45,8 +45,8 @@ func HasAgent(pod *corev1.Pod) bool {
 	})
 }
 
-// FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. If the
-// kubelet did not admit the pod, that is its creation.
+// FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. A pod
+// that the kubelet did not admit failed when it was created.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp
 	for i := range pod.Status.Conditions {

@@ -12,7 +12,7 @@ import (
 
 // ClientPort is a port of the nodes that clients can reach.
 type ClientPort struct {
-	// Name is what the Service and the pods call it.
+	// Name is the name of the port in the Service and the pods.
 	Name string
 	// Number is the port.
 	Number int32
@@ -24,11 +24,11 @@ var (
 	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}
 )
 
-// ClientPorts returns the ports of the nodes that clients can reach. Plaintext comes first, so what is announced stays the same
-// while a cache moves to TLS.
+// ClientPorts returns the ports of the nodes that clients can reach. Plaintext comes first, so that the announced port stays the
+// same while clients move to TLS.
 func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort { return PortsWith(mc.Spec.TLS) }
 
-// PortsWith are those of pods with the given TLS, nil for none.
+// PortsWith returns the client ports for these TLS settings. nil means without TLS.
 func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	var ports []ClientPort
 	if wanted == nil || wanted.Plaintext == cachev1alpha1.PlaintextEnabled {
@@ -40,7 +40,7 @@ func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	return ports
 }
 
-// ServicePorts are the ports of a Service that leads to them.
+// ServicePorts returns the Service's ports for these client ports.
 func ServicePorts(ports []ClientPort) []corev1.ServicePort {
 	var service []corev1.ServicePort
 	for _, port := range ports {
@@ -51,7 +51,7 @@ func ServicePorts(ports []ClientPort) []corev1.ServicePort {
 	return service
 }
 
-// openPorts are the ports for clients of the pods of a template.
+// openPorts returns the client ports that a pod template opens.
 func openPorts(template *corev1.PodTemplateSpec) []ClientPort {
 	var open []ClientPort
 	for _, container := range template.Spec.Containers {

@@ -9,11 +9,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// systemPriority is the prefix of PriorityClasses that Kubernetes reserves for critical components. All other pods give way to
-// these, regardless of budgets.
+// systemPriority is the prefix of the PriorityClasses for Kubernetes' own components. Their pods preempt all others, regardless of
+// disruption budgets.
 const systemPriority = "system-"
 
-// CheckPriority refuses a class of the system, unless the installer allows them.
+// CheckPriority refuses a system class, unless the installer allows them.
 func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
 	class := scheduling.PriorityClassName
 	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {

@@ -10,22 +10,22 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TemplateHashAnnotation and PodDefaultsAnnotation are annotations of the workload with a copy of the record, in case the status is
-// lost: see ADR-0014.
+// TemplateHashAnnotation and PodDefaultsAnnotation keep a copy of the record on the workload, in case the status is lost: see
+// ADR-0014.
 const (
 	TemplateHashAnnotation = "cache.example.com/template-hash"
 	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
 )
 
-// AppliedHashAnnotation is the annotation on each child with the hash of what was applied last.
+// AppliedHashAnnotation is an annotation on each child with the hash of what the operator applied last.
 const AppliedHashAnnotation = "cache.example.com/applied-hash"
 
-// RecordAnnotations are the annotations of a workload that hold a record.
+// RecordAnnotations returns the annotations that store a record on a workload.
 func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
 	text, err := json.Marshal(record.Defaults)
 	if err != nil {
-		panic(err) // it has strings only
+		panic(err) // it holds strings only
 	}
 	if string(text) != "{}" {
 		annotations[PodDefaultsAnnotation] = string(text)
@@ -33,18 +33,18 @@ func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	return annotations
 }
 
-// TemplateHash is the recorded hash of the template, empty if there is none.
+// TemplateHash returns the recorded hash of the template, or an empty text.
 func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
 
-// RecordAnnotations are the annotations of the workload that hold its record.
+// RecordAnnotations returns the annotations of the workload that store its record.
 func (w *Workload) RecordAnnotations() map[string]string {
 	annotations := maps.Clone(w.GetAnnotations())
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != TemplateHashAnnotation && key != PodDefaultsAnnotation })
 	return annotations
 }
 
-// LastApplied returns the recorded defaults if they belong to a template with this hash. They come from the status, or from the
-// workload's annotations if the status was lost or not written after the workload.
+// LastApplied returns the recorded defaults if they belong to the template with this hash. If the status was lost or is behind the
+// workload, they come from the workload's annotations.
 func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
 	last := v.Last.Applied
 	if last != nil && last.Workload == WorkloadKind(v.Memcached) && last.TemplateHash == templateHash {
@@ -61,7 +61,7 @@ func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefault
 	return defaults, true
 }
 
-// CarriedOut returns the new record once the workload has it, and the last record until then.
+// CarriedOut returns the new record if the workload has been written, else the last one.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
 	live := v.Workload
 	if live == nil {

@@ -10,29 +10,28 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ServersSuffix comes after the name of the Memcached in the name of the ConfigMap with its servers.
+// ServersSuffix ends the name of the ConfigMap that lists the servers of a Memcached.
 const ServersSuffix = "-servers"
 
-// Host is the name of the Service in the DNS of the cluster. Resolvers of pods add the domain of the cluster.
+// Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
-// Servers are the addresses of the slots of a StatefulSet, as host:port in the order of their numbers, with the first of the ports
-// for clients that the StatefulSet opens. Whatever pod fills a slot, its address is the same, so the list changes with the size and
-// the port only. There is none, nil, with a Deployment and while the cache moves from one workload to another. With size 0 it is
-// empty.
+// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A
+// pod's replacement has the same address, so the list changes only with the size and the port. It is nil with a Deployment, and
+// during a move between workloads. With size 0 it is empty.
 //
-// The slots are those that the StatefulSet asks for, and at most as many as the spec does: a larger size that is refused adds
-// none. While a pause holds back a smaller size or a move, the slots stay. So do those of the last status when somebody else has
-// deleted the StatefulSet or scaled it down, which the operator undoes. Once reported for the present spec, they stay although a
-// cache that lags behind shows the other workload again: the move is over.
+// The list has as many entries as the StatefulSet has replicas, but never more than spec.size: a larger size that was refused adds
+// none. During a pause it does not change. If somebody deletes the StatefulSet or scales it down, the list of the last status
+// stays, since the operator undoes that. It also stays if the status has listed servers for the current spec and the cache shows
+// the other workload: the cache lags, and the move is over.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }
 
-// ServerPort is the port of Servers.
+// ServerPort returns the port in Servers.
 func (v View) ServerPort() int { return int(v.ports()[0].Number) }
 
-// TLSServers are the same with the port for TLS, nil if the StatefulSet does not open it.
+// TLSServers returns the same list with the TLS port, or nil if the StatefulSet does not open that port.
 func (v View) TLSServers() []string {
 	if slices.Contains(v.ports(), tls) {
 		return v.serversAt(tls)
@@ -40,7 +39,7 @@ func (v View) TLSServers() []string {
 	return nil
 }
 
-// ports returns the client ports that the StatefulSet opens, or those in the spec if there is no StatefulSet yet.
+// ports returns the client ports that the StatefulSet opens. Without a StatefulSet, they come from the spec.
 func (v View) ports() []ClientPort {
 	wanted, set := ClientPorts(v.Memcached), v.Workload
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
@@ -68,7 +67,7 @@ func (v View) serversAt(port ClientPort) []string {
 	return servers
 }
 
-// slots is how many servers there are, less than 0 if there is no list.
+// slots returns the number of servers, or a negative number if there is no list.
 func (v View) slots() int {
 	mc, set, other := v.Memcached, v.Workload, v.Former
 	wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet

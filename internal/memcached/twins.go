@@ -12,24 +12,24 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if one fills its empty nodes from those of the other one: see ADR-0019. Each is a whole copy of a cache, so the
-// operator must never take the same node from both at the same time.
+// Two Memcacheds are twins if one copies the items for its empty nodes from the other one: see ADR-0019. Each twin is a whole copy
+// of a cache, so the operator must never stop the same node of both at the same time.
 
-// Twins is what a Memcached waits for and knows about its twins.
+// Twins is the state of a Memcached's twins.
 type Twins struct {
-	// Waits says what the next step of a rollout or wave waits for, empty if it does not wait for a twin.
+	// Waits names the twin that delays the next step of a rollout or wave; empty if none does.
 	Waits string
-	// Ask are the nodes, also of twins, whose answers decide.
+	// Ask are the nodes, also those of twins, whose answers decide.
 	Ask []*corev1.Pod
-	// Filled are the nodes that are known to have the items of their twin.
+	// Filled are the nodes that are known to have all items of their twin's node.
 	Filled map[types.UID]bool
-	// Asking reports that this is not known of all nodes.
+	// Asking reports that some nodes may still lack items.
 	Asking bool
-	// Problem reports that nodes serve without the items of the twin. Everything is written nevertheless.
+	// Problem reports nodes that serve without their twin's items. It stops no write.
 	Problem *Problem
 }
 
-// FillsFrom is the name of the Memcached from which empty nodes fill themselves, empty if there is none.
+// FillsFrom returns the name of the Memcached that fills empty nodes, or an empty name.
 func FillsFrom(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.FillFrom == nil || WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
 		return ""
@@ -37,7 +37,7 @@ func FillsFrom(mc *cachev1alpha1.Memcached) string {
 	return mc.Spec.FillFrom.Name
 }
 
-// Source is the twin from which empty nodes fill themselves, nil if it does not exist.
+// Source returns the twin that fills empty nodes, or nil if it does not exist.
 func (v View) Source() *cachev1alpha1.Memcached {
 	for i := range v.Twins {
 		if v.Twins[i].Memcached.Name == FillsFrom(v.Memcached) {
@@ -47,7 +47,7 @@ func (v View) Source() *cachev1alpha1.Memcached {
 	return nil
 }
 
-// Copies are the twins whose nodes have numbers.
+// Copies returns the twins that run a StatefulSet.
 func (v View) Copies() []View {
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
 		return nil
@@ -61,7 +61,7 @@ func (v View) Copies() []View {
 	return copies
 }
 
-// Node is the node with a number that is not terminating, nil if there is none.
+// Node returns the node with this number that is not terminating, or nil.
 func (v View) Node(ordinal int) *corev1.Pod {
 	for _, node := range v.Workload.Nodes(v.Pods) {
 		if number, ok := Ordinal(node); ok && number == ordinal {
@@ -71,7 +71,7 @@ func (v View) Node(ordinal int) *corev1.Pod {
 	return nil
 }
 
-// Began reports whether the operator has begun to replace or restart nodes of the StatefulSet, and has not finished.
+// Began reports whether a replacement or restart of the StatefulSet's nodes is under way.
 func (v View) Began() bool {
 	w := v.Workload
 	if w != nil && w.Partition < w.Size && (w.RollingOut() || w.Outdated(w.Nodes(v.Pods)) > 0) {
@@ -87,7 +87,8 @@ func (v View) Began() bool {
 	return false
 }
 
-// Wants reports whether a Memcached has a change that may replace or restart nodes, or a spec that the operator has not seen yet.
+// Wants reports whether a Memcached has a change that may replace or restart nodes, or a spec that the operator has not handled
+// yet.
 func (v View) Wants() bool {
 	progressing := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	return v.Last.Generation != v.Memcached.Generation || progressing != nil && progressing.Status == metav1.ConditionTrue &&

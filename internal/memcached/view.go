@@ -18,57 +18,56 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Observed is what a single pass read from the cluster for one Memcached. It holds facts only: objects with the names of its
-// children may belong to somebody else.
+// Observed is what one reconcile read from the cluster for one Memcached. It holds facts only: a child may have the right name but
+// another owner.
 type Observed struct {
-	// Children are the objects of the Kinds in Children that exist.
+	// Children are the existing objects of the Kinds in Children.
 	Children []client.Object
-	// Pods are those with the Memcached's instance label that have not succeeded, reduced to what the status needs: see
-	// CacheOptions of the controllers.
+	// Pods are the pods with the Memcached's instance label, without those that have succeeded. The cache reduces them to what the
+	// status needs: see CacheOptions of the controllers.
 	Pods []corev1.Pod
-	// PendingCreate reports that the cache has not received an object that was created.
+	// PendingCreate reports that an object was created but is not in the cache yet.
 	PendingCreate bool
 }
 
-// View is all that decisions about a Memcached follow from.
+// View is all that decisions about a Memcached depend on.
 type View struct {
 	Observed
 
-	// Memcached as it was read. It may come from a cache: nothing may change it.
+	// Memcached may come from a cache and must not be changed.
 	Memcached *cachev1alpha1.Memcached
-	// Workload is the workload of the Kind that the spec asks for, Former that of the other Kind, which nodes leave. Each is nil if
-	// the Memcached has none.
+	// Workload has the Kind that the spec asks for. Former has the other Kind: nodes leave it. Each may be nil.
 	Workload, Former *Workload
-	// Last is what the last status says.
+	// Last is the last status.
 	Last Last
-	// Answers are those of launchers that a plan has asked for.
+	// Answers are the answers of the launchers that a plan asked.
 	Answers Answers
-	// Twins are the views of the Memcacheds that this one names in spec.fillFrom, or that name it. They have no twins of their own.
+	// Twins are the views of the twins. These views have no Twins themselves.
 	Twins []View
-	// Filled are the nodes that have answered earlier that they have the items of their twin.
+	// Filled are the nodes that have already reported to have all items of their twin's node.
 	Filled map[types.UID]bool
-	// Unchangeable is the hash of a template that pods cannot be changed to, according to the API server. Empty if there is none.
+	// Unchangeable is the hash of a template for which the API server refused to change pods in place, or empty.
 	Unchangeable string
 	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
-	// Now is the time of the API server, as in objects.
+	// Now is the API server's time.
 	Now time.Time
 }
 
 // Last is the part of the last status that decisions and the next status depend on.
 type Last struct {
-	// Generation is that of the spec that it is about.
+	// Generation is the generation of the spec that the status is about.
 	Generation int64
-	// Applied is what was carried out for the pods, nil if that is not known.
+	// Applied is the record of what was last applied to the pods, nil if unknown.
 	Applied *cachev1alpha1.MemcachedRecord
-	// Servers is the number of servers in that status, Ready and Updated the counts of nodes.
+	// Servers is the number of servers in the status. Ready and Updated are its counts of nodes.
 	Servers        int
 	Ready, Updated int32
-	// Conditions say what was in progress since when, and whether the nodes were ready.
+	// Conditions are the conditions of the last status. They show since when a change has been in progress.
 	Conditions []metav1.Condition
 }
 
-// Spec is the spec that was last carried out, nil if that is not known.
+// Spec returns the spec that was last carried out, nil if unknown.
 func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
 	if l.Applied == nil {
 		return nil
@@ -76,7 +75,7 @@ func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
 	return l.Applied.Spec
 }
 
-// IsTrue reports whether a condition was True.
+// IsTrue reports whether the last status had this condition True.
 func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)
 }
@@ -102,7 +101,7 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	return v
 }
 
-// After returns the view after a write, which was answered with the given objects.
+// After returns the view after a write. The answers are the objects that the API server returned.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = slices.Clone(observed.Children)
@@ -123,8 +122,8 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// belonging returns a workload if it belongs to the Memcached, else nil. A workload without an owner that was made for a Memcached
-// of this name belongs to it: its pods hold the cache.
+// belonging returns the workload if it belongs to the Memcached, else nil. A workload without an owner belongs to the Memcached of
+// its name, because its pods hold the cache.
 func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
@@ -155,7 +154,7 @@ func (v View) Discoverable() bool {
 	})
 }
 
-// Occupied reports whether the Service of the name is that of a MemcachedProxy.
+// Occupied reports whether a MemcachedProxy has the Service of this name.
 func (v View) Occupied() bool {
 	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
 		service, ok := child.(*corev1.Service)

@@ -17,41 +17,41 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Workload is what packages desired and status know about the object that runs the nodes.
+// Workload is the object that runs the nodes, a Deployment or a StatefulSet, in a common form.
 type Workload struct {
 	client.Object
 
 	// Kind of the object.
 	Kind cachev1alpha1.WorkloadKind
-	// Size is the requested number of nodes, Selector selects them, and Template is their pod template.
+	// Size is the requested number of nodes. Selector selects them, and Template is their pod template.
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
-	// MaxSurge, MaxUnavailable and MinReadySeconds are how it replaces them.
+	// MaxSurge, MaxUnavailable and MinReadySeconds control the replacement of nodes.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	MinReadySeconds          int32
 	// Partition is the number of the first node that a StatefulSet may replace.
 	Partition int32
 
-	// ObservedGeneration is the generation that its controller has seen, 0 if it has seen none.
+	// ObservedGeneration is the generation that its controller has observed, 0 for none.
 	ObservedGeneration int64
-	// Replicas, Updated, Ready and Available are how many nodes its controller has counted.
+	// Replicas, Updated, Ready and Available are the counts of nodes in its status.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that its last rollout is complete, First that this is its only rollout so far. A StatefulSet does not tell
-	// the latter.
+	// Complete reports that the last rollout is complete. First reports that there was no other rollout; for a StatefulSet that is
+	// not known.
 	Complete, First bool
 	// UpdateRevision is the revision label of a StatefulSet's updated pods, empty for other workloads.
 	UpdateRevision string
-	// Overdue is the workload's own message that a rollout exceeded its deadline, Refused the API server's error about its pods.
-	// Each is empty if there is none.
+	// Overdue is the workload's message about a rollout that exceeded its deadline. Refused is the API server's error about its
+	// pods. Each may be empty.
 	Overdue, Refused string
-	// Owns reports whether a pod is one of its pods.
+	// Owns reports whether a pod belongs to it.
 	Owns func(*corev1.Pod) bool
-	// Resized returns an object with the same spec but for the size, and with other metadata.
+	// Resized returns an object with the same spec, but with this size and metadata.
 	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 
-// AsWorkload returns the object as a workload, nil if it is none.
+// AsWorkload returns the object as a Workload, or nil if it runs no nodes.
 func AsWorkload(object client.Object) *Workload {
 	return cmp.Or(deploymentWorkload(object), statefulSetWorkload(object))
 }
@@ -66,15 +66,15 @@ func findWorkload(objects []client.Object, fits func(*Workload) bool) *Workload 
 	return nil
 }
 
-// WorkloadKind is the Kind of the workload that a Memcached asks for.
+// WorkloadKind returns the Kind of workload that the spec asks for.
 func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
-// Unobserved reports whether the controller of the workload has not seen its present generation.
+// Unobserved reports whether the workload's controller has not observed its current generation.
 func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
 
-// RollingOut reports whether its controller may still make pods from an earlier template.
+// RollingOut reports whether the workload's controller may still create pods from an earlier template.
 func (w *Workload) RollingOut() bool { return w != nil && (w.Unobserved() || !w.Complete) }
 
 // Image is the image of memcached.
@@ -87,7 +87,7 @@ func (w *Workload) Image() string {
 	return ""
 }
 
-// Outdated is how many nodes are not made from the template.
+// Outdated counts the nodes that were not created from the current template.
 func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	if w.UpdateRevision == "" {
 		return int(w.Replicas - w.Updated)
@@ -101,7 +101,7 @@ func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	return outdated
 }
 
-// Made reports whether a pod of a StatefulSet is made from the template that its controller has seen.
+// Made reports whether a StatefulSet's pod was created from the template that the controller has observed.
 func (w *Workload) Made(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == w.UpdateRevision
 }
@@ -114,7 +114,7 @@ func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	return nodesOf(pods, w.Owns, w.Kind == cachev1alpha1.WorkloadStatefulSet)
 }
 
-// nodesOf are the pods that are chosen, not terminating and not failed, sorted by name, or by the number in it.
+// nodesOf returns the chosen pods that are neither terminating nor failed, sorted by name or by the number in it.
 func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []*corev1.Pod {
 	var nodes []*corev1.Pod
 	for i := range pods {
@@ -125,14 +125,14 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Pod) int {
 		if numbered && len(a.Name) != len(b.Name) {
-			return len(a.Name) - len(b.Name) // 10 comes after 9
+			return len(a.Name) - len(b.Name) // so that 10 comes after 9
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
 	return nodes
 }
 
-// Settled reports whether a workload's controller has carried out its spec: every pod is ready, and no other one is left.
+// Settled reports whether a workload's controller has carried out its spec: all pods are ready, and no others are left.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
@@ -147,8 +147,7 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// ProgressDeadlineSeconds is how long a rollout may take for its next node. The time starts anew for each node, and must exceed
-// minReadySeconds.
+// ProgressDeadlineSeconds is how long a rollout may take for each node. It must exceed minReadySeconds.
 func ProgressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
 	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
 }

@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The Deployment controller's annotation and reasons (k8s.io/kubernetes/pkg/controller/deployment/util).
+// Annotation and reasons of the Deployment controller (k8s.io/kubernetes/pkg/controller/deployment/util).
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	rolloutComplete    = "NewReplicaSetAvailable"
@@ -70,15 +70,15 @@ func deploymentWorkload(object client.Object) *Workload {
 	return w
 }
 
-// ownedByDeployment reports whether a pod belongs to a Deployment. It needs no watch on ReplicaSets: their names are the
-// Deployment's name and the pods' label pod-template-hash.
+// ownedByDeployment reports whether a pod belongs to a Deployment. It compares names instead of watching ReplicaSets: a
+// ReplicaSet's name is the Deployment's name and the pods' label pod-template-hash.
 func ownedByDeployment(pod *corev1.Pod, deployment string) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" &&
 		owner.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// deploymentCondition returns the condition of a type, which is empty if there is none.
+// deploymentCondition returns the condition of this type, or an empty one.
 func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType) appsv1.DeploymentCondition {
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == conditionType {

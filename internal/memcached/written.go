@@ -9,31 +9,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Written is what became of a Plan.
+// Written is the result of writing a Plan.
 type Written struct {
-	// Objects are the Memcached's live objects after the write. The View has them from before.
+	// Objects are the Memcached's objects after the write. The View holds them as they were before.
 	Objects []client.Object
-	// Problem is what kept an object from being written; nil if nothing did.
+	// Problem is why an object could not be written, or nil.
 	Problem *Problem
-	// Waiting says which object must be gone before another can take its name; empty if none.
+	// Waiting names an object that must disappear before a new one can have its name, or is empty.
 	Waiting string
-	// Pending are the kinds of objects that spec.paused keeps from being written, each once.
+	// Pending are the kinds of objects that spec.paused keeps from being written.
 	Pending []string
-	// TemplatePending reports that the pod template is not as desired, because its write was held back or refused. If the spec is
-	// the cause, the status sees that itself, but not if somebody else changed the template.
+	// TemplatePending reports that the workload does not have the desired pod template, because its write was held back or refused.
+	// The status needs it for changes of the template by others; changes of the spec it finds itself.
 	TemplatePending bool
 
 	// Created reports that an object was created, Changed that one was created, changed or deleted.
 	Created, Changed bool
-	// Err is the error to retry; a terminal error if only another spec can help, nil if nothing failed.
+	// Err is the error to retry, or nil. It is terminal if only another spec can help.
 	Err error
-	// Transient reports that the API server could not decide about some objects, so more will be known soon.
+	// Transient reports that the API server failed to decide about some objects. A retry may succeed soon.
 	Transient bool
-	// RetryAfter is when to look again without an event, 0 for never.
+	// RetryAfter is when to reconcile again without an event, 0 for never.
 	RetryAfter time.Duration
 }
 
-// HeldBack reports whether something that is desired may not have been written.
+// HeldBack reports whether some desired objects may not have been written.
 func (w Written) HeldBack(v View) bool {
 	return w.Problem != nil || w.Waiting != "" || v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil
 }

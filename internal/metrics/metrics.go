@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics holds the operator's own Prometheus series. Those of controller-runtime (reconcile durations, queue
-// depth, client requests, leader election) are served beside them. The series of a Memcached disappear with it.
+// Package metrics has the operator's own Prometheus series. controller-runtime adds others: reconcile durations, queue depth,
+// client requests, leader election. The series of a Memcached disappear with it.
 package metrics
 
 import (
@@ -11,26 +11,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Instance is what the series of one Memcached say.
+// Instance is the state of one Memcached.
 type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	// ItemMemory is the memory for items of each node in bytes, MaxConnections the limit of client connections of each node.
+	// ItemMemory is the memory for items of each node in bytes. MaxConnections is the limit of client connections of each node.
 	ItemMemory     int64
 	MaxConnections int32
-	// Stuck says that a change cannot go on.
+	// Stuck reports that a change cannot proceed.
 	Stuck      bool
 	Conditions []Condition
 }
 
-// Condition is one of the conditions of a Memcached; the status is True, False or Unknown.
+// Condition is a condition of a Memcached. Its status is True, False or Unknown.
 type Condition struct {
 	Type, Status string
 }
 
-// Metrics is a collector of the operator's series. It builds those of Memcacheds at each scrape: keeping them would need about 4
-// KiB for each Memcached.
+// Metrics collects the operator's series. It builds the series of Memcacheds at each scrape, because keeping them would take about
+// 4 KiB for each Memcached.
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec
@@ -61,7 +61,7 @@ var (
 	}
 )
 
-// New returns the series, registered.
+// New returns the registered series.
 func New(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -127,12 +127,12 @@ func (m *Metrics) Reconciled(reason string) {
 	m.reconciles.WithLabelValues(reason).Inc()
 }
 
-// Corrected counts a change to an object of that kind that was undone.
+// Corrected counts an undone change of an object of that kind.
 func (m *Metrics) Corrected(kind string) {
 	m.corrections.WithLabelValues(kind).Inc()
 }
 
-// LostPodDeleted counts a pod of a lost cluster node that was deleted.
+// LostPodDeleted counts a deleted pod of a lost cluster node.
 func (m *Metrics) LostPodDeleted() {
 	m.lostPods.Inc()
 }
@@ -142,7 +142,7 @@ func (m *Metrics) Observe(instance Instance) {
 	m.instances.Store(name{instance.Namespace, instance.Name}, instance)
 }
 
-// Forget drops the series of a Memcached that is gone.
+// Forget removes the series of a deleted Memcached.
 func (m *Metrics) Forget(namespace, instance string) {
 	m.instances.Delete(name{namespace, instance})
 }

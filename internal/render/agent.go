@@ -10,25 +10,25 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Agent is the container beside memcached that serves its metrics, and hands it certificates and users.
+// Agent is the container beside memcached that serves metrics and gives memcached certificates and users.
 type Agent struct {
 	Name, Image string
-	// TLS and Auth are those of memcached, nil for none.
+	// TLS and Auth are the settings of memcached, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
-	// Beside are the resources of memcached.
+	// Beside are the resources of the memcached container.
 	Beside cachev1alpha1.MemcachedResources
-	// Proxy says that memcached is a proxy.
+	// Proxy reports that memcached is a proxy.
 	Proxy bool
 }
 
-// metricsPort is what scrapers and the probes of the agent call its port, and metricsPortNumber which one it is.
+// metricsPort is the name of the agent's port for scrapers and probes, and metricsPortNumber is its number.
 const (
 	metricsPort       = "metrics"
 	metricsPortNumber = 9150
 )
 
-// Container runs the agent for as long as memcached. It starts before memcached and stops after it
+// Container returns the agent as a sidecar: it starts before memcached and stops after it
 // (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
 func (a Agent) Container() corev1.Container {
 	return corev1.Container{
@@ -42,9 +42,9 @@ func (a Agent) Container() corev1.Container {
 		Resources:       a.resources(),
 		VolumeMounts:    a.mounts(),
 		StartupProbe:    a.startupProbe(),
-		// A memcached that does not answer leaves the Service within 13 s. One that answers again returns within 5 s.
+		// A memcached that stops answering leaves the Service within 13 s. When it answers again, it returns within 5 s.
 		ReadinessProbe: agentProbe("/readyz", 5, 2),
-		// Liveness is about the agent alone: restarting it does not help a broken memcached.
+		// Liveness checks only the agent, because restarting the agent does not repair memcached.
 		LivenessProbe:   agentProbe("/livez", 10, 6),
 		SecurityContext: Restricted(),
 	}
@@ -70,9 +70,9 @@ func (a Agent) args() []string {
 	return args
 }
 
-// resources suffice for a scrape of a node that uses every slab class, twice at once, and for two versions of the credentials
-// in memory, which are charged to the container that writes them. A CPU limit would only slow scrapes down, but a pod that the spec
-// makes Guaranteed stays so.
+// resources are enough for two concurrent scrapes of a node with all slab classes, and for two versions of the credentials in
+// memory. Those count for the container that writes them. A CPU limit would slow scrapes down. Only a pod that the spec makes
+// Guaranteed gets one, so that it stays in that class.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
 	if a.HasCredentials() {
@@ -81,8 +81,8 @@ func (a Agent) resources() corev1.ResourceRequirements {
 	return SmallResources(a.Beside, memory)
 }
 
-// startupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. An agent killed
-// for waiting would be started again after minutes.
+// startupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. If the kubelet killed
+// a waiting agent, its back-off would delay the next start by minutes.
 func (a Agent) startupProbe() *corev1.Probe {
 	if !a.HasCredentials() {
 		return nil

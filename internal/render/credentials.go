@@ -11,24 +11,24 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Volumes of pods with certificates or users. Only the agent mounts Secrets. It copies valid content to memory that it shares with
-// memcached, so memcached never reads half of a change, and can restart while a Secret is broken.
+// Volumes of pods with certificates or users. Only the agent mounts Secrets. It copies valid content to a memory volume that
+// memcached also mounts. So memcached never reads half of a change, and can restart while a Secret is broken.
 const (
 	tlsSecretVolume   = "tls-secret"
 	usersSecretVolume = "users-secret"
 	checkedVolume     = "credentials"
 )
 
-// Mount paths. The agent replaces CurrentPath atomically, as the kubelet replaces the content of a Secret.
+// Mount paths. The agent replaces CurrentPath atomically, as the kubelet does with the content of a Secret.
 const (
 	tlsSourcePath   = "/etc/memcached-agent/tls"
 	usersSourcePath = "/etc/memcached-agent/users"
 	checkedPath     = "/run/memcached"
-	// CurrentPath is the folder from which memcached reads certificates and users.
+	// CurrentPath is the directory from which memcached reads certificates and users.
 	CurrentPath = checkedPath + "/current"
 )
 
-// HasCredentials reports whether the agent hands certificates or users to memcached.
+// HasCredentials reports whether the agent gives memcached certificates or users.
 func (a Agent) HasCredentials() bool { return a.TLS != nil || a.Auth != nil }
 
 func (a Agent) requiresClientCertificates() bool { return RequiresClientCertificates(a.TLS) }
@@ -38,8 +38,8 @@ func RequiresClientCertificates(tls *cachev1alpha1.MemcachedTLS) bool {
 	return tls != nil && tls.ClientAuth == cachev1alpha1.ClientAuthRequire
 }
 
-// Volumes returns the volumes for certificates and users, nil without. Secrets are optional: the agent starts without one and says
-// what is missing.
+// Volumes returns the volumes for certificates and users, or nil if there are none. The Secrets are optional, so that an agent can
+// start and report a missing one.
 func (a Agent) Volumes() []corev1.Volume {
 	if !a.HasCredentials() {
 		return nil
@@ -60,7 +60,7 @@ func (a Agent) Volumes() []corev1.Volume {
 	}})
 }
 
-// secretVolume holds some keys of a Secret, or all.
+// secretVolume returns a volume with some keys of a Secret, or with all.
 func secretVolume(name, secret string, keys ...string) corev1.Volume {
 	projection := &corev1.SecretProjection{
 		LocalObjectReference: corev1.LocalObjectReference{Name: secret},
@@ -70,12 +70,12 @@ func secretVolume(name, secret string, keys ...string) corev1.Volume {
 		projection.Items = append(projection.Items, corev1.KeyToPath{Key: key, Path: key})
 	}
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-		DefaultMode: ptr.To(int32(0o444)), // its owner is root, which the agent is not
+		DefaultMode: ptr.To(int32(0o444)), // root owns the files, and the agent does not run as root
 		Sources:     []corev1.VolumeProjection{{Secret: projection}},
 	}}}
 }
 
-// mounts are those of the agent.
+// mounts returns the agent's mounts.
 func (a Agent) mounts() []corev1.VolumeMount {
 	if !a.HasCredentials() {
 		return nil
@@ -90,7 +90,7 @@ func (a Agent) mounts() []corev1.VolumeMount {
 	return append(mounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath})
 }
 
-// MemcachedMounts are those that memcached needs because of the agent, nil for none.
+// MemcachedMounts returns the mounts that memcached needs because of the agent, or nil.
 func (a Agent) MemcachedMounts() []corev1.VolumeMount {
 	if !a.HasCredentials() {
 		return nil
@@ -98,7 +98,7 @@ func (a Agent) MemcachedMounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
 }
 
-// shareProcesses lets the agent tell memcached to read its credentials again: it sends a signal.
+// shareProcesses lets the agent send memcached a signal, on which memcached reads its credentials again.
 func (a Agent) shareProcesses() *bool {
 	if !a.HasCredentials() {
 		return nil

@@ -11,10 +11,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// LauncherPath is where an init container puts the launcher, which starts memcached.
+// LauncherPath is where an init container installs the launcher, which starts memcached.
 const LauncherPath = "/run/launcher"
 
-// LauncherInstaller is the init container that puts the launcher into the volume of the same name.
+// LauncherInstaller returns the init container that copies the launcher into the volume of the same name.
 func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResources) corev1.Container {
 	return corev1.Container{
 		Name:            name,
@@ -27,7 +27,7 @@ func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResourc
 	}
 }
 
-// SmallResources are those of a container beside memcached, which has the wanted ones.
+// SmallResources returns resources for a small container beside memcached. The wanted ones are memcached's.
 func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
 	memory := resource.MustParse(limit)
 	resources := corev1.ResourceRequirements{
@@ -41,7 +41,7 @@ func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev
 	return resources
 }
 
-// HTTPGet asks a port of the container by its name.
+// HTTPGet returns a probe of a container's port, which it names.
 func HTTPGet(path, port string) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,

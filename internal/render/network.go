@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// IngressRule lets peers, or all pods of the namespace if there are none, reach some ports.
+// IngressRule lets the peers reach some ports. Without peers, it lets all pods of the namespace.
 func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
 	from := each(wanted, networkPolicyPeer)
 	if len(from) == 0 {
@@ -23,7 +23,7 @@ func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
 }
 
-// OperatorRule lets the operator, whose pods have a name label, reach ports in whichever namespace it is.
+// OperatorRule lets the operator reach ports from any namespace. Its pods have the label.
 func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{
@@ -34,7 +34,7 @@ func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicy
 	}
 }
 
-// NetworkPolicy lets only what the rules allow reach the selected pods.
+// NetworkPolicy returns a policy that allows only these rules for the selected pods.
 func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicySpec {
 	return networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: selector},
@@ -43,7 +43,7 @@ func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolic
 	}
 }
 
-// TCPPorts are ports of a NetworkPolicy.
+// TCPPorts returns ports for a NetworkPolicy.
 func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
 		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
@@ -60,8 +60,8 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 	}
 }
 
-// PodDisruptionBudget returns a budget that lets a drain take one pod at a time, unless the spec says otherwise. Pods that are not
-// ready may always be evicted: they serve nobody, and would block the drain for ever.
+// PodDisruptionBudget returns a budget that lets a drain evict one pod at a time, unless the spec says otherwise. Pods that are not
+// ready may always be evicted. They serve nobody, and would block the drain for ever.
 func PodDisruptionBudget(
 	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
 ) policyv1.PodDisruptionBudgetSpec {

@@ -20,7 +20,7 @@ import (
 // user is the uid and gid of the official memcached image.
 const user = int64(11211)
 
-// PodSpec is what is the same for the pods of nodes and of proxies. Omit leaves the user to the cluster.
+// PodSpec returns the common part of the pods of nodes and proxies. Omit leaves the user to the cluster.
 func PodSpec(
 	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, agent Agent, omitRunAsUser bool,
 ) corev1.PodSpec {
@@ -48,8 +48,8 @@ func podSecurityContext(omitRunAsUser bool) *corev1.PodSecurityContext {
 	return security
 }
 
-// Restricted returns the security context of a container for the Pod Security level "restricted". The pod's own context adds the
-// rest.
+// Restricted returns a container's part of the security context for the Pod Security level "restricted". The pod's security context
+// has the other part.
 func Restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -66,16 +66,15 @@ func pullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectRef
 	return secrets
 }
 
-// nodeSelector keeps pods off Windows, where the image does not run. A value of the user for the same key wins.
+// nodeSelector keeps pods off Windows, for which there is no image. The user can override this.
 func nodeSelector(wanted map[string]string) map[string]string {
 	selector := map[string]string{corev1.LabelOSStable: "linux"}
 	maps.Copy(selector, wanted)
 	return selector
 }
 
-// TopologySpread spreads the pods of one rollout, told apart by the label rollout, over hosts and zones as far as possible. A
-// user's constraint without a label selector gets one for these pods: Kubernetes would apply it to no pods, and it would spread
-// nothing.
+// TopologySpread spreads the pods of one rollout over hosts and zones as far as possible. The label rollout tells rollouts apart.
+// If a user's constraint has no label selector, it gets one for these pods: Kubernetes would apply it to no pods.
 func TopologySpread(
 	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
@@ -100,18 +99,18 @@ func TopologySpread(
 	return constraints
 }
 
-// Hash identifies a value, such as a pod template.
+// Hash returns a hash of a value, such as a pod template.
 func Hash(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", value, err)) // it has fields of Kubernetes only
+		panic(fmt.Sprintf("encode %T: %v", value, err)) // such values consist of Kubernetes' types only
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// WithAPIDefaults sets what the API server would default, so that anything else in a pod spec is known to be foreign. The
-// template's hash is computed without it: a changed hash replaces every pod.
+// WithAPIDefaults sets the API server's defaults. Anything else in a live pod spec then comes from somebody else. The template's
+// hash is computed without the defaults, because a changed hash replaces every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName

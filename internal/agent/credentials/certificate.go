@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// Keys of a Secret of the type kubernetes.io/tls, which are also the names of the files that memcached reads.
+// Keys of a Secret of the type kubernetes.io/tls. The files for memcached have the same names.
 const (
 	certificateKey = "tls.crt"
 	privateKeyKey  = "tls.key"
 	authoritiesKey = "ca.crt"
 )
 
-// ofTLSSecret completes the messages that name a key.
+// ofTLSSecret ends messages that name a key.
 const ofTLSSecret = " in the Secret of spec.tls.secretName"
 
-// minRSABits is what OpenSSL accepts at its default security level, at which memcached runs.
+// minRSABits is the minimum of OpenSSL at its default security level, which memcached uses.
 const minRSABits = 2048
 
-// certificateFiles returns the files of a Secret that memcached reads. It does not check their content.
+// certificateFiles returns the parts of a Secret that memcached reads. It does not check their content.
 func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byte, error) {
 	if len(secret[certificateKey]) == 0 && len(secret[privateKeyKey]) == 0 {
 		return nil, invalidCertificate("the Secret of spec.tls.secretName does not exist, or has neither tls.crt nor tls.key: create it " +
@@ -57,7 +57,7 @@ func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byt
 	return files, nil
 }
 
-// parsePair returns the certificate of the server. It fails unless the key belongs to it.
+// parsePair returns the server's certificate. It returns an error if the key does not belong to it.
 func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	certificates, err := parseCertificates(certificateKey, chain)
 	if err != nil {
@@ -91,7 +91,7 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for i, block := range blocks {
 		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
-			// OpenSSL trusts some of the others as well.
+			// OpenSSL also trusts some kinds of blocks that are not certificates.
 			return nil, invalidCertificate(key + " holds something else than certificates: leave only its PEM blocks CERTIFICATE, without headers")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
@@ -106,8 +106,8 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength refuses what OpenSSL refuses at its default security level: memcached would not start. Versions of OpenSSL since mid-2026
-// do not check signatures there, but images may have an older one, and clients refuse such signatures too.
+// checkStrength refuses what OpenSSL refuses at its default security level, because memcached would not start with it. OpenSSL has
+// not checked signatures there since mid-2026, but an image may have an older version, and clients also refuse weak signatures.
 func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
 		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+
@@ -119,12 +119,12 @@ func checkStrength(number int, certificate *x509.Certificate) error {
 			return invalidCertificate(fmt.Sprintf("certificate %d in tls.crt is signed with SHA-1 or MD5, which memcached may refuse: issue it "+
 				"again with SHA-256", number))
 		}
-	default: // is strong enough
+	default: // other kinds are strong enough
 	}
 	return nil
 }
 
-// selfSigned reports whether a certificate signs itself. OpenSSL does not check such a signature.
+// selfSigned reports whether a certificate signs itself. OpenSSL does not check the strength of such a signature.
 func selfSigned(certificate *x509.Certificate) bool {
 	return bytes.Equal(certificate.RawSubject, certificate.RawIssuer) &&
 		(len(certificate.AuthorityKeyId) == 0 || bytes.Equal(certificate.AuthorityKeyId, certificate.SubjectKeyId))
@@ -152,10 +152,10 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 // errUnknownKey never reaches users: parsePrivateKey replaces it.
 var errUnknownKey = errors.New("unknown algorithm of the key")
 
-// decodePrivateKey decodes a key as OpenSSL does: in the format that the label of its block names, or as PKCS #8.
+// decodePrivateKey decodes a key like OpenSSL: in the format that the label of its PEM block names, or as PKCS #8.
 func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Headers) > 0 {
-		return nil, errUnknownKey // has a passphrase
+		return nil, errUnknownKey // it needs a passphrase
 	}
 	switch block.Type {
 	case "RSA PRIVATE KEY":
@@ -182,7 +182,7 @@ func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	return nil, errUnknownKey
 }
 
-// checkLabel fails unless the label of a block allows a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
+// checkLabel returns an error unless the label fits a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
 func checkLabel(block *pem.Block, label string) error {
 	if block.Type != "PRIVATE KEY" && block.Type != label {
 		return errUnknownKey
@@ -190,7 +190,7 @@ func checkLabel(block *pem.Block, label string) error {
 	return nil
 }
 
-// checkValidity refuses an expired certificate, and one that is not valid yet: clients would refuse them.
+// checkValidity refuses a certificate that has expired or is not valid yet, because clients would refuse it.
 func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(certificate.NotAfter):
@@ -201,7 +201,7 @@ func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// serial is a serial number as openssl prints it, but in lower case.
+// serial returns a serial number as openssl prints it, but in lower case.
 func serial(certificate *x509.Certificate) string {
 	digits := strings.TrimPrefix(certificate.SerialNumber.Text(16), "-")
 	if len(digits)%2 == 1 {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// content is all files that memcached reads. They are valid and match each other.
+// content is the set of files that memcached reads. They are valid and match each other.
 type content struct {
 	files map[string][]byte
 	// certificate is nil without TLS.
@@ -24,10 +24,10 @@ func (c *content) equal(other *content) bool {
 	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
 }
 
-// algorithm returns that of the certificate's key.
+// algorithm returns the algorithm of the certificate's key.
 func (c *content) algorithm() string { return c.certificate.PublicKeyAlgorithm.String() }
 
-// logins returns the fingerprints of the users, passwords included.
+// logins returns fingerprints of the users with their passwords.
 func (c *content) logins() []string {
 	var logins []string
 	for _, user := range c.users {
@@ -36,12 +36,12 @@ func (c *content) logins() []string {
 	return logins
 }
 
-// without returns the users that the other content lacks or has with another password.
+// without returns users that the other content does not have, or has with another password.
 func (c *content) without(other *content) []User {
 	return slices.DeleteFunc(slices.Clone(c.users), func(user User) bool { return slices.Contains(other.users, user) })
 }
 
-// serial is that of the certificate, empty without TLS.
+// serial returns the certificate's serial number, empty without TLS.
 func (c *content) serial() string {
 	if c.certificate == nil {
 		return ""
@@ -49,7 +49,7 @@ func (c *content) serial() string {
 	return serial(c.certificate)
 }
 
-// parseContent makes content from the Secrets. The error is an *InvalidError.
+// parseContent builds content from the Secrets. Its error is an *InvalidError.
 func parseContent(c Config, found secrets) (*content, error) {
 	pair, err := certificateContent(c, found.certificate)
 	if err != nil {
@@ -62,7 +62,7 @@ func parseContent(c Config, found secrets) (*content, error) {
 	return pair.with(users), nil
 }
 
-// certificateContent has no users.
+// certificateContent returns content with only the certificate.
 func certificateContent(c Config, secret map[string][]byte) (*content, error) {
 	part := &content{files: map[string][]byte{}}
 	if c.TLSSecret == "" {
@@ -72,7 +72,7 @@ func certificateContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// usersContent has no certificate.
+// usersContent returns content with only the users.
 func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	part := &content{files: map[string][]byte{}}
 	if c.UsersSecret == "" {
@@ -85,7 +85,7 @@ func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// with returns content with the certificate of this one and the users of another.
+// with returns this content's certificate with another content's users.
 func (c *content) with(users *content) *content {
 	both := &content{files: maps.Clone(c.files), certificate: c.certificate, authorities: c.authorities, users: users.users}
 	delete(both.files, usersFile)
@@ -95,7 +95,7 @@ func (c *content) with(users *content) *content {
 	return both
 }
 
-// parseFiles reads content back from its files. The error is an *InvalidError.
+// parseFiles builds content from files that the agent has written. Its error is an *InvalidError.
 func parseFiles(c Config, files map[string][]byte) (*content, error) {
 	users := map[string][]byte{}
 	for _, user := range decodeUsers(files[usersFile]) {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// pollPeriod is how often the Secrets are read. The kubelet takes a minute and more to deliver a change.
+	// pollPeriod is how often the Secrets are read. The kubelet takes a minute or more to deliver a change.
 	pollPeriod = 5 * time.Second
-	// promptPeriod replaces it while the agent waits for a repaired Secret, the start of memcached, or a retry.
+	// promptPeriod is the shorter period while the agent waits for a repaired Secret, the start of memcached, or a retry.
 	promptPeriod = time.Second
 )
 
-// environment is what all steps use: the flags, the log, the clock, and memcached.
+// environment is shared by all steps: the flags, the log, the clock, and memcached.
 type environment struct {
 	config    Config
 	log       *slog.Logger

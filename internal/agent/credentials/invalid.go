@@ -3,13 +3,13 @@
 
 package credentials
 
-// Reasons of an InvalidError: those of the condition Degraded of a Memcached.
+// Reasons of an InvalidError. The condition Degraded uses the same.
 const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	ReasonInvalidCredentials = "InvalidCredentials"
 )
 
-// InvalidError says why the content of a Secret cannot be used. Its message names keys of the Secret, and never their values.
+// InvalidError is why the content of a Secret cannot be used. Its message names keys of the Secret, but never their values.
 type InvalidError struct{ Reason, Message string }
 
 // Error returns the text of the termination message.

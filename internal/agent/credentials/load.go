@@ -20,10 +20,10 @@ const maxRetryPeriod = time.Minute
 type loader struct {
 	verifier
 
-	// verified is the memcached that is known to have read the current version.
+	// verified is the process that is known to have read the current version.
 	verified Process
-	// process and version are those of the last attempt, and attempted is its time. err says why it failed, and failures how often in a
-	// row.
+	// process and version are those of the last attempt, and attempted is its time. err is why it failed. failures counts failures
+	// since the last success.
 	process   Process
 	version   string
 	attempted time.Time
@@ -33,7 +33,7 @@ type loader struct {
 	retryAt time.Time
 }
 
-// load makes the running memcached read the current version, and verifies that it has.
+// load makes memcached read the current version, and checks that it has.
 func (l *loader) load(ctx context.Context, s *state) error {
 	if s.running == (Process{}) || s.current == nil {
 		return nil
@@ -55,7 +55,7 @@ func (l *loader) load(ctx context.Context, s *state) error {
 	return nil
 }
 
-// begin resets the attempts for another memcached or another version.
+// begin starts a new series of attempts if the process or the version has changed.
 func (l *loader) begin(process Process, version string) {
 	if process != l.process {
 		l.err = nil
@@ -66,11 +66,11 @@ func (l *loader) begin(process Process, version string) {
 	l.process, l.version = process, version
 }
 
-// signal signals memcached, and reports whether it has read the current version.
+// signal sends memcached the signal, and reports whether memcached has read the current version.
 func (l *loader) signal(ctx context.Context, want expectation) bool {
 	err := l.reload(ctx, l.process, want)
 	if ctx.Err() != nil {
-		return false // the agent ends
+		return false // the agent is ending
 	}
 	l.attempted = l.now()
 	if err != nil {
@@ -84,10 +84,10 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks reports whether a memcached that should have read the current version at its start has not.
+// lacks reports whether memcached has not read the current version, although it should have done so at its start.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
-		if isBusy(err) { // otherwise it still starts, and is not ready
+		if isBusy(err) { // without an answer, memcached is still starting
 			l.setErr(fmt.Errorf("memcached does not answer: %w", err))
 		}
 		return false
@@ -102,7 +102,7 @@ func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	return false
 }
 
-// setErr remembers why the version is not verified, and logs a new reason.
+// setErr sets why the version is not verified, and logs a new reason.
 func (l *loader) setErr(err error) {
 	if l.err == nil || l.err.Error() != err.Error() {
 		l.log.Warn("It is not verified that memcached has read its credentials", "reason", err.Error())
@@ -110,7 +110,7 @@ func (l *loader) setErr(err error) {
 	l.err = err
 }
 
-// isBusy reports whether memcached runs but has no connection left, or answers too slowly.
+// isBusy reports whether memcached runs, but has no free connection or answers too slowly.
 func isBusy(err error) bool {
 	var late net.Error
 	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()

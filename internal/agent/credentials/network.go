@@ -15,25 +15,25 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// server is a memcached that shows what it has read.
+// server is a memcached whose answers show what it has read.
 type server interface {
-	// answers succeeds if memcached serves. A memcached that still starts has no handler for SIGHUP, which would end it.
+	// answers returns nil if memcached serves. While it starts it does not handle SIGHUP, and the signal would end it.
 	answers(ctx context.Context) error
-	// certificate returns the certificate that memcached shows to clients.
+	// certificate returns the certificate that memcached presents to clients.
 	certificate(ctx context.Context) (*x509.Certificate, error)
 	// accepts reports whether a user can log in.
 	accepts(ctx context.Context, user User) (bool, error)
-	// refreshed logs in as one of the users, and returns when memcached last read its certificates, in seconds since its start.
+	// refreshed logs in as one of the users. It returns when memcached last read its certificates, in seconds since its start.
 	refreshed(ctx context.Context, users []User) (int64, error)
 }
 
-// requestTimeout limits each request. memcached answers within a millisecond, unless it hangs.
+// requestTimeout limits each request. Unless it hangs, memcached answers within a millisecond.
 const requestTimeout = time.Second
 
 // network connects to memcached as clients do.
 type network struct{ plaintext, tls string }
 
-// do opens a connection for one request.
+// do opens a connection and sends one request.
 func (n network) do(ctx context.Context, request func(ctx context.Context, conn *memcache.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -41,11 +41,11 @@ func (n network) do(ctx context.Context, request func(ctx context.Context, conn 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // the reply has been read
+	defer func() { _ = conn.Close() }() // the reply has been read completely
 	return request(ctx, conn)
 }
 
-// answers implements server. At its connection limit, memcached serves.
+// answers implements server. A memcached at its connection limit serves.
 func (n network) answers(ctx context.Context) error {
 	err := n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		_, err := conn.DemandsLogin(ctx)
@@ -57,7 +57,7 @@ func (n network) answers(ctx context.Context) error {
 	return err
 }
 
-// errUnreadable is a reply to stats that lacks something.
+// errUnreadable means that the statistics lack a value.
 var errUnreadable = errors.New("the statistics of memcached do not say when it read its certificates")
 
 // refreshed implements server.
@@ -81,7 +81,7 @@ func (n network) refreshed(ctx context.Context, users []User) (seconds int64, er
 	return seconds, err
 }
 
-// errNoLogin means that memcached admits everybody, and would store a login as a value.
+// errNoLogin means that memcached demands no login. It would store a login as a value.
 var errNoLogin = errors.New("memcached demands no login")
 
 // accepts implements server.
@@ -100,8 +100,8 @@ func (n network) accepts(ctx context.Context, user User) (accepted bool, err err
 	return accepted, err
 }
 
-// LogIn logs a connection in as the first of the users that memcached accepts. It does nothing without users, or if memcached demands
-// no login, perhaps because the connection is logged in.
+// LogIn logs in as the first user that memcached accepts. It does nothing if there are no users, or if memcached demands no login
+// on this connection, for example after an earlier login.
 func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	if len(users) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	return memcache.ErrUnauthenticated
 }
 
-// certificate implements server. With mutual TLS, memcached refuses the agent, which has no certificate, but shows its own before.
+// certificate implements server. With mutual TLS, memcached presents its certificate and then refuses the agent, which has none.
 func (n network) certificate(ctx context.Context) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -132,7 +132,7 @@ func (n network) certificate(ctx context.Context) (*x509.Certificate, error) {
 	}}
 	conn, err := dialer.DialContext(ctx, "tcp", n.tls)
 	if err == nil {
-		_ = conn.Close() // the certificate is known
+		_ = conn.Close() // only the certificate is needed
 	}
 	if shown != nil {
 		return shown, nil

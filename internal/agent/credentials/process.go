@@ -14,18 +14,18 @@ import (
 	"syscall"
 )
 
-// Process identifies a running memcached, even if its process ID is reused later. The zero value means none.
+// Process identifies a running memcached, even if another process gets the same ID later. The zero value means none.
 type Process struct {
 	ID int `json:"id"`
-	// Started is the time of its start, in ticks since the machine booted.
+	// Started is its start, in ticks since the machine booted.
 	Started uint64 `json:"started"`
 }
 
 // processes finds and signals memcached.
 type processes interface {
-	// find returns the memcached that runs, or the zero value.
+	// find returns the running memcached, or the zero value.
 	find() (Process, error)
-	// hangUp sends SIGHUP, which makes memcached read its files.
+	// hangUp sends SIGHUP, on which memcached reads its files.
 	hangUp(process Process) error
 }
 
@@ -34,15 +34,15 @@ func newProcfs(folder, name string) procfs {
 	return procfs{files: os.DirFS(folder), name: name}
 }
 
-// procfs are the processes of the pod.
+// procfs reads the pod's processes.
 type procfs struct {
-	// files are those of /proc.
+	// files are the files of /proc.
 	files fs.FS
 	// name is the program's name.
 	name string
 }
 
-// find implements processes. Of several, it returns the oldest: someone may run memcached --help in the container.
+// find implements processes. It returns the oldest process, because somebody may run memcached --help in the container.
 func (p procfs) find() (Process, error) {
 	entries, err := fs.ReadDir(p.files, ".")
 	if err != nil {
@@ -56,7 +56,7 @@ func (p procfs) find() (Process, error) {
 		}
 		process, err := p.read(id)
 		if err != nil || process == (Process{}) {
-			continue // it has ended, or is another program
+			continue // the process has ended, or is another program
 		}
 		if oldest == (Process{}) || process.Started < oldest.Started {
 			oldest = process
@@ -65,7 +65,7 @@ func (p procfs) find() (Process, error) {
 	return oldest, nil
 }
 
-// read returns a process, or the zero value if it is no running memcached.
+// read returns a process, or the zero value if it is not a running memcached.
 func (p procfs) read(id int) (Process, error) {
 	text, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
 	if err != nil {
@@ -74,7 +74,7 @@ func (p procfs) read(id int) (Process, error) {
 	return parseStat(id, string(text), p.name)
 }
 
-// Fields of /proc/PID/stat after the name of the program: see proc_pid_stat(5), which counts from 1 and has two before them.
+// Positions of fields in /proc/PID/stat after the program's name. proc_pid_stat(5) counts from 1 and has two fields before them.
 const (
 	stateField   = 0
 	startedField = 22 - 3
@@ -82,9 +82,9 @@ const (
 
 var errStat = errors.New("unexpected content of /proc/PID/stat")
 
-// parseStat returns the process that /proc/PID/stat describes, if it has that name and runs.
+// parseStat parses /proc/PID/stat. It returns the zero value if the name is another one or the process does not run.
 func parseStat(id int, text, name string) (Process, error) {
-	// The name may contain spaces and parentheses.
+	// The name is in parentheses, and may contain spaces and parentheses.
 	begin, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if begin < 0 || end < begin {
 		return Process{}, errStat
@@ -107,12 +107,12 @@ var errGone = errors.New("memcached has ended")
 
 // hangUp implements processes.
 func (p procfs) hangUp(process Process) error {
-	// The handle stays bound to this process, even if the ID is reused.
+	// The handle stays bound to this process, even if its ID is reused.
 	handle, err := os.FindProcess(process.ID)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = handle.Release() }() // nobody waits for it
+	defer func() { _ = handle.Release() }() // the handle is not for waiting
 	if found, err := p.read(process.ID); err != nil || found != process {
 		return errGone
 	}

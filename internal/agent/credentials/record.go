@@ -5,24 +5,25 @@ package credentials
 
 import "slices"
 
-// record is what an agent must know about memcached after a restart of its own.
+// record is what the agent must remember about memcached when the agent itself restarts.
 type record struct {
-	// Process is the memcached that the agent saw last.
+	// Process is the memcached that the agent last found.
 	Process Process `json:"process"`
-	// Swapping is true during a swap: a memcached that starts meanwhile may have read either version.
+	// Swapping is true during a swap. If memcached starts meanwhile, it may have read either version.
 	Swapping bool `json:"swapping,omitempty"`
-	// Pending is true until Process is verified to have read the current version.
+	// Pending is true until Process is known to have read the current version.
 	Pending bool `json:"pending,omitempty"`
-	// Previous is the version before the current one while a reload is pending: memcached may still have its users.
+	// Previous is the version before the current one, while a reload is pending. memcached may still use its users.
 	Previous string `json:"previous,omitempty"`
-	// Trusted are the fingerprints of all CAs, and Logins those of all users with their passwords, that Process has read.
+	// Trusted are fingerprints of all CAs that Process has read. Logins are fingerprints of all users with their passwords that it
+	// has read.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
-	// Algorithms are those of the keys of all certificates that it has read: it serves the last certificate of each.
+	// Algorithms are the key algorithms of all certificates that it has read. It serves the last certificate of each algorithm.
 	Algorithms []string `json:"kinds,omitempty"`
 }
 
-// add adds what memcached reads, or may read.
+// add adds content that memcached has read or may read.
 func (r *record) add(read *content) {
 	if read == nil {
 		return
@@ -34,7 +35,7 @@ func (r *record) add(read *content) {
 	}
 }
 
-// restartRequired reports for each reason whether memcached must be restarted. Current is what it should use.
+// restartRequired reports for each reason whether memcached must restart. Current is the content that it should use.
 func (r *record) restartRequired(current *content) map[string]bool {
 	lacks := func(read, current []string) bool {
 		return slices.ContainsFunc(read, func(one string) bool { return !slices.Contains(current, one) })
@@ -48,11 +49,11 @@ func (r *record) restartRequired(current *content) map[string]bool {
 	}
 }
 
-// maxRemoved limits the fingerprints of removed CAs and of removed users, so that the volume has room for two versions however often
-// a Secret changes.
+// maxRemoved limits the fingerprints of removed CAs and users. However often a Secret changes, the volume then has room for two
+// versions.
 const maxRemoved = 500
 
-// many stands for the fingerprints beyond the limit. No content has it, so a restart stays required.
+// many stands for all fingerprints beyond the limit. It never matches current content, so a restart stays required.
 const many = "many"
 
 func addLimited(before, added []string) []string {

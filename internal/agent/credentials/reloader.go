@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Reloader keeps memcached up to date with the Secrets. Each field is a step, which hands its result to the next one: the source reads
-// the Secrets, the state installs their content, and the loader makes memcached read it. Only Run uses them.
+// Reloader keeps memcached up to date with the Secrets in three steps. The source reads the Secrets, the state installs their
+// content, and the loader makes memcached read it. Only Run uses these fields.
 type Reloader struct {
 	*environment
 
@@ -20,13 +20,13 @@ type Reloader struct {
 	state  *state
 	loader *loader
 	report report
-	// failure is why the last step could not be completed.
+	// failure is why the last step failed.
 	failure error
-	// failingSince is since when attempts to make memcached read the current version have failed. Zero if it has read it.
+	// failingSince is when attempts to make memcached read the current version began to fail. It is zero if memcached has read it.
 	failingSince time.Time
 }
 
-// New returns a Reloader for a memcached that serves plaintext at an address.
+// New returns a Reloader for the memcached with this plaintext address.
 func New(c Config, memcached string, log *slog.Logger) *Reloader {
 	e := newEnvironment(c, memcached, log)
 	r := &Reloader{
@@ -39,21 +39,21 @@ func New(c Config, memcached string, log *slog.Logger) *Reloader {
 	return r
 }
 
-// Status returns the status as of the last step.
+// Status returns the status after the last step.
 func (r *Reloader) Status() Status {
 	status, _ := r.report.read()
 	return status
 }
 
-// Logins returns users of whom memcached accepts at least one. It returns none if memcached demands no login.
+// Logins returns users to log in as: memcached accepts at least one of them. It returns none if memcached demands no login.
 func (r *Reloader) Logins() []User {
 	_, logins := r.report.read()
 	return logins
 }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, it writes the termination message and returns an
-// *InvalidError, but only once: an agent that is started again with the same problem waits until it is solved, so that the kubelet's
-// back-off does not delay the start of memcached.
+// *InvalidError. It returns such an error only once. If the agent starts again with the same problem, it waits until the problem is
+// solved, so that the kubelet's back-off does not delay memcached.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -72,7 +72,7 @@ func (r *Reloader) Run(ctx context.Context) error {
 	return nil
 }
 
-// start returns when memcached can start.
+// start waits until memcached can start.
 func (r *Reloader) start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.refresh()
@@ -93,12 +93,12 @@ func (r *Reloader) start(ctx context.Context) error {
 	return nil
 }
 
-// terminate writes and remembers the termination message. The kubelet has created the file.
+// terminate writes the termination message, and remembers it. The kubelet has created the file.
 func (r *Reloader) terminate(message string) error {
 	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.refuse(message))
 }
 
-// step does what is due, and returns how long to wait before the next step.
+// step does the work that is due, and returns the time until the next step.
 func (r *Reloader) step(ctx context.Context) time.Duration {
 	err := r.refresh()
 	var invalid *InvalidError
@@ -117,8 +117,7 @@ func (r *Reloader) step(ctx context.Context) time.Duration {
 	return pollPeriod
 }
 
-// refresh finds memcached, reads the Secrets, and installs what memcached has to read. The error is an *InvalidError if a Secret cannot
-// be used.
+// refresh finds memcached, reads the Secrets, and installs new content. If a Secret cannot be used, the error is an *InvalidError.
 func (r *Reloader) refresh() error {
 	if err := r.state.observe(); err != nil {
 		return err
@@ -135,10 +134,10 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// unverifiedPatience is how long attempts to make memcached read the current version may fail before the status reports it.
+// unverifiedPatience is how long memcached may fail to read the current version before the status reports it.
 const unverifiedPatience = time.Minute
 
-// fails returns how long these attempts have failed.
+// fails returns for how long memcached has failed to read the current version.
 func (r *Reloader) fails() time.Duration {
 	if r.loader.err == nil && r.failure == nil {
 		r.failingSince = time.Time{}
@@ -163,7 +162,7 @@ func (r *Reloader) publish(started bool) {
 	if after.Attempted.Before(r.loader.attempted) {
 		after.Attempted = r.loader.attempted
 	}
-	_ = errors.As(r.source.refused, &after.Refused) // nothing else is a reason to refuse
+	_ = errors.As(r.source.refused, &after.Refused) // a Secret is refused only with this type of error
 	if r.state.current != nil {
 		after.Installed = r.state.current.certificate
 	}

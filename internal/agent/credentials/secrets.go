@@ -19,23 +19,23 @@ import (
 	"strings"
 )
 
-// dataLink is the link that the kubelet swaps when a Secret has changed.
+// dataLink is the link that the kubelet changes when a Secret has changed.
 const dataLink = "..data"
 
-// maxBytes limits the files of a version, so that two versions fit into the volume of 1 MiB.
+// maxBytes limits the size of a version. Two versions then fit into the volume of 1 MiB.
 const maxBytes = 384 << 10
 
-// maxReads limits the attempts to read a Secret that changes meanwhile.
+// maxReads limits the attempts to read a Secret that changes during the read.
 const maxReads = 5
 
 var errChanging = errors.New("the Secret changed during each of several reads: the agent tries again")
 
-// secrets are the values of the Secrets, by key.
+// secrets are the values of both Secrets by key.
 type secrets struct{ certificate, users map[string][]byte }
 
 func (s secrets) fingerprint() string { return fingerprintOf(s.certificate, s.users) }
 
-// readSecrets returns an *InvalidError if it cannot read one.
+// readSecrets reads both Secrets. Its error is an *InvalidError if one cannot be read.
 func readSecrets(c Config) (found secrets, err error) {
 	if c.TLSSecret != "" {
 		if found.certificate, err = readSecret(c.TLSSecret); err != nil {
@@ -50,7 +50,7 @@ func readSecrets(c Config) (found secrets, err error) {
 	return found, nil
 }
 
-// fingerprintOf identifies the values of several Secrets.
+// fingerprintOf returns a fingerprint of the values of several Secrets.
 func fingerprintOf(all ...map[string][]byte) string {
 	var text bytes.Buffer
 	for number, secret := range all {
@@ -67,14 +67,14 @@ func fingerprint(of []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readSecret returns the values of a Secret by key, all of the same version. For a Secret that does not exist it returns none, because
-// the volume is optional.
+// readSecret returns the values of a Secret by key, all from the same version. If the Secret does not exist, it returns none,
+// because the volume is optional.
 func readSecret(folder string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // it was only read
+	defer func() { _ = root.Close() }() // the directory was only read
 	for range maxReads {
 		version, err := dataOf(root)
 		if err != nil {
@@ -89,7 +89,7 @@ func readSecret(folder string) (map[string][]byte, error) {
 	return nil, errChanging
 }
 
-// dataOf returns the folder with the current version. A folder that no kubelet has made has no versions.
+// dataOf returns the directory with the current version. A directory that is not from a kubelet has no versions.
 func dataOf(root *os.Root) (string, error) {
 	version, err := root.Readlink(dataLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func readValues(root *os.Root, version string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// readValue stops one byte after the limit, at which the value is refused: the agent has little memory.
+// readValue reads at most one byte more than the limit. A value of that size is refused, and the agent has little memory.
 func readValue(root *os.Root, name string) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {

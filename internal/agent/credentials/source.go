@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// source makes content from the Secrets.
+// source reads the Secrets and builds content from them.
 type source struct {
 	*environment
 
-	// last is the fingerprint of the Secrets that were read last, readAt when they were read first, and refused why they cannot be used.
+	// last is the fingerprint of the last Secrets, and readAt is when they were first read. refused is why they cannot be used, or
+	// nil.
 	last    string
 	readAt  time.Time
 	refused error
@@ -21,8 +22,8 @@ type source struct {
 	installed string
 }
 
-// next returns what memcached has to read, nil if nothing has changed. The error says why a Secret cannot be used: then its part of the
-// current content stays. Algorithms are those of the keys that memcached has read.
+// next returns content that memcached has to read, or nil if nothing has changed. The error is why a Secret cannot be used; its
+// part of the current content stays. Algorithms are the key algorithms that memcached has read.
 func (s *source) next(current *content, algorithms []string) (*content, error) {
 	found, err := readSecrets(s.config)
 	if err != nil {
@@ -41,10 +42,10 @@ func (s *source) next(current *content, algorithms []string) (*content, error) {
 	return next, s.refuse(err)
 }
 
-// setInstalled remembers that the current version has all that was read last.
+// setInstalled records that the current version has the last Secrets.
 func (s *source) setInstalled() { s.installed = s.last }
 
-// refuse remembers and logs why the Secrets cannot be used. nil means that they can.
+// refuse records and logs why the Secrets cannot be used. nil means that they can.
 func (s *source) refuse(err error) error {
 	before := s.refused
 	s.refused = err
@@ -57,10 +58,10 @@ func (s *source) refuse(err error) error {
 	return err
 }
 
-// parse returns nil if a Secret cannot be used and there is no current content.
+// parse builds content from the Secrets. It returns nil if one cannot be used and there is no current content.
 func (s *source) parse(found secrets, current *content, algorithms []string) (*content, error) {
 	pair, ofPair := certificateContent(s.config, found.certificate)
-	// A certificate that memcached serves already must not block new users.
+	// Check the algorithm only for a new certificate: the one that memcached already serves must not keep new users out.
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
 		ofPair = cmp.Or(checkValidity(pair.certificate, s.now()), checkAlgorithm(pair, algorithms))
 	}
@@ -78,8 +79,8 @@ func (s *source) parse(found secrets, current *content, algorithms []string) (*c
 	return pair.with(users), err
 }
 
-// checkAlgorithm refuses a certificate whose key has another algorithm than those that memcached has read. OpenSSL keeps a certificate
-// for each algorithm, so clients could still choose the earlier one.
+// checkAlgorithm refuses a certificate with another key algorithm than memcached has read before. OpenSSL keeps one certificate for
+// each algorithm, so clients could still choose the old one.
 func checkAlgorithm(pair *content, algorithms []string) error {
 	other := slices.IndexFunc(algorithms, func(algorithm string) bool { return algorithm != pair.algorithm() })
 	if other < 0 {

@@ -3,21 +3,22 @@
 
 package credentials
 
-// state is what memcached reads, what it has read, and which memcached runs. The store keeps it when the agent restarts.
+// state knows what memcached reads, what it has read, and which process it is. The store keeps this while the agent restarts.
 type state struct {
 	*environment
 
 	store *store
-	// record is as in the store. Its lists are never changed in place.
+	// record is the record in the store. Its lists are never changed in place.
 	record record
-	// current is what memcached reads, and version the name of it. previous is what it read before, nil unless a reload is pending.
+	// current is what memcached reads, and version is its name. previous is what it read before; it is nil unless a reload is
+	// pending.
 	current, previous *content
 	version           string
-	// running is the memcached that runs.
+	// running is the running memcached.
 	running Process
 }
 
-// open reads what a previous agent has left in the store.
+// open reads what the previous agent has stored.
 func (s *state) open() error {
 	var err error
 	if s.store, err = openStore(s.config.Folder); err != nil {
@@ -34,7 +35,7 @@ func (s *state) open() error {
 	return nil
 }
 
-// read reads a version. It returns nil if memcached could not use it.
+// read reads a version. It returns nil if memcached could not use that version.
 func (s *state) read(version string) *content {
 	if version == "" {
 		return nil
@@ -50,7 +51,7 @@ func (s *state) read(version string) *content {
 	return read
 }
 
-// observe finds the memcached that runs. If it has started since the last step, it has read the current version.
+// observe finds the running memcached. If it has started since the last step, it has read the current version.
 func (s *state) observe() error {
 	if s.record.Swapping {
 		return s.endSwap()
@@ -69,7 +70,7 @@ func (s *state) observe() error {
 	return s.save(next)
 }
 
-// install makes content the current version.
+// install makes this content the current version.
 func (s *state) install(c *content) error {
 	next := s.record
 	next.Swapping, next.Pending, next.Previous = true, true, s.version
@@ -89,8 +90,8 @@ func (s *state) install(c *content) error {
 	return s.endSwap()
 }
 
-// endSwap finds the memcached that runs after a swap. If none runs, the next one reads the current version. If another one than
-// before runs, it may have read either version, and counts as one that has read both.
+// endSwap finds the running memcached after a swap. If none runs, the next one will read the current version. If it is another
+// process than before, it may have read either version, and counts as having read both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *state) endSwap() error {
 	switch {
 	case found != (Process{}):
 		next.Process = found
-	case next.Process != (Process{}): // it has ended, but its record counts until the next one starts
+	case next.Process != (Process{}): // it has ended; its record stays until the next one starts
 		next.Pending = false
 	default:
 		next = record{}
@@ -133,7 +134,7 @@ func (s *state) save(next record) error {
 	return s.store.prune(s.version, next.Previous)
 }
 
-// algorithms are those of the keys that the running memcached has read, none if none runs.
+// algorithms returns the key algorithms that the running memcached has read, or none if it does not run.
 func (s *state) algorithms() []string {
 	if s.running == (Process{}) {
 		return nil

@@ -12,42 +12,43 @@ import (
 	"time"
 )
 
-// Reasons to restart memcached. Until then, what was removed from a Secret still works.
+// Reasons to restart memcached. Until then, something that was removed from a Secret still works.
 const (
-	// ReasonCARemoved is a CA that memcached still trusts.
+	// ReasonCARemoved means that memcached still trusts a removed CA.
 	ReasonCARemoved = "ca_removed"
-	// ReasonUserRemoved is a user, or an earlier password of one, whose connections may still be open.
+	// ReasonUserRemoved means that connections with a removed user or an earlier password may still be open.
 	ReasonUserRemoved = "user_removed"
 )
 
-// Status says which credentials memcached uses.
+// Status describes the credentials that memcached uses.
 type Status struct {
-	// Started is true when memcached may start. Until then, Waiting says what is missing.
+	// Started is true when memcached may start. Until then, Waiting is what is missing.
 	Started bool
 	Waiting string
-	// Refused is why the content of a Secret is not used, nil if it is.
+	// Refused is why the content of a Secret is not used, or nil.
 	Refused *InvalidError
-	// Unverified is true if attempts to make memcached read the current version have failed for a minute.
+	// Unverified is true if memcached has failed for a minute to read the current version.
 	Unverified bool
-	// Installed is the certificate that memcached reads, nil without TLS.
+	// Installed is the certificate that memcached should serve, nil without TLS.
 	Installed *x509.Certificate
-	// Served is the certificate in the last handshake, nil before the first handshake and without TLS.
+	// Served is the certificate in the last handshake. It is nil before the first handshake and without TLS.
 	Served *Certificate
-	// Attempted is the time of the last reload, and Succeeded whether it worked. A reload reads a Secret or loads it into memcached.
+	// Attempted is the time of the last reload, and Succeeded is whether it worked. A reload reads a Secret or makes memcached read
+	// it.
 	Attempted time.Time
 	Succeeded bool
-	// RestartRequired reports for each reason whether it applies.
+	// RestartRequired reports for each reason whether it requires a restart.
 	RestartRequired map[string]bool
 }
 
 // Certificate describes a certificate that memcached serves.
 type Certificate struct {
-	// Serial is its serial number in hexadecimal digits, as openssl prints it, but in lower case.
+	// Serial is its serial number as openssl prints it, but in lower case.
 	Serial string
 	Expiry time.Time
 }
 
-// report holds the status for concurrent readers. It is replaced, and never changed in place.
+// report holds the status for concurrent readers. The status is replaced, never changed in place.
 type report struct {
 	mutex  sync.Mutex
 	status Status
@@ -66,7 +67,7 @@ func (r *report) publish(status Status, logins []User) {
 	r.status, r.logins = status, logins
 }
 
-// logRequired logs reasons for a restart that came or went.
+// logRequired logs each reason for a restart when it begins or ends.
 func logRequired(log *slog.Logger, before, after map[string]bool) {
 	for _, reason := range slices.Sorted(maps.Keys(after)) {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Names in the folder that memcached reads.
+// Names in the directory that memcached reads.
 const (
 	currentLink   = "current"
 	versionPrefix = "generation-"
@@ -25,13 +25,13 @@ const (
 	newSuffix = ".new"
 )
 
-// memcached and the agent run as the same user, and only that user may read the files.
+// memcached and the agent run as the same user. Only that user may read the files.
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
 )
 
-// store is the folder that memcached reads. It holds versions of the files.
+// store is the directory that memcached reads. It holds versions of the files.
 type store struct{ root *os.Root }
 
 func openStore(folder string) (*store, error) {
@@ -44,7 +44,7 @@ func openStore(folder string) (*store, error) {
 
 func (s *store) close() { _ = s.root.Close() }
 
-// current returns the name of the current version, empty if there is none.
+// current returns the name of the current version, or an empty name.
 func (s *store) current() (string, error) {
 	name, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func (s *store) write(files map[string][]byte) (string, error) {
 	return name, nil
 }
 
-// swap makes a version the current one, atomically.
+// swap atomically makes a version the current one.
 func (s *store) swap(name string) error {
 	if err := s.root.RemoveAll(currentLink + newSuffix); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (s *store) swap(name string) error {
 	return s.root.Rename(currentLink+newSuffix, currentLink)
 }
 
-// prune removes all versions but those to keep.
+// prune removes all versions except those to keep.
 func (s *store) prune(keep ...string) error {
 	names, err := s.versions()
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *store) versions() ([]string, error) {
 	return names, nil
 }
 
-// readRecord returns the record. Without one, nothing is known.
+// readRecord returns the stored record, or an empty one.
 func (s *store) readRecord() (record, error) {
 	text, err := s.root.ReadFile(recordFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,12 +150,12 @@ func (s *store) writeRecord(written record) error {
 func (s *store) refused() string {
 	text, err := s.root.ReadFile(refusedFile)
 	if err != nil {
-		return "" // it is written once more
+		return "" // then the message is written again
 	}
 	return string(text)
 }
 
-// refuse remembers a termination message. An empty one removes the file.
+// refuse stores a termination message. An empty message removes the file.
 func (s *store) refuse(said string) error {
 	if said == "" {
 		return s.root.RemoveAll(refusedFile)

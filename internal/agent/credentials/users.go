@@ -14,7 +14,7 @@ import (
 // usersFile is the file with the users that memcached reads.
 const usersFile = "users"
 
-// Limits of memcached: it ignores further users, and splits longer lines.
+// Limits of memcached. It ignores users beyond them, and splits longer lines.
 const (
 	maxUsers    = 8
 	maxUserLine = 254
@@ -31,7 +31,7 @@ func (u User) GoString() string { return u.name }
 
 func (u User) line() string { return u.name + ":" + u.password }
 
-// Keys of a Secret of the type kubernetes.io/basic-auth, which has one user.
+// Keys of a Secret of the type kubernetes.io/basic-auth, which contains one user.
 const (
 	usernameKey = "username"
 	passwordKey = "password"
@@ -62,8 +62,8 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-// parseBasicAuth returns the user of a Secret with the keys username and password. Beside further keys they are no user: charts and
-// database operators write such Secrets.
+// parseBasicAuth returns the user of a Secret with the keys username and password. It returns none if there are other keys: charts
+// and database operators write such Secrets for other purposes.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
@@ -74,7 +74,7 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate checks a user. Errors describe its name and itself with these words, because they must show no value of a Secret.
+// validate checks a user. Errors use the words name and user instead of values, because they must show no value of a Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
@@ -102,7 +102,7 @@ func encodeUsers(users []User) []byte {
 	return lines
 }
 
-// decodeUsers reverses encodeUsers.
+// decodeUsers is the inverse of encodeUsers.
 func decodeUsers(lines []byte) []User {
 	var users []User
 	for line := range bytes.Lines(lines) {

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// actPeriod is how long memcached takes at most to act on a signal. Before that it refuses the logins of new users.
+	// actPeriod is the longest time that memcached takes to act on a signal. Before that, it refuses new users.
 	actPeriod = 1100 * time.Millisecond
-	// verifications limits the attempts after that, and verifyPeriod is the time between them.
+	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled stands for the time of a refresh when memcached got no signal.
+	// unsignaled replaces the time of the last refresh if there was no signal, or if that time is unknown.
 	unsignaled = math.MinInt64
 )
 
-// expectation is what memcached uses once it has read the current version.
+// expectation is what memcached should use once it has read the current version.
 type expectation struct {
-	// current is what it accepts. It no longer accepts what only previous has; nil if that is not known.
+	// current is what it should accept. It should no longer accept what only previous has. previous is nil if unknown.
 	current, previous *content
-	// algorithms are those of the keys of all certificates that it has read.
+	// algorithms are the key algorithms of all certificates that it has read.
 	algorithms []string
-	// logins are users, one of whom it accepts before it has read the current version.
+	// logins are users of whom it accepts one before it has read the current version.
 	logins []User
 }
 
-// verifier finds out what memcached has read.
+// verifier checks what memcached has read.
 type verifier struct {
 	*environment
 
@@ -40,7 +40,7 @@ type verifier struct {
 	served *Certificate
 }
 
-// reload signals memcached, and succeeds when it has read the current version.
+// reload signals memcached. It returns nil when memcached has read the current version.
 func (v *verifier) reload(ctx context.Context, process Process, want expectation) error {
 	if err := v.server.answers(ctx); err != nil {
 		return fmt.Errorf("memcached does not answer: %w", err)
@@ -48,7 +48,7 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	before := int64(unsignaled)
 	if v.config.TLSSecret != "" {
 		var err error
-		// It fails if memcached has only users of an older version, whose passwords are gone.
+		// This fails if memcached has only users of an older version, because the agent no longer has their passwords.
 		if before, err = v.server.refreshed(ctx, want.logins); err != nil {
 			before = unsignaled
 		}
@@ -65,7 +65,7 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify succeeds if memcached has read the current version, and has read certificates since the given time.
+// verify returns nil if memcached has read the current version, and has read certificates since the given time.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {
@@ -93,7 +93,8 @@ func (v *verifier) verify(ctx context.Context, want expectation, before int64) e
 }
 
 var (
-	// errAlgorithms means that memcached has read keys of two algorithms. checkAlgorithm prevents that unless memcached started meanwhile.
+	// errAlgorithms means that memcached has read keys of two algorithms. checkAlgorithm prevents this, unless memcached starts at
+	// that moment.
 	errAlgorithms = errors.New("memcached may serve two certificates whose keys have different algorithms, until it is restarted")
 
 	errNotRefreshed = errors.New("memcached has not read its certificates since the signal")
@@ -114,7 +115,7 @@ func (v *verifier) verifyCertificate(ctx context.Context, want expectation, befo
 	if before == unsignaled {
 		return nil
 	}
-	// If only the CAs have changed, the certificate shows nothing.
+	// If only the CAs have changed, the certificate does not show it.
 	refreshed, err := v.server.refreshed(ctx, want.logins)
 	if err == nil && refreshed == before {
 		return errNotRefreshed

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protocol is what agents say to the operator and to kubectl memcached: docs/design/agent-interface.md.
+// Package protocol has the answers of agents to the operator and to kubectl memcached: docs/design/agent-interface.md.
 package protocol

@@ -9,47 +9,47 @@ import (
 )
 
 const (
-	// StatusPath has a Status as JSON.
+	// StatusPath is the path of the Status, in JSON.
 	StatusPath = "/status"
-	// HostParameter is a name at which clients find the node. It can be given several times.
+	// HostParameter is the query parameter for a name by which clients reach the node. It can be repeated.
 	HostParameter = "host"
-	// MaxHosts limits how often it can be given.
+	// MaxHosts limits the number of such parameters.
 	MaxHosts = 4
-	// MaxMessage is the length of the longest message in bytes.
+	// MaxMessage is the maximum length of a message in bytes.
 	MaxMessage = 480
 )
 
-// Status is what an agent answers. It contains nothing that is secret.
+// Status is an agent's answer. It contains no secrets.
 type Status struct {
-	// Problems are what is wrong with a node that serves, one for each reason.
+	// Problems are the problems of a serving node, one for each reason.
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is something that needs attention although the node serves.
+// Problem needs attention although the node serves.
 type Problem struct {
 	Reason string `json:"reason"`
-	// Message names the key of the Secret, and the remedy.
+	// Message names the key of the Secret and the remedy.
 	Message string `json:"message"`
 }
 
 // Reasons of problems.
 const (
-	// ReasonInvalidCertificate and ReasonInvalidCredentials say that the content of a Secret is not used.
+	// ReasonInvalidCertificate and ReasonInvalidCredentials mean that the content of a Secret is not used.
 	ReasonInvalidCertificate = "InvalidCertificate"
 	ReasonInvalidCredentials = "InvalidCredentials"
-	// ReasonReloadFailed says that memcached is not known to have read what the Secrets hold.
+	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
-	// ReasonCertificateNames says that the certificate is not for the names of the node.
+	// ReasonCertificateNames means that the certificate does not cover the names of the node.
 	ReasonCertificateNames = "CertificateNames"
-	// ReasonCertificateExpiring says that the certificate has expired or soon will.
+	// ReasonCertificateExpiring means that the certificate has expired or soon will.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonRestartRequired says that what was removed from a Secret has effect until memcached restarts.
+	// ReasonRestartRequired means that something removed from a Secret still works until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
-	// ReasonConnectionLimit says that memcached has refused clients because it has no connection left.
+	// ReasonConnectionLimit means that memcached has refused clients because it has no free connection.
 	ReasonConnectionLimit = "ConnectionLimit"
 )
 
-// Reasons are all reasons of problems, the worst first.
+// Reasons returns all reasons of problems, the worst first.
 func Reasons() []string {
 	return []string{
 		ReasonInvalidCertificate, ReasonInvalidCredentials, ReasonReloadFailed, ReasonConnectionLimit, ReasonCertificateExpiring,
@@ -57,8 +57,8 @@ func Reasons() []string {
 	}
 }
 
-// Known returns the problems with a known reason, each reason once, the worst first. It ignores anything else in an answer, which may come
-// from anybody.
+// Known returns the problems with a known reason, each reason once, the worst first. It ignores the rest of the answer, because
+// somebody else may control the pod.
 func (s Status) Known() []Problem {
 	var known []Problem
 	for _, reason := range Reasons() {
@@ -69,5 +69,5 @@ func (s Status) Known() []Problem {
 	return known
 }
 
-// StatusQuery is the query that asks about names at which clients find the node.
+// StatusQuery returns the query for a Status. Hosts are the names by which clients reach the node.
 func StatusQuery(hosts []string) url.Values { return url.Values{HostParameter: hosts} }

@@ -14,14 +14,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends the series of the statistics, except for Up. A missing statistic has no series. Neither has a value that is not a
-// number: Collect returns an error for it, after it has sent everything else.
+// Collect sends series for the statistics, except for Up. Missing statistics, and those that are not numbers, have no series. For
+// the latter, Collect returns an error after it has sent everything else.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(s.General)
 	c.add(process, s.General)
 	c.add(storage, s.General)
-	// memcached counts what cas stored as sets, too.
+	// memcached also counts values that cas stored as sets.
 	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
 	c.add(settings, s.Settings)
 	if s.Settings["lru_crawler"] == "yes" {
@@ -49,7 +49,7 @@ func (c *collection) addVersion(values map[string]string) {
 	}
 }
 
-// add sends a series for each source that has a value. The labels come before those of the source.
+// add sends a series for each source that has a value. These labels come before those of the source.
 func (c *collection) add(sources []source, values map[string]string, labels ...string) {
 	for _, from := range sources {
 		if value, ok := c.value(values, from.stat); ok {
@@ -58,7 +58,7 @@ func (c *collection) add(sources []source, values map[string]string, labels ...s
 	}
 }
 
-// addDifference subtracts all other statistics from the first one. It sends nothing if one is missing.
+// addDifference subtracts all other statistics from the first one. If one is missing, it sends nothing.
 func (c *collection) addDifference(family *Family, values map[string]string, stats []string, labels ...string) {
 	difference, ok := c.value(values, stats[0])
 	for _, stat := range stats[1:] {

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Family describes the series with one name.
+// Family describes all series with the same name.
 type Family struct {
 	Name, Help string
 	Labels     []string
@@ -41,7 +41,7 @@ func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(f.description, kind, value, labels...)
 }
 
-// Description is what a collector announces.
+// Description returns what a collector announces.
 func (f *Family) Description() *prometheus.Desc { return f.description }
 
 // source maps a statistic of memcached to a series.
@@ -51,7 +51,7 @@ type source struct {
 	labels []string
 }
 
-// Families returns all families of a memcached that stores items, each of them once.
+// Families returns the families of a node, each of them once.
 func Families() []*Family {
 	return familiesOf([]*Family{Up, version, commands, slabCommands}, process, storage, crawlerSettings, settings, items, slabs)
 }

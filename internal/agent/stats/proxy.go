@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Families of a proxy with series for several statistics.
+// Families of a proxy that have series for several statistics.
 var (
 	proxyRequests = counter("proxy_requests_total", "Requests of clients by command.", "command")
 	backendAway   = gauge("proxy_backend_away",
@@ -24,13 +24,13 @@ var (
 		"Reads that a copy has answered because those before it lacked the key or did not answer.", "copy")
 )
 
-// labeled are the families whose series are in stats proxy, by what their names begin with there.
+// labeled maps the first part of a name in stats proxy to the family.
 var labeled = []struct {
 	prefix string
 	family *Family
 }{{"cmd_", proxyRequests}, {"user_missed_writes_", missedWrites}, {"user_found_in_copy_", foundInCopy}}
 
-// proxied are the sources in stats of what a proxy does with nodes.
+// proxied are the sources in stats about requests from a proxy to nodes.
 var proxied = []source{
 	{"proxy_req_active", gauge("proxy_active_requests", "Requests that wait for a node."), nil},
 	{"proxy_conn_errors", counter("proxy_request_errors_total", "Requests that were answered with an error of the proxy."), nil},
@@ -44,21 +44,21 @@ var proxied = []source{
 	{"proxy_config_reload_fails", counter("proxy_config_reload_failures_total", "Times that memcached could not read its routes."), nil},
 }
 
-// ProxyFamilies returns all families of a memcached that is a proxy, each of them once. It stores nothing.
+// ProxyFamilies returns the families of a proxy, each of them once. A proxy stores nothing.
 func ProxyFamilies() []*Family {
 	return familiesOf([]*Family{Up, version, proxyRequests, backendAway, missedWrites, foundInCopy}, process, settings, proxied)
 }
 
-// Proxy are the statistics of a memcached that is a proxy.
+// Proxy are the statistics of a proxy.
 type Proxy struct {
 	General, Settings map[string]string
-	// Commands are those of stats proxy, such as cmd_get, and what the routes count.
+	// Commands are the statistics of stats proxy, such as cmd_get, and the counters of the routes.
 	Commands map[string]string
-	// Backends are those of stats proxybe, such as bad_HOST: nodes that cannot be reached.
+	// Backends are the statistics of stats proxybe, such as bad_HOST: nodes that cannot be reached.
 	Backends map[string]string
 }
 
-// ReadProxy asks a memcached that is a proxy.
+// ReadProxy reads the statistics of a proxy.
 func ReadProxy(ctx context.Context, conn *memcache.Conn) (*Proxy, error) {
 	var p Proxy
 	for _, read := range []struct {

@@ -3,10 +3,10 @@
 
 package stats
 
-// Up is the only family with a series while memcached does not answer.
+// Up is the only family that has a series while memcached does not answer.
 var Up = gauge("up", "Could the memcached server be reached.")
 
-// Families with series for several statistics.
+// Families that have series for several statistics.
 var (
 	version  = gauge("version", "The version of this memcached server.", "version")
 	commands = counter("commands_total", "Total number of all requests broken down by command (get, set, etc.) and status.",
@@ -34,7 +34,7 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage are the sources in stats about items, and total_malloced, which is in stats slabs.
+// storage are the sources in stats about items. total_malloced is from stats slabs.
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
 	{"limit_maxbytes", gauge("limit_bytes", "Number of bytes this server is allowed to use for storage."), nil},
@@ -81,7 +81,7 @@ var settings = []source{
 	{"maxconns", gauge("max_connections", "Maximum number of clients allowed."), nil},
 }
 
-// crawlerSettings are sources in stats settings that are shown while the LRU crawler is enabled.
+// crawlerSettings are the sources in stats settings that exist only while the LRU crawler is enabled.
 var crawlerSettings = []source{
 	{"lru_crawler", gauge("lru_crawler_enabled", "Whether the LRU crawler is enabled."), nil},
 	{"lru_crawler_sleep", gauge("lru_crawler_sleep", "Microseconds to sleep between LRU crawls."), nil},

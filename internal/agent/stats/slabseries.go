@@ -3,14 +3,14 @@
 
 package stats
 
-// Families with series for several statistics of a slab class.
+// Families that have series for several statistics of a slab class.
 var (
 	slabCommands = counter("slab_commands_total",
 		"Total number of all requests broken down by command (get, set, etc.) and status per slab.", "slab", "command", "status")
 	slabHits = counter("slab_lru_hits_total", "Number of get_hits to the LRU.", "slab", "lru")
 )
 
-// items are the sources in stats items. Where a type or a word looks wrong, it is the exporter's.
+// items are the sources in stats items. Types and words that look wrong come from the exporter.
 var items = []source{
 	{"number", slabGauge("current_items", "Number of items currently stored in this slab class."), nil},
 	{"number_hot", slabGauge("hot_items", "Number of items presently stored in the HOT LRU."), nil},

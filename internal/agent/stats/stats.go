@@ -12,16 +12,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Stats are the statistics of a memcached, under its own names.
+// Stats are the statistics of a memcached by memcached's own names.
 type Stats struct {
-	// General are those of stats, and those of stats slabs that are about all slab classes.
+	// General are the replies to stats, and the part of stats slabs that is about all slab classes.
 	General  map[string]string
 	Settings map[string]string
-	// Items and Slabs are those of each slab class.
+	// Items and Slabs are the statistics of each slab class.
 	Items, Slabs map[int]map[string]string
 }
 
-// Read asks a memcached, but not for stats conns: that reply contains the addresses of clients, and grows with their number.
+// Read reads the statistics. It leaves out stats conns: that reply contains the addresses of clients, and grows with their number.
 func Read(ctx context.Context, conn *memcache.Conn) (*Stats, error) {
 	var replies [4]map[string]string
 	for i, topic := range [len(replies)][]string{{}, {"settings"}, {"items"}, {"slabs"}} {
@@ -59,7 +59,7 @@ func storeByClass(classes map[int]map[string]string, name, value string) error {
 	return nil
 }
 
-// quoted quotes the beginning of a text from memcached.
+// quoted quotes the beginning of a text of memcached.
 func quoted(text string) string {
 	const most = 40
 	return strconv.QuoteToASCII(text[:min(len(text), most)])

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// agentOf is the agent that a Memcached may have.
+// agentOf returns the agent of a Memcached. It may have nothing to do: see wantsAgent.
 func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	return render.Agent{
 		Name: memcached.AgentContainerName, Image: string(defaults.Images[memcached.AgentContainerName]),
@@ -21,7 +21,7 @@ func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	}
 }
 
-// wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
+// wantsAgent reports whether an agent runs beside memcached, to serve metrics or to provide certificates and users.
 func wantsAgent(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.Monitoring.Enabled || agentOf(mc, podDefaults{}).HasCredentials()
 }
@@ -34,10 +34,10 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 	return []corev1.Container{agentOf(mc, defaults).Container()}
 }
 
-// needsAgentImage reports whether pods have a container of the agent's image: the agent, or the launcher.
+// needsAgentImage reports whether pods need the agent's image, which also contains the launcher.
 func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return wantsAgent(mc) || hasLauncher(mc) }
 
-// checkAgentImage refuses an agent or a launcher without an image.
+// checkAgentImage returns a problem if the agent's image is needed and not known.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
 	if !needsAgentImage(mc) || defaults.Images[memcached.AgentContainerName] != "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// argumentList is what launchers run memcached with.
+// argumentList returns the list of arguments for the spec.
 func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.List {
 	list := protocol.List{Arguments: args(mc, defaults)}
 	if restarted := restartedAt(mc); restarted != nil {
@@ -24,7 +24,7 @@ func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.Li
 	return list
 }
 
-// argumentsConfigMap holds the arguments of memcached.
+// argumentsConfigMap returns the ConfigMap for launchers.
 func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -37,7 +37,7 @@ func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *co
 	}
 }
 
-// asTheyAre returns the ConfigMap with the arguments in the cluster, without what others have added; nil if there are none.
+// asTheyAre returns the ConfigMap with the arguments in the cluster, without additions by others, or nil.
 func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	if data := v.Arguments().Data(); len(data) > 0 {
 		return argumentsConfigMap(v.Memcached, data)
@@ -45,24 +45,24 @@ func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	return nil
 }
 
-// wanted are the arguments that the nodes of a StatefulSet are to have.
+// wanted are the arguments that the spec asks for.
 type wanted struct {
-	// list is that of the spec, and section the hash of the pod template whose pods run it.
+	// list is the list of arguments, and section is the hash of the pod template for which they are.
 	list    protocol.List
 	section string
-	// inPlace is the change of pods in place to match that template.
+	// inPlace is the change of pods in place to that template.
 	inPlace *inPlace
 	// problem is why the spec cannot be carried out.
 	problem *memcached.Problem
 }
 
-// arguments decides about the arguments of a StatefulSet's nodes. It returns a problem if a node refuses them.
-func arguments(v memcached.View, want wanted, turn *turn) (memcached.Wave, *memcached.Problem) {
+// arguments decides which arguments each node of a StatefulSet runs. It returns a problem if a node refuses its arguments.
+func arguments(v memcached.View, want wanted, guard *twinGuard) (memcached.Wave, *memcached.Problem) {
 	if want.problem != nil {
 		return memcached.Wave{Arguments: asTheyAre(v)}, nil
 	}
 	live := v.Arguments()
-	w := newWave(v, want, live, turn)
+	w := newWave(v, want, live, guard)
 	w.decide()
 	problem := w.refusal()
 	if kept := asTheyAre(v); problem != nil || v.Memcached.Spec.Paused && kept != nil {
@@ -78,7 +78,7 @@ func arguments(v memcached.View, want wanted, turn *turn) (memcached.Wave, *memc
 	return w.Wave, nil
 }
 
-// addEarlier adds the entries of nodes that were changed in place to the sections that their launchers read.
+// addEarlier repeats entries for nodes that changed in place. Their launchers still read the section of their first template.
 func (w *wave) addEarlier(sections map[string]protocol.Section, present string) {
 	earlier := map[string]protocol.Section{}
 	for _, node := range w.nodes {
@@ -95,8 +95,8 @@ func (w *wave) addEarlier(sections map[string]protocol.Section, present string) 
 	maps.Copy(sections, earlier)
 }
 
-// keptSections are those of other templates that pods may still start from: of the StatefulSet in the cluster, of its pods, and all of
-// them until its rollout is complete.
+// keptSections returns the sections of other templates that pods may still read: those of the StatefulSet and of existing pods.
+// During a rollout, it returns all.
 func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Section {
 	used := map[string]bool{}
 	if w.v.Workload != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// recordedFields are values of fields of a spec by their names.
+// recordedFields maps the names of spec fields to their recorded values.
 type recordedFields = map[string]cachev1alpha1.RecordedValue
 
 const (
@@ -26,13 +26,13 @@ const (
 	hashPrefix = "hash:"
 )
 
-// recordSpec flattens a spec for the record: one entry for each field that is set, and for each field of an object. It leaves out
-// paused, which only delays changes.
+// recordSpec flattens a spec for the record: one entry for each field, also for fields of objects. It leaves out paused, which only
+// delays changes.
 func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	spec.Paused = false
 	fields, recorded := map[string]any{}, recordedFields{}
 	if err := json.Unmarshal([]byte(encode(spec)), &fields); err != nil {
-		panic(err) // it was encoded
+		panic(err) // the caller encoded it
 	}
 	for name, value := range fields {
 		inner, ok := value.(map[string]any)
@@ -46,7 +46,7 @@ func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	return recorded
 }
 
-// recordValue is a scalar that is short and printable, or the hash of another value.
+// recordValue returns a short printable scalar as it is, and a hash of anything else.
 func recordValue(value any) cachev1alpha1.RecordedValue {
 	const longest = 40
 	encoded := encode(value)
@@ -64,8 +64,8 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// specChanges lists the fields that differ between two recorded specs, with their values where recorded, the size first. An object
-// with several fields that was added or removed is listed as a whole. Without a recorded spec, the list is empty.
+// specChanges lists the fields that differ between two recorded specs, the size first, with the recorded values. An object with
+// several fields that was added or removed is one entry. The list is empty if one spec was not recorded.
 func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges selects the changes that replace or restart nodes, not those of size or update strategy. If the record is for the
-// current template and arguments, it keeps the recorded changes.
+// rolloutChanges returns the changes that replace or restart nodes, without size and update strategy. If template and arguments are
+// those of the last record, it returns the recorded changes.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

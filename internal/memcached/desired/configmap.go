@@ -16,11 +16,11 @@ import (
 // serversKey is the key with the addresses of all nodes.
 const serversKey = "servers"
 
-// ConfigMap returns the ConfigMap that tells applications the servers, as environment variables or as files. It exists with size 0
-// too, without servers: pods that refer to it would not start otherwise.
+// ConfigMap returns the ConfigMap that lists the servers for applications, as environment variables or files. It exists even with
+// size 0, because pods that refer to a missing ConfigMap do not start.
 //
-// While clients move to TLS, the key for plaintext keeps its servers, and the TLS servers have a key of their own, which stays once
-// plaintext is off.
+// While clients move to TLS, there are two keys: servers with plaintext, and servers with TLS. The TLS key stays when plaintext is
+// disabled.
 func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	mc := v.Memcached
 	data := map[string]string{

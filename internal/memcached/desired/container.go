@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// defaultPreStopDelay is how many seconds a node still serves after its deletion began, unless the user says otherwise.
+// defaultPreStopDelay is the default time, in seconds, for which a deleted node continues to serve.
 const defaultPreStopDelay = 5
 
 // container runs memcached.
@@ -35,11 +35,11 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
 		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),
-		// A TCP connection is the only check that passes on a busy memcached and whatever later versions demand before commands. A
-		// restart loses a share of the cache, so it takes a minute of refused connections.
+		// The probe only opens a TCP connection. That works on a busy memcached, and does not depend on the commands of a version.
+		// A restart loses a share of the cache, so it takes a minute of refused connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
-		// The first probe often comes before memcached listens. Without a startup probe the node would serve 5 s later than it
-		// could.
+		// The first readiness probe often comes before memcached listens. Without this startup probe, the next one would follow
+		// only after 5 s.
 		StartupProbe:    tcpProbe(mc, 1, 60),
 		LivenessProbe:   tcpProbe(mc, 10, 6),
 		Lifecycle:       lifecycle(mc),
@@ -51,7 +51,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 	return result
 }
 
-// clientPorts are the ports of the container that clients can reach.
+// clientPorts returns the container's ports for clients.
 func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for _, port := range memcached.ClientPorts(mc) {
@@ -60,8 +60,8 @@ func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	return ports
 }
 
-// tcpProbe connects to the first client port. On a TLS port, memcached would count each probe as a failed handshake, so the
-// plaintext port comes first.
+// tcpProbe opens the first client port, which is plaintext if there is one: memcached counts a probe of a TLS port as a failed
+// handshake.
 func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
 	port := memcached.ClientPorts(mc)[0]
 	return &corev1.Probe{
@@ -73,8 +73,7 @@ func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe
 	}
 }
 
-// lifecycle delays the shutdown until clients and DNS have noticed that the node leaves: memcached exits at once on SIGTERM and
-// drains nothing.
+// lifecycle delays the shutdown until clients and DNS have noticed it. On SIGTERM, memcached exits at once.
 func lifecycle(mc *cachev1alpha1.Memcached) *corev1.Lifecycle {
 	delay := preStopDelay(mc)
 	if delay == 0 {

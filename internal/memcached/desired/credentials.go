@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// credentialArgs returns the arguments for TLS listeners and users. The agent can always reach memcached without TLS on the
-// loopback address.
+// credentialArgs returns the arguments for TLS listeners and users. The agent always reaches memcached without TLS, on the loopback
+// address.
 func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	var args []string
 	if mc.Spec.TLS != nil {
@@ -28,8 +28,8 @@ func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	return args
 }
 
-// tlsOptions returns the values of memcached's -o for TLS, empty without it. ssl_verify_mode 2 refuses clients without a
-// certificate; 1 does not.
+// tlsOptions returns memcached's -o options for TLS, or none. With ssl_verify_mode 2, memcached refuses clients without a
+// certificate; with 1, it accepts them.
 func tlsOptions(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.TLS == nil {
 		return ""

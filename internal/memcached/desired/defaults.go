@@ -16,22 +16,23 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// podDefaults are the operator's choices for pods where the spec makes none. A later version of the operator may choose
-// differently.
+// podDefaults are settings of the pods that the operator chooses because the spec leaves them open. Another version of the operator
+// may choose other values.
 type podDefaults = cachev1alpha1.MemcachedDefaults
 
-// recordedDefault is one of the podDefaults. A new one is a field of MemcachedDefaults and a row of recordedDefaults.
+// recordedDefault describes one of the podDefaults. To add one, add a field to MemcachedDefaults and a row to recordedDefaults.
 type recordedDefault struct {
 	// open reports whether the spec leaves the value open.
 	open func(*cachev1alpha1.Memcached) bool
-	// present is the value of this version of the operator.
+	// present returns the value that this version of the operator chooses.
 	present func(*cachev1alpha1.Memcached, memcached.Options) string
 	get     func(podDefaults) string
 	set     func(*podDefaults, string)
-	// valid reports whether to keep a recorded value (empty for none). The operator did not write an invalid one.
+	// valid reports whether a recorded value can be kept; an empty value means that none was recorded. An invalid value was not
+	// written by the operator.
 	valid func(*cachev1alpha1.Memcached, string) bool
-	// newer describes the improvement if a rollout replaces a recorded value; empty for none. It is nil where a newer value does
-	// not justify emptying a cache.
+	// newer describes the improvement if a rollout replaces the recorded value, or returns an empty text. It is nil if the
+	// improvement is not worth losing a cache.
 	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 
@@ -40,7 +41,7 @@ var recordedDefaults = []recordedDefault{
 		open:    func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" },
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
 	}, memcached.ContainerName, "the image "),
-	// Agents have a new image with each version of the operator.
+	// Each version of the operator has a new agent image.
 	recordedImage(recordedDefault{
 		open:    needsAgentImage,
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
@@ -75,7 +76,7 @@ var recordedDefaults = []recordedDefault{
 		present: func(*cachev1alpha1.Memcached, memcached.Options) string { return defaultIdleTimeout },
 		get:     func(d podDefaults) string { return d.IdleTimeout },
 		set:     func(d *podDefaults, timeout string) { d.IdleTimeout = timeout },
-		// Without a record, these nodes have no timeout.
+		// Nodes without a recorded value have no timeout.
 		valid: func(_ *cachev1alpha1.Memcached, recorded string) bool {
 			timeout, err := time.ParseDuration(recorded)
 			return recorded == "" || err == nil && timeout >= time.Second
@@ -83,7 +84,7 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for the image of a container. Words precede the image in the announcement of a newer one.
+// recordedImage completes the row for a container's image. In the message about a newer image, the words come before its name.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {
@@ -102,9 +103,9 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 	return row
 }
 
-// decideDefaults keeps the defaults of running pods while the spec gives no other cause to replace them, so that an upgrade of the
-// operator alone (a newer image, another sizing model) replaces no pod. The next rollout that a user causes adopts the current
-// defaults. Changed reports that nodes will run with other defaults or arguments.
+// decideDefaults keeps the defaults of running pods until the spec requires new pods. So an upgrade of the operator replaces no
+// pod. The next rollout that a user causes adopts the current defaults. Changed reports that nodes will run with other defaults or
+// arguments.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
@@ -124,26 +125,26 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	return defaults, !found || restarts
 }
 
-// restartsInPlace reports whether nodes keep their recorded defaults and get other arguments.
+// restartsInPlace reports whether nodes get new arguments but keep their recorded defaults.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	last := v.Last.Applied
 	return hasLauncher(v.Memcached) && last != nil && last.ArgumentsHash != argumentList(v.Memcached, recorded).Hash()
 }
 
-// replacedByHand reports whether somebody restarted the rollout with kubectl since the last record.
+// replacedByHand reports whether somebody ran kubectl rollout restart since the last record.
 func replacedByHand(v memcached.View) bool {
 	last := v.Last.Applied
 	return last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v)
 }
 
-// outgrown reports whether memcached would need more than its recorded memory limit.
+// outgrown reports whether memcached needs more memory than the recorded limit.
 func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	limit, err := resource.ParseQuantity(recorded.MemoryLimit)
 	_, given := render.MemoryLimit(mc.Spec.Resources)
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
-// staleDefaults lists, in words, the recorded defaults that a rollout would improve; empty if none.
+// staleDefaults describes the recorded defaults that a rollout would improve; empty for none.
 func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
 	var stale []string
 	for _, row := range recordedDefaults {
@@ -157,7 +158,7 @@ func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memca
 	return strings.Join(stale, " and ")
 }
 
-// encode returns a value as JSON. Those of this package always have one.
+// encode returns a value as JSON. It is only for values that can always be encoded.
 func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For decides what a Memcached must be like.
+// For returns the desired state of a Memcached.
 func For(v memcached.View, opts memcached.Options) memcached.Plan {
-	mc := v.Memcached.DeepCopy() // the objects share nothing with what may come from a cache
+	mc := v.Memcached.DeepCopy() // the caches' objects must not change
 	keepRestart(mc, v)
 	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
@@ -31,7 +31,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if nodes.wave.Arguments != nil {
 		objects = append(objects, nodes.wave.Arguments)
 	}
-	if v.Workload != nil || !v.Occupied() { // nobody would find nodes without their Service
+	if v.Workload != nil || !v.Occupied() { // without their Service, nobody would find the nodes
 		objects = append(objects, nodes.workload)
 	}
 	former := formerWorkload(v)

@@ -13,19 +13,19 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// inPlace changes the images and the resources of pods to those of the template, one pod after the other. Each step follows from the
-// observed state alone. See ADR-0017.
+// inPlace changes the images and resources of pods to those of the template, one pod at a time. Each step depends only on the
+// observed state: see ADR-0017.
 type inPlace struct {
 	memcached.InPlace
 
 	v        memcached.View
 	template *corev1.PodTemplateSpec
 	nodes    []*corev1.Pod
-	// grows and shrinks report that pods get more memory, or less.
+	// grows and shrinks report that some pods get more memory, or less.
 	grows, shrinks bool
 }
 
-// newInPlace finds out whether pods change in place to match a template.
+// newInPlace decides whether the pods can change in place to match a template.
 func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	p := &inPlace{v: v, template: template, nodes: v.Workload.Nodes(v.Pods)}
 	p.Open = p.possible() && slices.ContainsFunc(p.nodes, p.outdated)
@@ -43,8 +43,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// possible reports whether all pods can change in place to match the template. If the template is unchanged and nodes may be replaced,
-// outdated pods come from somebody else's change of the template, which replaces them.
+// possible reports whether all pods can change in place to match the template. It also recognizes a template that somebody else has
+// changed: the operator's template is the same, and the StatefulSet may replace nodes. That change replaces pods.
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
@@ -63,33 +63,32 @@ func (p *inPlace) possible() bool {
 
 func (p *inPlace) hash() string { return p.template.Annotations[memcached.TemplateAnnotation] }
 
-// sameBase reports whether something with these annotations differs from the template in images and resources at most.
+// sameBase reports whether something with these annotations differs from the template only in images and resources.
 func (p *inPlace) sameBase(annotations map[string]string) bool {
 	return annotations[memcached.BaseAnnotation] == p.template.Annotations[memcached.BaseAnnotation]
 }
 
-// outdated reports whether a pod is not known to match the template.
+// outdated reports whether a pod may not match the template.
 func (p *inPlace) outdated(pod *corev1.Pod) bool {
 	_, begun := pod.Annotations[memcached.InPlaceAnnotation]
 	return begun || pod.Annotations[memcached.TemplateAnnotation] != p.hash()
 }
 
-// changeable reports whether a pod can change in place to match the template. A pod that somebody restarts with kubectl is replaced
-// instead.
+// changeable reports whether a pod can change in place to match the template. A restart with kubectl replaces pods instead.
 func (p *inPlace) changeable(pod *corev1.Pod) bool {
 	return p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
 		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
 }
 
-// brakes reports whether the controller of the StatefulSet has seen the template, and that it is not to replace pods.
-func (p *inPlace) brakes() bool {
+// stopsReplacements reports whether the StatefulSet's controller knows the template and must not replace pods.
+func (p *inPlace) stopsReplacements() bool {
 	live := p.v.Workload
 	return live.Template.Annotations[memcached.TemplateAnnotation] == p.hash() && live.Partition > 0 && !live.Unobserved()
 }
 
-// decide takes the next step. Questions to nodes go through the wave, which takes no step at the same time.
+// decide takes the next step. The wave asks nodes for it, and takes no step itself meanwhile.
 func (p *inPlace) decide(w *memcached.Wave) {
-	if !p.Open || p.v.Memcached.Spec.Paused || !p.brakes() {
+	if !p.Open || p.v.Memcached.Spec.Paused || !p.stopsReplacements() {
 		return
 	}
 	if pod := p.next(); pod != nil {
@@ -98,8 +97,8 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	}
 }
 
-// next returns the pod to change: one that is being changed, so that there is never a second one; else one that does not serve, which the
-// change may repair; else the last one.
+// next returns the pod to change. A pod whose change has begun comes first, so that only one changes at a time. Next comes a pod
+// that does not serve, because the change may repair it. Otherwise it is the last pod.
 func (p *inPlace) next() (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
@@ -113,14 +112,14 @@ func (p *inPlace) next() (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether a pod is being changed, or its change was refused. A pod that serves and is only marked for the change can wait
-// for another one.
+// changing reports whether the change of a pod has begun or was refused. If the pod is only marked for the change and still serves,
+// another pod may go first.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. No disruption budget limits that, so all others must serve.
+// free reports whether a pod may stop serving for a moment. No disruption budget protects it, so all other pods must serve.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
@@ -129,17 +128,17 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) })
 }
 
-// updated are the containers whose images and resources change in place. The one that installs the launcher has ended.
+// updated are the containers that change in place. The launcher's init container is not among them, because it has exited.
 var updated = []string{memcached.AgentContainerName, memcached.ContainerName}
 
-// memoryLimit is that of memcached.
+// memoryLimit returns the memory limit of the memcached container.
 func memoryLimit(spec corev1.PodSpec) *resource.Quantity {
 	container := memcached.ContainerOf(&spec, memcached.ContainerName)
 	return container.Resources.Limits.Memory()
 }
 
-// resizable reports whether pods can get the resources in place: only CPU and memory change, no request or limit is removed, and the
-// quality of service class stays. If a cluster can do less, its API server says so.
+// resizable reports whether the resources can change in place. Only CPU and memory may change, no request or limit may be removed,
+// and the quality of service class must stay. If a cluster supports less, its API server refuses the change.
 func resizable(from, to *corev1.PodSpec) bool {
 	for _, name := range updated {
 		was, is := memcached.ContainerOf(from, name), memcached.ContainerOf(to, name)
@@ -153,7 +152,7 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether no kind of resource is removed, and only CPU and memory change.
+// keepsKinds reports whether only amounts of CPU and memory differ, and no resource was removed.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name, was := range from {
 		is, stays := to[name]
@@ -164,7 +163,7 @@ func keepsKinds(from, to corev1.ResourceList) bool {
 	return true
 }
 
-// guaranteed reports whether pods are in that quality of service class: all requests equal the limits.
+// guaranteed reports whether the pods are in the class Guaranteed: all requests equal the limits.
 func guaranteed(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for _, container := range containers {

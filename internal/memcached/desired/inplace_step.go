@@ -13,8 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podStep is the next step of a pod towards the template: first its resources, then its images, and when it serves, the label with which
-// the StatefulSet counts it as updated. The pod shows which steps are done, so another process can continue.
+// podStep is the next step of a pod towards the template: first its resources, then its images. Once it serves, the last step sets
+// the label by which the StatefulSet counts it as updated. The pod itself shows which steps are done, so another process can
+// continue.
 type podStep struct {
 	*inPlace
 
@@ -41,8 +42,8 @@ func (s *podStep) decide() {
 	}
 }
 
-// refused finds images and resources that the pod cannot get. A node whose image cannot be pulled does not serve, so the pod gets its
-// former one in the same step.
+// refused finds images and resources that the pod cannot get. If an image cannot be pulled, the node does not serve, so the pod
+// gets its old image back in the same step.
 func (s *podStep) refused() bool {
 	for _, name := range updated {
 		former, changed := s.state.Former[name]
@@ -63,7 +64,7 @@ func (s *podStep) refused() bool {
 	return true
 }
 
-// longestWords limits the cause of a refusal in the annotation of a pod.
+// longestWords limits the text about a refusal in the pod's annotation.
 const longestWords = 512
 
 func (s *podStep) refuse(reason, words string) {
@@ -72,7 +73,7 @@ func (s *podStep) refuse(reason, words string) {
 	s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: refused.String()}})
 }
 
-// goBack sets the resources in the spec of a pod back to those that it really has, and reports why.
+// goBack sets the resources in the pod's spec to those that it really has, and records why.
 func (s *podStep) goBack() {
 	actual := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -90,7 +91,7 @@ func (s *podStep) goBack() {
 		s.pod.Name, s.state.Refused, s.pod.Name, s.pod.Namespace, memcached.InPlaceAnnotation)}
 }
 
-// pending is the kubelet's reason why the pod does not have the resources of its current spec; nil if it has not given one.
+// pending returns the kubelet's condition about a change of resources that is not done, nil if there is none.
 func (s *podStep) pending() *corev1.PodCondition {
 	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
 	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < s.pod.Generation {
@@ -99,7 +100,7 @@ func (s *podStep) pending() *corev1.PodCondition {
 	return pending
 }
 
-// unsized are the resources of the template that are not in the spec of the pod yet.
+// unsized returns the resources of the template that the pod's spec does not have yet.
 func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	wanted := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -111,7 +112,7 @@ func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	return wanted
 }
 
-// unresized reports whether the kubelet has not given the pod the resources of its spec.
+// unresized reports whether the kubelet has not applied the resources in the pod's spec yet.
 func (s *podStep) unresized() bool {
 	for _, name := range updated {
 		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
@@ -122,7 +123,7 @@ func (s *podStep) unresized() bool {
 	return false
 }
 
-// resize sets the resources of the template. It reports false if there is nothing to do.
+// resize sets the resources of the template. It returns false if there is nothing to change.
 func (s *podStep) resize() bool {
 	wanted := s.unsized()
 	switch {
@@ -137,7 +138,7 @@ func (s *podStep) resize() bool {
 	return true
 }
 
-// resizing reports that the kubelet has not given the pod its resources yet.
+// resizing reports whether the step has to wait for the kubelet to apply resources.
 func (s *podStep) resizing() bool {
 	if pending := s.pending(); pending != nil {
 		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, pending.Reason, pending.Message)
@@ -149,7 +150,7 @@ func (s *podStep) resizing() bool {
 	return s.unresized()
 }
 
-// setImages sets the images of the template. It reports false if there is nothing to do.
+// setImages sets the images of the template. It returns false if there is nothing to change.
 func (s *podStep) setImages() bool {
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {
@@ -163,7 +164,7 @@ func (s *podStep) setImages() bool {
 	case len(images) == 0:
 		return false
 	case s.state.Former != nil && !maps.Equal(s.state.Former, former):
-		return false // a webhook has changed them, and would again
+		return false // a webhook has changed them, and would do so again
 	case s.free(s.pod, s.wave):
 		s.state.Former, s.state.Restarts = former, restarts
 		s.patch(memcached.PodPatch{Images: images, Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
@@ -171,11 +172,12 @@ func (s *podStep) setImages() bool {
 	return true
 }
 
-// startsOf is how often a container has restarted; -1 if it does not run, because then its next start is with the new image.
+// startsOf returns how often a container has restarted. It returns -1 if the container does not run: its next start uses the new
+// image.
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
-	case status == nil: // it runs, and has never ended
+	case status == nil: // it runs and has never exited
 		return 0
 	case status.State.Waiting != nil || status.State.Terminated != nil:
 		return -1
@@ -184,7 +186,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
-// restarting reports that the pod has not served with its images for minReadySeconds yet.
+// restarting reports whether the pod has not yet served with its new images for minReadySeconds.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
 		if startsOf(s.pod, name) <= restarts {
@@ -210,7 +212,7 @@ func (s *podStep) restarting() bool {
 	return true
 }
 
-// finish lets the StatefulSet count the pod as updated.
+// finish makes the StatefulSet count the pod as updated.
 func (s *podStep) finish() {
 	s.patch(memcached.PodPatch{
 		Revision: s.v.Workload.UpdateRevision,
@@ -225,7 +227,7 @@ func (s *podStep) patch(patch memcached.PodPatch) {
 	s.Patch = &patch
 }
 
-// holds reports whether resources contain what is wanted. Others may have added more.
+// holds reports whether the resources contain the wanted ones. Others may have added more.
 func holds(has, wanted corev1.ResourceRequirements) bool {
 	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
 		for name, quantity := range lists[1] {

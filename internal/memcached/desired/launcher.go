@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Volumes of pods with a launcher, and where memcached's container has them.
+// Volumes of pods with a launcher, and their paths in memcached's container.
 const (
 	launcherVolume  = "launcher"
 	argumentsVolume = "arguments"
@@ -25,18 +25,18 @@ const (
 	itemsPath       = "/run/memcached-items"
 )
 
-// launcherPortName is what the probes call the launcher's port.
+// launcherPortName is the name of the launcher's port in the probes.
 const launcherPortName = "launcher"
 
-// hasLauncher reports whether a launcher is the parent of memcached: the pods of a StatefulSet have one.
+// hasLauncher reports whether a launcher runs memcached, as in every pod of a StatefulSet.
 func hasLauncher(mc *cachev1alpha1.Memcached) bool { return isStatefulSet(mc) }
 
-// keepsItems reports whether items survive a restart of memcached in its pod.
+// keepsItems reports whether items survive a restart of memcached in the same pod.
 func keepsItems(mc *cachev1alpha1.Memcached) bool {
 	return hasLauncher(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launchers are the init containers that install the launcher.
+// launchers returns the init container that installs the launcher, if the pods have one.
 func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
 	if !hasLauncher(mc) {
 		return nil
@@ -46,8 +46,8 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	)}
 }
 
-// launch makes the launcher run memcached in its container. It also answers the probes, since none of them may take a restart of a second
-// or two for a failure.
+// launch makes the launcher run memcached in its container. The launcher also answers the probes: during a restart of memcached,
+// which takes a second or two, they must not fail.
 func launch(container *corev1.Container) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
@@ -58,12 +58,12 @@ func launch(container *corev1.Container) {
 	} {
 		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
 	}
-	// A node that is being filled is not ready, but must not be restarted for that.
+	// While a node is being filled it is not ready, but it must not be restarted.
 	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
-	container.StartupProbe.FailureThreshold *= 2 // it waits for its arguments for a minute
+	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
 }
 
-// launcherVolumes hold the launcher and its state, the arguments, and the file with the items.
+// launcherVolumes returns the volumes for the launcher and its state, the arguments, and the file with the items.
 func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if !hasLauncher(mc) {
 		return nil
@@ -78,7 +78,7 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
-		// Without a limit of its own, it can have all memory of the pod, so that a new config.memory needs no other pod.
+		// The volume has no limit of its own, so config.memory can change without a new pod. The pod's memory limits it.
 		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
@@ -86,11 +86,11 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	return all
 }
 
-// evictableVolumes is the annotation that lets the cluster autoscaler evict a pod in spite of these volumes
+// evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite these volumes
 // (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
 const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
-// evictable adds that annotation to those of the user, which take precedence.
+// evictable adds that annotation, unless the user sets it.
 func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
 	var names []string
 	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {
@@ -117,7 +117,7 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 	return mounts
 }
 
-// launched completes the template of pods with a launcher: it names the section with their arguments, which is the hash of the rest.
+// launched completes the template of pods with a launcher. Section is the hash of the template; the launcher's command contains it.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
 	section, base := render.Hash(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)
@@ -132,7 +132,7 @@ func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, sectio
 	return template, section
 }
 
-// baseHash is the hash of what cannot change in a pod: all but images and resources.
+// baseHash returns the hash of everything that cannot change in a running pod: all but images and resources.
 func baseHash(template corev1.PodTemplateSpec) string {
 	rest := template.DeepCopy()
 	for _, containers := range [][]corev1.Container{rest.Spec.InitContainers, rest.Spec.Containers} {

@@ -11,12 +11,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// A cache moves to a workload of another Kind node by node: one starts in the new workload, and when it is ready, one leaves the
-// former workload. Each step follows from the observed state alone, so a move can be interrupted and reversed.
+// A cache moves to a workload of another Kind node by node. One node starts in the new workload; when it is ready, one node of the
+// former workload stops. Each step depends only on the observed state, so a move can be interrupted and reversed.
 
-// moveIn returns the replicas of the workload that the spec asks for. During a move there is at most one node more than spec.size,
-// and nodes that have moved stay.
-func moveIn(v memcached.View) int32 {
+// sizeInMove returns the size of the workload that the spec asks for. During a move, both workloads together have at most one node
+// more than spec.size. Nodes that have started stay.
+func sizeInMove(v memcached.View) int32 {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
 		return mc.Spec.Size
@@ -24,9 +24,9 @@ func moveIn(v memcached.View) int32 {
 	nodes := former.Size
 	surging := former.Kind == cachev1alpha1.WorkloadDeployment && former.Replicas != former.Updated
 	switch {
-	case former.Unobserved(): // after a change of mind, it may have more nodes than were counted
+	case former.Unobserved(): // if the spec has changed back, there may be more nodes than were counted
 		nodes = mc.Spec.Size + 1
-	case !surging: // a rollout may never end
+	case !surging: // do not wait for surging pods: a rollout may never end
 		nodes = max(nodes, former.Replicas)
 	}
 	size := mc.Spec.Size + 1 - nodes
@@ -36,15 +36,15 @@ func moveIn(v memcached.View) int32 {
 	return min(max(size, 0), mc.Spec.Size)
 }
 
-// formerWorkload returns the workload that nodes leave, with replicas for those that have not moved; nil once it can go. Only its
-// replicas change: a node about to leave must not be replaced first.
+// formerWorkload returns the workload that nodes leave, sized for the nodes that have not moved, or nil once it is empty. Only its
+// size changes: nodes that are about to stop must not be replaced first.
 func formerWorkload(v memcached.View) client.Object {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
 		return nil
 	}
 	empty := former.Size == 0 && former.Replicas == 0 && !former.Unobserved()
-	if empty && metav1.IsControlledBy(former, mc) { // an orphan is adopted first, and then deleted
+	if empty && metav1.IsControlledBy(former, mc) { // a workload without an owner is adopted before it is deleted
 		return nil
 	}
 	size := min(former.Size, max(mc.Spec.Size-moved(v), 0))
@@ -57,9 +57,9 @@ func formerWorkload(v memcached.View) client.Object {
 	return former.Resized(metadata, size)
 }
 
-// moved returns how many nodes of the new workload are available and will stay. It checks readiness itself, because the controller
-// counts nodes that were ready for minReadySeconds and may not have noticed that one no longer is. After a change of mind, nodes
-// beyond the workload's size are leaving, and a workload whose controller has not seen its current size counts for nothing.
+// moved counts the nodes of the new workload that are available and stay. It checks their readiness as well, because the
+// controller's counts may be old. Nodes above the workload's size do not count, since they are stopping. Nothing counts until the
+// controller has observed the current size.
 func moved(v memcached.View) int32 {
 	present := v.Workload
 	if present == nil || present.Unobserved() {

@@ -11,7 +11,7 @@ import (
 
 const port = memcached.Port
 
-// labelsOf returns the labels of an object: descriptive ones, overridden by the user's, overridden by those that select it.
+// labelsOf returns the labels of an object. The user's labels override descriptive ones, and the selecting labels override both.
 func labelsOf(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
 	return render.Labels("cache", wanted, memcached.SelectorLabels(mc))
 }

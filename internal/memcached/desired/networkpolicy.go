@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that opens exactly the ports of the pods, each to the peers in the spec, or else to pods of the
-// namespace. If monitoring is off, the agent's metrics are open only to peers that the spec lists. Twins may fill their nodes.
+// NetworkPolicy returns a policy that opens only the pods' ports. Each is open to the peers in the spec, or else to the pods of the
+// namespace. Without monitoring, metrics are open only to peers in the spec. Twins may read the nodes to fill their own.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var clients []int32
@@ -42,7 +42,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	}
 }
 
-// fillingTwins are the pods of the twins that fill themselves from these nodes.
+// fillingTwins returns peers for the pods of twins that fill themselves from these nodes.
 func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
 	for _, twin := range v.Copies() {
@@ -54,7 +54,7 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	return peers
 }
 
-// portsForOperator are those of launchers, and of agents that know what is wrong with a Secret.
+// portsForOperator returns the ports that the operator itself uses: the launcher's, and that of an agent which checks Secrets.
 func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	var ports []int32
 	if hasLauncher(mc) {
@@ -66,7 +66,7 @@ func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	return ports
 }
 
-// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Listing clients or readers of metrics asks for one.
+// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Setting from or metricsFrom enables it.
 func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
 	wanted := mc.Spec.NetworkPolicy
 	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)

@@ -11,13 +11,13 @@ import (
 
 // nodeState describes a node during a rollout of its StatefulSet.
 type nodeState struct {
-	// outdated reports that it is not made from the template. A missing node is not outdated.
+	// outdated reports that the node was not created from the current template. A missing node is not outdated.
 	outdated, ready bool
 }
 
-// partition returns the first node that a StatefulSet may replace without stopping a node that serves, and the next one to replace after
-// that, -1 if none may be yet. Nodes are replaced from the last one on. A replaced node must serve before the next one stops. Nodes that do
-// not serve anyway can be replaced at once.
+// partition returns two node numbers. From first on, a StatefulSet may replace nodes without stopping one that serves. Next is the
+// serving node to replace after these, -1 for none yet. Nodes are replaced from the last to the first. A replaced node must serve
+// before the next one stops.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -33,9 +33,10 @@ func partition(nodes []nodeState) (first, next int) {
 	return first, -1
 }
 
-// partitionOf returns the partition of the StatefulSet. While nodes change in place, it protects all nodes. Without twins, it protects
-// none. With twins, it protects all while nothing changes, so that other people's changes of the template wait for their turn as well.
-func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int32 {
+// partitionOf returns the partition of the StatefulSet: nodes below it are not replaced. During a change in place, it protects all
+// nodes. Without twins, it protects none. With twins and no change, it also protects all, so that changes of the template by others
+// wait as well.
+func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {
 	case inPlace:
@@ -47,21 +48,21 @@ func partitionOf(v memcached.View, section string, inPlace bool, turn *turn) int
 	}
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
 	if same && w.Unobserved() {
-		return min(w.Partition, size) // nobody knows yet which nodes are made from the template
+		return min(w.Partition, size) // until the controller has observed the template, no node is known to match it
 	}
 	nodes, outdated := nodeStates(v, section, same)
 	if same && !outdated && w.Complete {
 		return size
 	}
 	first, next := partition(nodes)
-	if next >= 0 && turn.allows(next) {
+	if next >= 0 && guard.allows(next) {
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
 }
 
-// nodeStates are the states of the nodes by their numbers, and whether one is outdated. same says that the template of the workload is that
-// of the section.
+// nodeStates returns the states of the nodes by number, and whether one is outdated. same reports that the StatefulSet has the
+// template of the section.
 func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState, outdated bool) {
 	nodes = make([]nodeState, v.Memcached.Spec.Size)
 	for _, pod := range v.Workload.Nodes(v.Pods) {

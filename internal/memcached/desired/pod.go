@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// shutdownSeconds plus the delay before the shutdown is the termination grace period. memcached exits within a second of
-	// SIGTERM; the rest is for a slow kubelet.
+	// shutdownSeconds and the delay before the shutdown add up to the termination grace period. memcached exits within a second of
+	// SIGTERM. The rest is for a slow kubelet.
 	shutdownSeconds = 30
 )
 
-// podTemplate returns the pod template. Any difference in it replaces every node, so changing it is a change of the product,
-// guarded by golden files.
+// podTemplate returns the pod template. Any difference in it replaces every node of every user. Golden files make such changes
+// visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	agent := agentOf(mc, defaults)
 	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
@@ -35,8 +35,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash is the hash of the pod template that the spec alone determines. A memory limit that is computed follows from the memory
-// for items.
+// templateHash returns the hash of the part of the pod template that the spec alone determines. It contains the memory for items
+// instead of the memory limit, which the operator computes from it.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// resources returns the container's resources with a memory limit, given or computed: a node killed for memory loses its share of
-// the cache.
+// resources returns the container's resources. The memory limit is given or computed: a node that is killed for its memory loses
+// its part of the cache.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given && defaults.MemoryLimit != "" {
@@ -22,7 +22,7 @@ func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Resourc
 	return render.Resources(mc.Spec.Resources, limit)
 }
 
-// checkMemoryLimit refuses a limit that is given for pods that change, and is too small.
+// checkMemoryLimit returns a problem if the pods change and the given limit is too small.
 func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
 	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given || !changed {

@@ -15,18 +15,18 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// restartedAtAnnotation holds spec.restartedAt in the pod template of a Deployment: another value makes another template, which
-// replaces the pods.
+// restartedAtAnnotation holds spec.restartedAt in a Deployment's pod template. A new value makes a new template, so the pods are
+// replaced.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations returns the annotations of the pods, nil for none. Launchers read the time of a restart from their arguments
-// instead.
+// podAnnotations returns the annotations of the pods, nil for none. A launcher restarts memcached without a new pod: the time of
+// the restart is in its arguments.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if hasLauncher(mc) {
 		return evictable(mc, annotations)
 	}
-	if mc.Spec.RestartedAt.IsZero() { // Go cannot send the zero time: it is none
+	if mc.Spec.RestartedAt.IsZero() { // Go clients encode the zero time as null, so it counts as unset
 		return annotations
 	}
 	if annotations == nil {
@@ -36,7 +36,7 @@ func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	return annotations
 }
 
-// restartedAt returns spec.restartedAt in whole seconds, as the API server stores it in the status; nil if unset.
+// restartedAt returns spec.restartedAt in whole seconds, the precision of the API server, or nil if unset.
 func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	if mc.Spec.RestartedAt.IsZero() {
 		return nil
@@ -44,7 +44,7 @@ func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	return ptr.To(mc.Spec.RestartedAt.Rfc3339Copy())
 }
 
-// keepRestart keeps the recorded time when spec.restartedAt is removed: that is no reason to replace the nodes again.
+// keepRestart keeps the recorded time if spec.restartedAt is removed. Removing it is no reason to replace nodes again.
 func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if !mc.Spec.RestartedAt.IsZero() {
 		return
@@ -68,8 +68,8 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 // kubectlRestartedAt is the annotation of the pods that kubectl rollout restart sets.
 const kubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// rolloutRestartedAt returns when somebody last ran kubectl rollout restart on the StatefulSet; empty for never. spec.restartedAt
-// restarts its nodes in place.
+// rolloutRestartedAt returns when somebody last ran kubectl rollout restart on the StatefulSet, or an empty text. It does not cover
+// spec.restartedAt, which restarts a StatefulSet's nodes in place.
 func rolloutRestartedAt(v memcached.View) string {
 	const longest = 64 // kubectl writes 25
 	live := v.Workload

@@ -13,11 +13,11 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the headless Service whose DNS name lists the ready nodes. It does not publish pods that are not ready: with a
-// Deployment, a rollout would announce starting and stopping pods, more than there are nodes. Nodes that fill themselves are the exception:
-// proxies must store items in them first.
+// Service returns the headless Service, whose DNS name lists the ready nodes. Pods that are not ready are left out: a rollout of a
+// Deployment would list starting and stopping pods, more than there are nodes. If nodes fill themselves, all pods are listed,
+// because proxies must store items in nodes that are still empty.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	// Set although it is Kubernetes' default: a Service with another policy would keep it otherwise.
+	// Without this field, a Service with another policy would keep it, although this is Kubernetes' default.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

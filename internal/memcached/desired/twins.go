@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinOf returns the twin that launchers fill empty nodes from, nil if there is none that can be used.
+// twinOf returns the twin from which launchers fill empty nodes, or nil if none can be used.
 func twinOf(v memcached.View) *protocol.Twin {
 	source := v.Source()
 	if source == nil || unusable(source) != "" {
@@ -25,8 +25,8 @@ func twinOf(v memcached.View) *protocol.Twin {
 	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
 }
 
-// unusable says what the twin lacks to fill nodes, empty if it lacks nothing. The API server demands the same of a Memcached that names a
-// twin.
+// unusable returns what keeps the twin from filling nodes, or an empty text. The API server checks the same in the Memcached that
+// names the twin.
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {
@@ -45,11 +45,11 @@ func unusable(twin *cachev1alpha1.Memcached) string {
 	}
 }
 
-// twinsOf returns what the nodes lack of their twin's items, and what the next step waits for.
-func twinsOf(v memcached.View, turn *turn) memcached.Twins {
-	twins := memcached.Twins{Waits: turn.waits, Ask: turn.ask}
+// twinsOf returns which nodes lack items of their twin's nodes, and what the next step waits for.
+func twinsOf(v memcached.View, guard *twinGuard) memcached.Twins {
+	twins := memcached.Twins{Waits: guard.waits, Ask: guard.ask}
 	name := memcached.FillsFrom(v.Memcached)
-	if name == "" || v.Workload == nil { // both may be created in one moment
+	if name == "" || v.Workload == nil { // if both were just created, there is no problem yet
 		return twins
 	}
 	source := v.Source()
@@ -72,7 +72,7 @@ func twinUnusable(words string) *memcached.Problem {
 	}
 }
 
-// findFilled finds out which nodes have the items of the twin. It asks each ready node until it has them.
+// findFilled finds the nodes that have their twin's items. It asks each ready node until it has them.
 func findFilled(v memcached.View, twins *memcached.Twins) {
 	twins.Filled = map[types.UID]bool{}
 	for _, node := range v.Workload.Nodes(v.Pods) {

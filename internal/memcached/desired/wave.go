@@ -16,41 +16,41 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// wave sets the entries of nodes to the list that the spec asks for: from the last node on, and as many at a time as a rollout may replace.
-// Each step follows from the observed state alone. See ADR-0016.
+// wave gives nodes the arguments that the spec asks for, from the last node to the first, as many at a time as a rollout may
+// replace. Each step depends only on the observed state: see ADR-0016.
 type wave struct {
 	memcached.Wave
 
 	v       memcached.View
-	turn    *turn
+	guard   *twinGuard
 	inPlace *inPlace
 	want    string
-	// entries are the hashes of the lists that nodes are to run, and def is the one for nodes without an entry.
+	// entries are the hashes of the lists that nodes run, by the number of the node. def is the hash for nodes without an entry.
 	entries map[int]string
 	def     string
 	nodes   []waveNode
 }
 
-// waveNode is a node that gets the arguments in its pod.
+// waveNode is a node that gets new arguments in its pod.
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
-	// section is the one that its launcher reads: that of an earlier template if the pod was changed in place.
+	// section is the section that its launcher reads. If the pod has changed in place, it belongs to an earlier template.
 	section string
-	// entry is the hash of its list, empty if it has none.
+	// entry is the hash of the list in its entry, or empty.
 	entry    string
 	answer   memcached.Answer
 	answered bool
 }
 
-func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn) *wave {
+func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twinGuard) *wave {
 	hash := want.list.Hash()
-	w := &wave{v: v, turn: turn, inPlace: want.inPlace, want: hash, entries: map[int]string{}, def: hash}
+	w := &wave{v: v, guard: guard, inPlace: want.inPlace, want: hash, entries: map[int]string{}, def: hash}
 	for ordinal := range int(v.Memcached.Spec.Size) {
-		w.entries[ordinal] = hash // a node that does not exist yet starts with it
+		w.entries[ordinal] = hash // for nodes that do not exist yet
 	}
 	section, found := live.Sections[want.section]
-	if !found && want.inPlace.Open { // a pod that is created meanwhile is made from the former template
+	if !found && want.inPlace.Open { // a pod that is created now has the old template
 		section = live.Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]]
 	}
 	w.find(want.section, live)
@@ -58,19 +58,19 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, turn *turn
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // until all nodes run with the new one
+		w.def = section.Default // until all nodes run with the new list
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
 		w.keep(node, live)
 		if former, known := live.Lists[w.entries[node.ordinal]]; known {
-			w.Effect = max(w.Effect, effectOf(former, want.list)) // some have changed before, and change back or again
+			w.Effect = max(w.Effect, effectOf(former, want.list)) // some nodes may have an entry from an earlier, unfinished change
 		}
 	}
 	return w
 }
 
-// effectOf is what another list does to a node.
+// effectOf returns what a change from one list to another does to a node.
 func effectOf(former, next protocol.List) memcached.Effect {
 	switch {
 	case former.Hash() == next.Hash():
@@ -84,8 +84,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find finds the nodes of a template, and opens the wave unless all of them run with the list. If they did before, another entry does not
-// count: somebody else has changed it.
+// find finds the nodes of a template. It opens the wave unless all of them run with the wanted list. If they all did before, it
+// ignores a different entry: somebody else has written that.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -93,7 +93,7 @@ func (w *wave) find(template string, live memcached.Arguments) {
 		ordinal, ok := memcached.Ordinal(pod)
 		stays := w.inPlace.Open || pod.Annotations[memcached.TemplateAnnotation] == template
 		if !ok || !stays || w.entries[ordinal] == "" {
-			continue // it is about to be replaced, or to leave
+			continue // it is about to be replaced or removed
 		}
 		section := memcached.SectionOf(pod)
 		node := waveNode{pod: pod, ordinal: ordinal, section: section, entry: live.Sections[section].Nodes[ordinal]}
@@ -106,8 +106,8 @@ func (w *wave) find(template string, live memcached.Arguments) {
 	}
 }
 
-// keep leaves the entry of a node as it is. If it was lost, the node gets an entry for the list that it runs, or none if it has not
-// answered: it goes on with its list.
+// keep keeps the entry of a node. If the entry was lost, the node's answer restores it. Without an answer, the node gets no entry
+// and keeps its list.
 func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	hash := node.entry
 	if list, err := protocol.ParseList(node.answer.List); hash == "" && err == nil {
@@ -126,9 +126,9 @@ func (w *wave) decide() {
 	if !w.Open || w.v.Memcached.Spec.Paused {
 		return
 	}
-	free, next := w.look()
+	free, next := w.candidates()
 	for _, node := range next[:min(max(free, 0), len(next))] {
-		if w.replacing() || !w.turn.allows(node.ordinal) {
+		if w.replacing() || !w.guard.allows(node.ordinal) {
 			break
 		}
 		w.begin(node)
@@ -139,8 +139,7 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake makes the kubelet deliver new entries at once: it looks at ConfigMaps when a pod changes. It needs the same permission as changes in
-// place.
+// wake makes the kubelet deliver new entries at once, by a change of the pod. It needs the permission for changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -154,9 +153,9 @@ func (w *wave) wake() {
 	}
 }
 
-// look returns how many nodes may begin, and the nodes that have to, in order. The others run with the list already, or do not serve and
-// get it at once.
-func (w *wave) look() (free int, next []waveNode) {
+// candidates returns how many nodes may change now, and the nodes that still have to, in order. The others run with the wanted
+// list, or do not serve and get it at once.
+func (w *wave) candidates() (free int, next []waveNode) {
 	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // without those that are missing
 	for _, node := range slices.Backward(w.nodes) {
 		switch {
@@ -184,7 +183,7 @@ func (w *wave) look() (free int, next []waveNode) {
 	return free, next
 }
 
-// begin gives a node that serves the entry for the list, once it answers.
+// begin gives a serving node the wanted list, provided that its launcher answers.
 func (w *wave) begin(node waveNode) {
 	switch {
 	case !node.answered:
@@ -196,31 +195,31 @@ func (w *wave) begin(node waveNode) {
 	}
 }
 
-// runs reports whether a node runs with the list.
+// runs reports whether a node runs with the wanted list and serves.
 func (w *wave) runs(node waveNode) bool {
 	return w.entries[node.ordinal] == w.want && node.answer.Hash == w.want && node.answer.Restarting == "" && !node.answer.Fill.Open() &&
 		memcached.PodReady(node.pod)
 }
 
-// settled reports whether a node has run with the list for minReadySeconds.
+// settled reports whether a node has run with the wanted list for minReadySeconds.
 func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node does not serve, or may soon not: its entry has changed, and it has not reported to run with it.
+// busy reports whether a node does not serve, or may soon stop: its entry has changed, and it has not reported to run with it.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// changing reports whether a node runs with another list than it is to.
+// changing reports whether a node runs with another list than its entry says.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return node.answered && node.answer.Failure == "" &&
 		(node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
 }
 
-// ask asks a node that has not been asked, and reports one that is ready and does not answer.
+// ask asks a node for its status. A node that is ready and does not answer blocks the wave.
 func (w *wave) ask(node waveNode) {
 	switch {
 	case node.answer.Failure != "" && memcached.PodReady(node.pod):
@@ -237,21 +236,21 @@ func (w *wave) block(node waveNode) {
 		node.pod.Name, memcached.LauncherPort, node.answer.Failure, mc.Name, mc.Namespace)
 }
 
-// waits reports whether a node must get more memory before it can run with the list.
+// waits reports whether a node needs more memory in its pod before it can run with the list.
 func (w *wave) waits(node waveNode) bool {
 	return w.inPlace.Open && w.inPlace.grows && w.inPlace.outdated(node.pod)
 }
 
-// replacing reports whether nodes get the list by other means: when they are replaced or change in place. Before pods get less memory,
-// however, memcached must use less.
+// replacing reports whether nodes get the list when they are replaced or change in place. If pods get less memory, the wave comes
+// first, because memcached must use less before.
 func (w *wave) replacing() bool {
 	if w.inPlace.Open {
-		return !w.inPlace.shrinks || !w.inPlace.brakes()
+		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()
 	}
 	return w.v.Former != nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 
-// atOnce is how many nodes may be away at the same time.
+// atOnce returns how many nodes may be unavailable at the same time.
 func (w *wave) atOnce() int {
 	if len(w.v.Copies()) > 0 {
 		return 1
@@ -264,7 +263,7 @@ func (w *wave) atOnce() int {
 	return max(count, 1)
 }
 
-// refusal returns the problem that a node refuses the list, nil if none does.
+// refusal returns a problem if a node refuses the list, or nil.
 func (w *wave) refusal() *memcached.Problem {
 	for _, node := range w.nodes {
 		if refused := node.answer.Refused; w.Open && refused != nil && refused.Hash == w.want {

@@ -13,24 +13,24 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// nodes is the workload that runs the nodes, with all that was decided about them.
+// nodes is the workload that runs the nodes, with all decisions about them.
 type nodes struct {
 	workload client.Object
-	// wave is about the arguments of a StatefulSet's nodes.
+	// wave is the change of a StatefulSet's nodes to new arguments.
 	wave memcached.Wave
-	// twins is what they wait for and know about their twins.
+	// twins is the state of the twins.
 	twins memcached.Twins
-	// inPlace is about pods that change in place.
+	// inPlace is the change of pods in place.
 	inPlace memcached.InPlace
-	// record says what the nodes are made from.
+	// record describes what the nodes are created from.
 	record cachev1alpha1.MemcachedRecord
-	// problem is nil, or that the memory limit is too small for these pods, the PriorityClass is not for caches, the image of the agent
-	// is not known, or a node refuses its configuration.
+	// problem is nil, or one of these: the memory limit is too small, the PriorityClass is not allowed, the image of the agent is
+	// not known, or a node refuses its configuration.
 	problem *memcached.Problem
 }
 
-// nodesOf decides about the nodes. A memory limit that pods already run with is not checked again: a later version with a stricter model
-// must not stop a running cache.
+// nodesOf decides about the nodes. It does not check the memory limit of running pods again: a later version of the operator may
+// compute a higher minimum, and must not stop a running cache.
 func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
@@ -48,7 +48,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		Labels:      labelsOf(mc, nil),
 		Annotations: memcached.RecordAnnotations(n.record),
 	}
-	size, template := moveIn(v), podTemplate(mc, opts, defaults)
+	size, template := sizeInMove(v), podTemplate(mc, opts, defaults)
 	if !isStatefulSet(mc) {
 		n.workload = deployment(mc, metadata, size, render.WithAPIDefaults(template))
 		return n
@@ -56,19 +56,20 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
 	template, want.section = launched(template)
 	want.inPlace = newInPlace(v, &template)
-	turn := &turn{v: v}
+	guard := &twinGuard{v: v}
 	var refused *memcached.Problem
-	n.wave, refused = arguments(v, want, turn)
-	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, want.inPlace.Open, turn), render.WithAPIDefaults(template))
+	n.wave, refused = arguments(v, want, guard)
+	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
 	if n.problem = n.problem.And(refused); n.problem == nil {
 		want.inPlace.decide(&n.wave)
 	}
-	n.twins, n.inPlace = twinsOf(v, turn), want.inPlace.InPlace
+	n.twins, n.inPlace = twinsOf(v, guard), want.inPlace.InPlace
 	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
 	return n
 }
 
-// recordedHash is the hash of the arguments that all nodes run with, empty during a wave. A pause or a problem leaves it as it is.
+// recordedHash returns the hash of the arguments of all nodes, or an empty one during a wave. A pause or a problem does not change
+// it.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:
@@ -84,8 +85,8 @@ func isStatefulSet(mc *cachev1alpha1.Memcached) bool {
 	return memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 }
 
-// updateLimits are maxSurge and maxUnavailable. Every additional member remaps keys, and again when it leaves: nodes are
-// replaced without a surge, unless there is only one. What the user gives is completed so that both are never 0.
+// updateLimits returns maxSurge and maxUnavailable. An additional node remaps keys when it joins and when it leaves, so the default
+// is no surge, unless there is only one node. The two are never both 0.
 func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrString) {
 	wanted := mc.Spec.UpdateStrategy
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
@@ -109,7 +110,8 @@ func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrS
 	}
 }
 
-// unavailableByName is maxUnavailable of a StatefulSet: a node must leave before another one can have its name.
+// unavailableByName returns maxUnavailable for a StatefulSet. It is at least one, since a node must stop before its replacement can
+// have its name.
 func unavailableByName(wanted cachev1alpha1.MemcachedUpdateStrategy) intstr.IntOrString {
 	if wanted.MaxUnavailable == nil || isZero(*wanted.MaxUnavailable) {
 		return intstr.FromInt32(1)

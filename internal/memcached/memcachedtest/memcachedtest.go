@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedtest makes Memcacheds, and workloads as the API server keeps them, for the tests of desired and status.
+// Package memcachedtest builds Memcacheds, and workloads in the form that the API server stores, for the tests of desired and
+// status.
 package memcachedtest
 
 import (
@@ -25,16 +26,16 @@ import (
 // DefaultImage is the default image of the operator in the tests.
 const DefaultImage = "docker.io/library/memcached:1.6.45"
 
-// AgentImage is the image of the operator in the tests.
+// AgentImage is the operator's image in the tests.
 const AgentImage = "example.com/memcached-operator:v1.0.0"
 
-// Options are those of the operator in the tests.
+// Options are the operator's options in the tests.
 var Options = memcached.Options{DefaultImage: DefaultImage, AgentImage: AgentImage}
 
-// Generation is that of every Memcached of Cache.
+// Generation is the generation of every Memcached that Cache returns.
 const Generation = 7
 
-// Cache is a Memcached named "cache", with changes that are applied in order.
+// Cache returns a Memcached named "cache". The changes are applied in order.
 func Cache(size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "cache-uid", Generation: Generation},
@@ -61,7 +62,7 @@ func MaxSurge(surge intstr.IntOrString) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MaxSurge = &surge }
 }
 
-// Paused holds changes back.
+// Paused sets spec.paused.
 func Paused(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true }
 
 // RestartedAt sets spec.restartedAt.
@@ -71,12 +72,12 @@ func RestartedAt(year int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// View is the view of a Memcached at a time that does not matter.
+// View returns the view of a Memcached, for tests in which the time does not matter.
 func View(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.View {
 	return memcached.NewView(mc, observed, time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// Live is the workload of a Memcached as the API server keeps it.
+// Live returns a rendered workload in the form that the API server stores.
 func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T) T {
 	t.Helper()
 	text, err := json.Marshal(rendered)
@@ -93,12 +94,12 @@ func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T
 	return live
 }
 
-// Controller is the reference to a controlling owner.
+// Controller returns a reference to a controlling owner.
 func Controller(kind, name string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}
 }
 
-// Children are the objects that are not nil.
+// Children drops nil objects.
 func Children(objects ...client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(object client.Object) bool { return reflect.ValueOf(object).IsNil() })
 }

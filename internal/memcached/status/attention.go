@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// attentionConditions returns the condition NeedsAttention if the agents report a problem. Until all nodes have been asked, it stays as it
-// was: the operator may have just started.
+// attentionConditions returns the condition NeedsAttention if agents report a problem. Until all agents have been asked, the
+// condition stays as it was: the operator may have just started.
 func attentionConditions(f facts) []metav1.Condition {
 	if last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention); last != nil && f.Agents.Pending {
 		return []metav1.Condition{*last}
@@ -34,7 +34,7 @@ func attentionConditions(f facts) []metav1.Condition {
 	}}
 }
 
-// inWords says who reports a finding. It quotes the report, because a pod may be anybody's.
+// inWords describes a finding and who reports it. It quotes the report, because somebody else may control the pod.
 func inWords(finding memcached.Finding) string {
 	says, more := "says", ""
 	if others := len(finding.Pods) - 1; others > 0 {

@@ -17,7 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// conditions returns the four conditions that always exist, each computed from the facts by its own function, and the others.
+// conditions returns the four conditions that always exist, and then the others that apply. A function computes each from the
+// facts.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -26,7 +27,7 @@ func conditions(f facts) []metav1.Condition {
 	return Complete(all, f.Last.Conditions, f.Memcached.Generation, f.Now)
 }
 
-// Complete adds generations and times to conditions. If a condition has not changed, it keeps the time of its last transition.
+// Complete adds generations and times to conditions. An unchanged condition keeps the time of its last transition.
 func Complete(conditions, last []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	for i := range conditions {
 		condition := &conditions[i]
@@ -74,7 +75,7 @@ func degradedCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// Degraded is the condition that reports a problem, nil for none.
+// Degraded returns the condition Degraded for a problem, nil for none.
 func Degraded(problem *memcached.Problem) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionDegraded,
@@ -88,7 +89,7 @@ func Degraded(problem *memcached.Problem) metav1.Condition {
 	return condition
 }
 
-// primaryProblem is the problem to report first: a refusal, else that of the pods, else that nodes lack the items of a twin.
+// primaryProblem returns the problem to report: first a refused write, then a problem of the pods, then one of the twins.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
@@ -130,8 +131,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck says why a change cannot proceed; empty if it can, or if there is none. A workload that could not be written is stuck, even
-// while it still rolls out its previous spec. A refusal of another object does not make it stuck.
+// stuck returns why the current change cannot proceed, or an empty text. It includes a workload that could not be written, even
+// while its previous spec rolls out. A refusal of another object does not count.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
@@ -148,7 +149,7 @@ func (f facts) stuck() string {
 	}
 }
 
-// readyCondition is the summary: True when everything is as specified, else with the reason of the first cause.
+// readyCondition returns the summary: True if everything is as specified, else False with the reason of the first cause.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

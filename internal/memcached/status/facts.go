@@ -15,33 +15,33 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// facts are what the conditions are computed from.
+// facts are the input of the conditions.
 type facts struct {
 	memcached.View // after the write
 	memcached.Written
 
 	size int32
-	// accepted is the size that the workload has, which differs from spec.size if a new size was not written.
+	// accepted is the size in the workload. It differs from spec.size if a new size was not written.
 	accepted int32
-	// required is how many nodes must be ready for the cache to be available; available says whether it is.
+	// required is the number of nodes that must be ready for the cache to be available. available reports whether it is.
 	required  int32
 	available bool
-	// discoverable says whether a Service leads clients to the nodes.
+	// discoverable reports whether a Service lets clients find the nodes.
 	discoverable bool
-	// nodes are sorted by name; ready is how many of them are ready.
+	// nodes are sorted by name. ready is the number of ready ones.
 	nodes []*corev1.Pod
 	ready int32
-	// podProblem is what is wrong with the pods, or what prevents their creation.
+	// podProblem is a problem of the pods, or what keeps them from being created.
 	podProblem *memcached.Problem
-	// twinProblem reports that nodes do not get the items of their twin.
+	// twinProblem is set if nodes cannot get the items of their twin's nodes.
 	twinProblem *memcached.Problem
-	// rollout is what the cluster is doing.
+	// rollout is the progress of rollouts.
 	rollout rolloutState
-	// applied is what was carried out.
+	// applied is the record of what was carried out.
 	applied *cachev1alpha1.MemcachedRecord
-	// staleDefaults lists the defaults that the next rollout will adopt; empty if the nodes have the current ones.
+	// staleDefaults describes the defaults that the next rollout will replace; empty if the nodes have the current ones.
 	staleDefaults string
-	// held are the changes that a pause holds back, and cost is what they will do to the nodes, in words.
+	// held are the changes that a pause holds back. cost describes what they will do to the nodes.
 	held []string
 	cost string
 }
@@ -73,8 +73,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status: the new one as soon as nothing of the spec is held back, with the cause of a
-// rollout until it is complete.
+// carriedOut returns the record for the status. It is the new record once nothing of the spec is held back. It names the cause of a
+// rollout until that is complete.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -89,7 +89,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	return record
 }
 
-// waiting adds to the messages of a rollout what it waits for.
+// waiting adds what a rollout waits for to its message.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
 	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
@@ -108,12 +108,12 @@ func (f facts) waiting(plan memcached.Plan) rolloutState {
 	return rollout
 }
 
-// replacing reports whether nodes change or are replaced.
+// replacing reports whether nodes are being changed or replaced.
 func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
-// cause adds the changes that caused a rollout to its message, as far as they are known.
+// cause appends the changes that caused a rollout to its message, if they are known.
 func (f facts) cause() string {
 	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
@@ -121,7 +121,7 @@ func (f facts) cause() string {
 	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
-// problemOf is what is wrong with the nodes of the workloads, or why one is missing.
+// problemOf returns what is wrong with the workloads' nodes, or why one is missing; nil for no problem.
 func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	problem := cmp.Or(PodProblem(f.Workload, f.Pods, f.Now), PodProblem(f.Former, f.Pods, f.Now))
 	if latest := cmp.Or(f.Workload, f.Former); latest != nil && problem == nil && readyNodes(nodes) < f.accepted {
@@ -130,7 +130,7 @@ func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	return problem
 }
 
-// askedFor returns how many nodes the cluster was asked for. During a move that may be one more than spec.size.
+// askedFor returns the number of nodes that the workloads ask for. During a move it may be one more than spec.size.
 func askedFor(size int32, w, former *memcached.Workload) int32 {
 	switch {
 	case w == nil && former == nil:
@@ -154,20 +154,20 @@ func readyNodes(nodes []*corev1.Pod) int32 {
 	return ready
 }
 
-// unwritten reports whether the workload is not the one that the spec asks for: its pods are others, or another number.
+// unwritten reports whether the workload has another size or pod template than the spec asks for.
 func (f facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
 }
 
-// required returns how many nodes must be ready for the cache to be available: what a rollout leaves of the accepted size, or of
-// spec.size if that is smaller. Nodes that were never asked for are not missing. A cache without a ready node is not available,
-// whatever the limits of the rollout.
+// required returns the number of nodes that must be ready for the cache to be available. A rollout may take some away from the
+// accepted size, or from spec.size if that is smaller. A size that was not accepted makes no nodes missing. Without any ready node,
+// a cache is never available.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady returns how many of the nodes a rollout leaves ready, as the Deployment controller computes it: percentages of
-// maxUnavailable are rounded down, those of maxSurge up, and if both are 0, one may be unavailable.
+// requiredReady returns how many nodes stay ready during a rollout, computed like the Deployment controller does. Percentages of
+// maxUnavailable are rounded down, those of maxSurge up. If both are 0, one node may be unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
 	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)
@@ -179,8 +179,8 @@ func requiredReady(size int32, plan memcached.Plan) int32 {
 	return int32(max(int(size)-missing, 0)) //nolint:gosec // at most size
 }
 
-// stillAvailable reports whether the cache was available and has lost no node since. Nodes that a larger size adds, and that start
-// or are refused, were never there.
+// stillAvailable reports whether the cache was available and has lost no node since. New nodes that a larger size asks for do not
+// count as lost.
 func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }

@@ -16,12 +16,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod created later has another cause.
+// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod created later replaces something
+// else.
 const replacedWithin = time.Minute
 
-// podFailed says why the kubelet rejected or ended a pod, as long as a node is missing because of it: the workload is short of
-// nodes, or the replacement has not started. Kubernetes keeps failed pods for days, so a pod that was replaced does not count. The
-// message has no pod name, because each attempt has another one.
+// podFailed returns why the kubelet rejected or ended a pod, if a node is still missing because of it: there are too few nodes, or
+// the replacement has not started. Kubernetes keeps failed pods for days, so replaced ones do not count. The message has no pod
+// name, because each attempt has a new one.
 func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcached.Problem {
 	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {
@@ -38,7 +39,7 @@ func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcach
 	return nil
 }
 
-// lastFailed are the pods that failed last, one of each ReplicaSet, the latest first.
+// lastFailed returns the latest failed pod of each ReplicaSet, the latest first.
 func lastFailed(w *memcached.Workload, pods []corev1.Pod) []*corev1.Pod {
 	last := map[string]*corev1.Pod{}
 	for i := range pods {
@@ -62,7 +63,7 @@ func laterFailed(a, b *corev1.Pod) int {
 	return strings.Compare(b.Name, a.Name)
 }
 
-// missed reports whether nothing has come in the place of a failed pod.
+// missed reports whether a failed pod has no replacement.
 func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 	since, replicaSet := memcached.FailedAt(failed), metav1.GetControllerOfNoCopy(failed).Name
 	for i := range pods {

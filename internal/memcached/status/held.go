@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: changes of the spec, and other pending differences by kind of object.
+// heldBack lists what a pause holds back: changes of the spec, and the Kinds of other objects that differ.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
 		return nil
@@ -34,7 +34,7 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// heldCost says what the changes that a pause holds back will do to the nodes, empty for nothing.
+// heldCost returns what the held changes will do to the nodes, or an empty text.
 func (f facts) heldCost(plan memcached.Plan) string {
 	effect := plan.Wave.Effect
 	switch {
@@ -52,7 +52,7 @@ func (f facts) heldCost(plan memcached.Plan) string {
 	return ""
 }
 
-// pausedMessage says what a pause holds back, what that will cost, and how to end it.
+// pausedMessage describes what a pause holds back, what it will cost, and how to end the pause.
 func pausedMessage(f facts) string {
 	if len(f.held) == 0 {
 		return "spec.paused holds changes back; there are none now"
@@ -61,14 +61,14 @@ func pausedMessage(f facts) string {
 		strings.Join(f.held, ", "), f.cost, patchCommand(f.Memcached, `"paused":false`))
 }
 
-// patchCommand is the command with which a user sets a field of the spec.
+// patchCommand returns the command that sets a field of the spec.
 func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 	return fmt.Sprintf(`kubectl patch memcached %s -n %s --type=merge -p '{"spec":{%s}}'`, mc.Name, mc.Namespace, field)
 }
 
-// restartCommand returns the command that replaces the nodes, and so adopts the operator's defaults.
+// restartCommand returns the command that replaces the nodes, which then get the operator's current defaults.
 func restartCommand(mc *cachev1alpha1.Memcached) string {
-	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // restartedAt keeps its pods
+	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // spec.restartedAt would keep the pods
 		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
 	}
 	return patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`)

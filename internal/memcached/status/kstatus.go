@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// KStatusConditions are the conditions that sigs.k8s.io/cli-utils/pkg/kstatus evaluates. It takes an absent condition for False and
-// expects only the status True. They follow from the other conditions alone, so they cause no extra write. A paused Memcached that
-// is not Ready has none: nothing is in progress, and nothing failed.
+// KStatusConditions returns the conditions that sigs.k8s.io/cli-utils/pkg/kstatus evaluates. kstatus treats an absent condition as
+// False, so only True ones are set. They depend only on the other conditions, so they cause no extra write. A paused Memcached that
+// is not Ready has neither: nothing is in progress, and nothing has failed.
 func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,
@@ -22,7 +22,7 @@ func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.C
 	switch {
 	case ready.Status != metav1.ConditionFalse:
 		return nil
-	case progressing.Status == metav1.ConditionTrue: // nothing is stalled that goes on, whatever else is wrong
+	case progressing.Status == metav1.ConditionTrue: // a change that proceeds is not stalled, whatever else is wrong
 	case degraded.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
 		condition.Type = cachev1alpha1.ConditionStalled
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problemOfOrphans reports nodes without a workload that the current, settled workload has not adopted.
+// problemOfOrphans reports orphans: nodes that the settled workload has not adopted.
 func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil
@@ -23,8 +23,8 @@ func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	return orphaned(f.Memcached, orphans)
 }
 
-// orphaned names nodes without a workload. They hold data that clients use, so only the user may remove them; those of a ReplicaSet
-// together with it, because it would replace them.
+// orphaned describes orphans. Clients use their data, so only the user may remove them. For pods of a ReplicaSet, the message
+// names the ReplicaSet, because it would replace removed pods.
 func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil

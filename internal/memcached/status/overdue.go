@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty one. It covers changes for which no
-// controller has a deadline: those of a StatefulSet, and moves between workloads. Changes of the pods count as progress.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which
+// Kubernetes has no deadline: those of a StatefulSet, and moves between workloads. Any change of a pod counts as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
@@ -27,9 +27,9 @@ func overdue(v memcached.View) string {
 	since = later(since, workload.GetCreationTimestamp().Time)
 	for i := range v.Pods {
 		since = later(since, movedAt(&v.Pods[i]))
-		since = later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not show in the pod
+		since = later(since, v.Answers[v.Pods[i].UID].Since) // the pod does not show a restart in place
 	}
-	for _, twin := range v.Twins { // whose rollout may go first
+	for _, twin := range v.Twins { // a twin's rollout may go first
 		for i := range twin.Pods {
 			since = later(since, movedAt(&twin.Pods[i]))
 		}
@@ -42,26 +42,27 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether the workload exists and no controller enforces a deadline for its changes.
+// unwatched reports whether a workload exists for whose changes Kubernetes has no deadline.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
 
-// progressingSince returns when the change began, or the zero time if it is known to be overdue; false if it begins now.
+// progressingSince returns when the change began, or the zero time if it was already overdue. It returns false if no change has
+// begun.
 func progressingSince(v memcached.View) (time.Time, bool) {
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {
 	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		// A change that a problem had stopped begins anew when the problem is gone.
+		// A problem stops the clock: when it is gone, the change begins anew.
 		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
 	}
 }
 
-// movedAt is when something last happened to a pod.
+// movedAt returns when a pod last changed.
 func movedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if pod.DeletionTimestamp != nil {
@@ -80,7 +81,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// RequeueAfter is when to compute a status again even without an event; 0 for never.
+// RequeueAfter returns when to compute the status again without an event, 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	after := time.Duration(0)
 	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {

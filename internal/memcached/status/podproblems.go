@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// PodProblem says why pods of a workload are missing or not ready, by the first check that finds something. It quotes the cluster
-// without the parts that differ at each retry, because each new message is a write of the status.
+// PodProblem returns why pods of a workload are missing or not ready: the result of the first check that finds something. It leaves
+// out parts of the cluster's messages that differ at each retry, because each new message costs a write of the status.
 func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
 	if w == nil {
 		return nil
@@ -46,7 +46,7 @@ func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 	return nil
 }
 
-// crashing finds containers that cannot be started, or that have exited and are not ready again.
+// crashing finds containers that do not start, or that have exited and are not ready again.
 func crashing(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		if problem := crashOf(pod, container); problem != nil {
@@ -57,13 +57,13 @@ func crashing(pod *corev1.Pod) *memcached.Problem {
 }
 
 func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Problem {
-	if reason, _ := refusalOf(container); reason != "" { // an agent has refused a Secret before
+	if reason, _ := refusalOf(container); reason != "" { // the agent exited because of a Secret
 		return nil
 	}
 	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	// Such as CreateContainerConfigError and RunContainerError. The latter comes and goes with each try, so that the exit is reported
+	// Such as CreateContainerConfigError. RunContainerError alternates with the exit at each retry, so the exit is reported
 	// instead.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
@@ -78,7 +78,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	return problem
 }
 
-// wordsFor says how a container exited.
+// wordsFor describes how a container exited.
 func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTerminated) string {
 	words := fmt.Sprintf("exited with code %d (%s)", exit.ExitCode, exit.Reason)
 	if exit.Message != "" {
@@ -90,7 +90,7 @@ func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTermi
 	return words
 }
 
-// remedyFor says which field of the spec helps against an exit of memcached; empty if the exit itself says everything.
+// remedyFor names the spec field that helps against an exit of memcached. It is empty if the exit needs no explanation.
 func remedyFor(exit *corev1.ContainerStateTerminated) string {
 	switch {
 	case exit.Reason == "OOMKilled":
@@ -102,11 +102,11 @@ func remedyFor(exit *corev1.ContainerStateTerminated) string {
 	}
 }
 
-// notEnoughFiles is the exit code of memcached when it cannot raise its limit of open files (EX_OSERR, memcached.c).
+// notEnoughFiles is the exit code of a memcached that cannot raise its limit of open files (EX_OSERR, memcached.c).
 const notEnoughFiles = 71
 
-// crashExit returns the exit that is a crash, or nil. While a pod changes in place, the kubelet ends containers to start them with another
-// image.
+// crashExit returns the exit if it is a crash, else nil. It is none while a pod changes in place: the kubelet then restarts
+// containers with a new image.
 func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit := exitOf(pod, container)
 	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
@@ -115,8 +115,8 @@ func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Contai
 	return exit
 }
 
-// exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod has been
-// ready once. If the pod became unready after the container had restarted, there is another cause.
+// exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod is ready
+// again. If the pod was ready since the restart, there is another cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)

@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RefusalReason is the reason of the Degraded condition for the message with which the API server refuses an object. Quotas, RBAC,
-// policies and webhooks answer with Forbidden, Invalid, BadRequest or InternalError, and with no cause that tells them apart: only
-// their text does. Of the refusal of a pod, the workload has nothing but the text.
+// RefusalReason returns the reason of Degraded for the API server's message about a refused object. Quotas, RBAC, policies and
+// webhooks give the same status reasons, Forbidden, Invalid, BadRequest or InternalError, so only the text tells them apart. For a
+// refused pod, the workload holds only the text.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"),
@@ -24,7 +24,8 @@ func RefusalReason(message string) string {
 		strings.Contains(message, "failed calling webhook"),
 		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
 		strings.Contains(message, "unable to validate against any security context constraint"),
-		// LimitRange, PriorityClass, ServiceAccount and other admission; a lack of permissions names the user.
+		// Other admission, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions names the
+		// user.
 		strings.Contains(message, "is forbidden: ") && !strings.Contains(message, `User "`) &&
 			!strings.Contains(message, "not yet ready to handle request"): // an API server that starts
 		return cachev1alpha1.ReasonAdmissionDenied
@@ -33,7 +34,7 @@ func RefusalReason(message string) string {
 	}
 }
 
-// specFields are the fields of the Memcached that the fields of a workload follow from.
+// specFields maps fields of a workload to the Memcached's fields that set them.
 var specFields = strings.NewReplacer(
 	"spec.template.spec.affinity", "spec.scheduling.affinity",
 	"spec.template.spec.imagePullSecrets", "spec.imagePullSecrets",
@@ -46,5 +47,5 @@ var specFields = strings.NewReplacer(
 	"spec.strategy.rollingUpdate", "spec.updateStrategy",
 )
 
-// NameSpecFields replaces field names of the workload in a message by those of the Memcached.
+// NameSpecFields replaces the workload's field names in a message by those of the Memcached.
 func NameSpecFields(message string) string { return specFields.Replace(message) }

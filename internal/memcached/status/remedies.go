@@ -12,10 +12,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// remedy is what helps if a message of the cluster contains a text.
+// remedy is an advice for messages that contain a text.
 type remedy struct{ text, words string }
 
-// scheduling are the remedies against messages of the scheduler, by the plugin that writes them.
+// scheduling are the remedies for messages of the scheduler, by the plugin that writes the message.
 var scheduling = []remedy{
 	{"Insufficient ", "Lower spec.resources or spec.config.memory, or add cluster nodes."},
 	{"didn't match Pod's node affinity/selector", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes."},
@@ -24,7 +24,7 @@ var scheduling = []remedy{
 	{"didn't match pod anti-affinity rules", "Relax spec.scheduling.affinity, or add cluster nodes."},
 }
 
-// refusals are those against refusals of pods, the first that fits.
+// refusals are the remedies for refusals of pods. The first that matches applies.
 var refusals = []remedy{
 	// k8s.io/kubernetes/plugin/pkg/admission/limitranger
 	{
@@ -38,10 +38,10 @@ var refusals = []remedy{
 	{"cpu=", "Lower spec.resources or spec.size, or raise the quota"},
 }
 
-// demanded matches a resource that a ResourceQuota demands of each container.
+// demanded matches a resource that a ResourceQuota requires each container to set.
 var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
 
-// refusalRemedy names the fields of the Memcached that help if its pods are refused; empty if the refusal says everything.
+// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if the refusal needs no explanation.
 func refusalRemedy(refusal string) string {
 	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
 	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
@@ -56,7 +56,7 @@ func refusalRemedy(refusal string) string {
 	return ""
 }
 
-// schedulingRemedies are all that fit a message of the scheduler.
+// schedulingRemedies returns all remedies that match a message of the scheduler.
 func schedulingRemedies(message string) string {
 	var words strings.Builder
 	for _, r := range scheduling {
@@ -67,7 +67,7 @@ func schedulingRemedies(message string) string {
 	return words.String()
 }
 
-// pullRemedy names the field that helps if an image cannot be pulled; none for containers that others injected.
+// pullRemedy names the field that helps if an image cannot be pulled. It is empty for containers that others injected.
 func pullRemedy(container string) string {
 	const login = "spec.imagePullSecrets if its registry demands a login"
 	switch container {
@@ -87,13 +87,13 @@ func startRemedy(container, message string) string {
 	return ""
 }
 
-// explained are the reasons whose messages lead to the runbook: those in words of the cluster.
+// explained are the reasons whose messages end with a link to the runbook, because they quote the cluster.
 var explained = []string{
 	cachev1alpha1.ReasonImagePullFailed, cachev1alpha1.ReasonNodesCrashing, cachev1alpha1.ReasonUnschedulable,
 	cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonQuotaExceeded,
 }
 
-// withRunbook appends the section of the runbook to a message, shortening the message if necessary.
+// withRunbook appends a link to the runbook to a message, and shortens the message if necessary.
 func withRunbook(problem memcached.Problem) string {
 	message := SanitizeMessage(problem.Message)
 	if !slices.Contains(explained, problem.Reason) {
@@ -107,7 +107,7 @@ func withRunbook(problem memcached.Problem) string {
 	return message + " " + section
 }
 
-// runbookOf is the section of the runbook about a reason.
+// runbookOf returns the runbook's section about a reason.
 func runbookOf(reason string) string {
 	return "See docs/operations/runbook.md#" + strings.ToLower(reason)
 }

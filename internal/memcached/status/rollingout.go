@@ -10,8 +10,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RollingOut reports whether nodes of a Memcached are being replaced or changed, according to its status. Nodes that are added, removed or
-// started for the first time are not replaced.
+// RollingOut reports whether the status shows that nodes are being replaced or changed. Adding nodes, removing them or starting
+// them for the first time does not count.
 func RollingOut(mc *cachev1alpha1.Memcached) bool {
 	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	return progressing != nil && progressing.Status == metav1.ConditionTrue &&

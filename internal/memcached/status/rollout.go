@@ -15,23 +15,24 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// rolloutState is what the controller of the workload is doing.
+// rolloutState describes what the workload's controller is doing.
 type rolloutState struct {
-	// reason is a reason of the Progressing condition, empty if there is nothing to do.
+	// reason is the reason of Progressing, empty if there is nothing to do.
 	reason, message string
-	// deadlineMessage is the workload's own message once it has waited longer than its progress deadline.
+	// deadlineMessage is the workload's own message about a missed progress deadline.
 	deadlineMessage string
-	// templateUnobserved reports that the controller may not have seen the template, so that the number of updated nodes that the
-	// workload reports is about an earlier one.
+	// templateUnobserved reports that the workload's controller may not have observed the template. Its count of updated nodes may
+	// then be about an earlier template.
 	templateUnobserved bool
 }
 
-// templateObserved reports whether the controller of the workload has seen the pod template: only then are the nodes those that the
-// workload counts. A generation that it has not seen says nothing about that, since annotations, minReadySeconds and the size
-// make one too. The template was seen if it is the one of the workload as it was observed before this process wrote, in a
-// generation that had been seen. If that is not known (nothing was written, or twice in a moment), the last status decides, if
-// it is about the present spec: it counts no updated nodes while the template is unobserved. In doubt the template was not seen:
-// then the Memcached is not Ready until the controller has looked.
+// templateObserved reports whether the workload's controller has observed the current pod template. Only then is its count of
+// updated nodes about that template. An unobserved generation is not enough to know: a change of annotations, minReadySeconds or
+// the size makes a new generation, too.
+//
+// The template was observed if it is the same as before this process's last write, and that generation was observed. If this is not
+// known, the last status decides, provided that it is about the current spec: it has no updated nodes while the template is
+// unobserved. In doubt, the answer is no, and the Memcached is not Ready until the controller catches up.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {
@@ -49,7 +50,7 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf is what the controllers of the workloads are doing, and what the plan does. Before is the workload as it was before the write.
+// rolloutOf returns the progress of the workloads and of the plan. Before is the workload before the write.
 func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
 	mc, w, former := v.Memcached, v.Workload, v.Former
 	nodes := w.Nodes(v.Pods)
@@ -73,7 +74,7 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 	return state
 }
 
-// waveWords says what happens to the nodes that get other arguments.
+// waveWords describes what happens to the nodes that get new arguments.
 func waveWords(effect memcached.Effect) string {
 	switch effect {
 	case memcached.GrowsInPlace:
@@ -85,7 +86,7 @@ func waveWords(effect memcached.Effect) string {
 	}
 }
 
-// starting reports whether the nodes are started for the first time. Only the last status says that of a StatefulSet.
+// starting reports whether the nodes start for the first time. For a StatefulSet, only the last status shows that.
 func starting(v memcached.View, nodes []*corev1.Pod) bool {
 	w := v.Workload
 	switch {
@@ -104,8 +105,8 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
-	// Complete is about the last rollout. It is also set while the workload scales, and when another rollout begins with an earlier
-	// template: then not all nodes are updated.
+	// Complete may be about an earlier rollout: it also holds while the workload scales, and when a rollout has just begun. Then
+	// some nodes are outdated.
 	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
 	switch {
 	case settled && w.Replicas != size:

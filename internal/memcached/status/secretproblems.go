@@ -14,14 +14,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// secretFields are where the spec names the Secrets that agents refuse, by the reason.
+// secretFields maps the reasons with which agents refuse a Secret to the spec field that names the Secret.
 var secretFields = map[string]string{
 	cachev1alpha1.ReasonInvalidCertificate: "spec.tls.secretName",
 	cachev1alpha1.ReasonInvalidCredentials: "spec.auth.secretName",
 }
 
-// secretRefused finds a node whose agent does not let memcached start because a Secret is missing or not usable. The agent says so
-// when it exits. When it runs again, it waits for another Secret.
+// secretRefused finds a node whose agent keeps memcached from starting because a Secret is missing or unusable. The agent reports
+// that when it exits. After its restart, it waits until the Secret changes.
 func secretRefused(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		reason, words := refusalOf(container)
@@ -36,7 +36,7 @@ func secretRefused(pod *corev1.Pod) *memcached.Problem {
 	return nil
 }
 
-// refusalOf returns the reason and the message with which an agent has refused a Secret; empty if it has not.
+// refusalOf returns the reason and the message with which an agent refused a Secret, or empty texts.
 func refusalOf(container corev1.ContainerStatus) (reason, words string) {
 	exit := lastExit(container)
 	if exit == nil || container.Name != memcached.AgentContainerName {

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from facts: the view before the write, and what became of the plan. Of the last status, it uses what
-// memcached.Last says.
+// For computes the status from facts: the view before the write, and the result of the write. Of the last status, it uses only
+// memcached.Last.
 func For(before memcached.View, plan memcached.Plan, written memcached.Written) cachev1alpha1.MemcachedStatus {
 	facts := factsOf(before, plan, written)
 	mc := facts.Memcached
@@ -38,7 +38,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		}
 	}
 	if latest := cmp.Or(facts.Workload, facts.Former); latest != nil {
-		status.Image = plain(latest.Image()) // somebody else may have changed it
+		status.Image = plain(latest.Image()) // somebody else may have set it
 	}
 	if status.Image != "" {
 		status.Version, _ = versionOf(status.Image)

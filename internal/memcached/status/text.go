@@ -13,16 +13,16 @@ import (
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// SanitizeMessage makes a message of the cluster fit for a condition and an event: one line of visible text, without the generated
-// pod names that are other ones at every retry, of a length that an event can have.
+// SanitizeMessage makes a message of the cluster fit for a condition and an event. The result is one line of visible text, short
+// enough for an event. It leaves out generated pod names, which differ at every retry.
 func SanitizeMessage(message string) string {
 	return shorten(plain(generatedName.ReplaceAllString(message, "$1")), longestMessage)
 }
 
-// longestMessage is that of the longest note of an event, in bytes.
+// longestMessage is the longest note of an event, in bytes.
 const longestMessage = 1024
 
-// shorten cuts a message after so many bytes at most.
+// shorten cuts a message to this number of bytes.
 func shorten(message string, longest int) string {
 	const more = "…"
 	if len(message) <= longest {
@@ -35,13 +35,13 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
-// quoted marks text of a container as a quotation: its image may be anybody's.
+// quoted marks text of a container as a quotation: somebody else may control its image.
 func quoted(message string) string {
-	const longest = 512 // leaves room for what the operator says
+	const longest = 512 // leaves room for the operator's own words
 	return `"` + shorten(strings.ReplaceAll(plain(message), `"`, "'"), longest) + `"`
 }
 
-// plain makes text of the cluster one line of visible characters.
+// plain turns text of the cluster into one line of visible characters.
 func plain(text string) string {
 	return strings.TrimSpace(strings.Map(visible, strings.ToValidUTF8(text, "\uFFFD")))
 }
@@ -57,7 +57,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// countNodes is a number of nodes in words.
+// countNodes describes a number of nodes.
 func countNodes(count int32) string {
 	if count == 1 {
 		return "1 node"

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Unobserved returns the status of a Memcached that could not be read completely, for the reason in the problem. Nothing was
-// written, so counts and observed generation of the last status stay.
+// Unobserved returns the status of a Memcached that could not be read completely. The problem says why. Counts and observed
+// generation of the last status stay, because nothing was written.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
 	if mc.Spec.Paused {

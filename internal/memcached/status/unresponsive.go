@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// How long memcached may be silent before it is reported: a kubelet that restarts takes some seconds to ask all agents again, and a
-// memcached that starts may take longer to answer.
+// How long memcached may give no answer before that is reported. A kubelet that restarts takes some seconds to ask all agents
+// again, and a starting memcached may take longer to answer.
 const (
 	silencePatience = 10 * time.Second
 	startPatience   = time.Minute
 )
 
-// unresponsive finds a node whose memcached runs, but has not answered its agent for too long.
+// unresponsive finds a node whose memcached runs but has not answered its agent for too long.
 func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	return func(pod *corev1.Pod) *memcached.Problem {
 		reportAt, silent := silentUntil(pod)
@@ -35,7 +35,7 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
-// silentUntil reports whether memcached and its agent run, but the agent gets no answer, and from when on that is a problem.
+// silentUntil reports whether memcached and its agent run but the agent gets no answer. reportAt is when that becomes a problem.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
 	ready := memcached.PodCondition(pod, corev1.PodReady)
@@ -49,7 +49,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	return started.Add(startPatience), true
 }
 
-// runningSince is the status of a container that runs, nil if it does not.
+// runningSince returns the status of a running container, or nil.
 func runningSince(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	for _, status := range memcached.ContainerStatuses(pod) {
 		if status.Name == container && status.State.Running != nil {

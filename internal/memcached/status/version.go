@@ -9,25 +9,25 @@ import (
 	"strconv"
 )
 
-// unknownVersion is the version of memcached in an image whose name does not say it.
+// unknownVersion is the version of memcached if the image's name does not contain it.
 const unknownVersion = "unknown"
 
-// oldestVersion is the oldest supported memcached. Earlier ones lack options or fixes that the memory limit relies on.
+// oldestVersion is the oldest supported memcached. Earlier versions lack options or fixes on which the memory limit depends.
 var oldestVersion = [3]int{1, 6, 45}
 
-// versionTag matches an image of memcached with its version as the tag, perhaps with a variant. A tag such as 1.6 moves from version
-// to version, and beside a digest a tag means nothing.
+// versionTag matches an image of memcached whose tag is a full version, perhaps with a variant. A tag such as 1.6 moves from
+// version to version, and an image with a digest ignores the tag.
 var versionTag = regexp.MustCompile(`(?:^|/)memcached:v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(?:[-_.][\w.-]*)?$`)
 
-// versionOf returns the memcached version in the name of an image, and whether it is too old. Images of other publishers have
-// version numbers of their own, so their tags count for nothing.
+// versionOf returns the memcached version in the name of an image, and whether it is too old. Other publishers may have their own
+// version numbers, so the tags of their images are ignored.
 func versionOf(image string) (version string, old bool) {
 	match := versionTag.FindStringSubmatch(image)
 	if match == nil {
 		return unknownVersion, false
 	}
 	for i, oldest := range oldestVersion {
-		number, _ := strconv.Atoi(match[i+1]) // a few digits
+		number, _ := strconv.Atoi(match[i+1]) // the pattern allows only a few digits
 		if number != oldest {
 			return match[1] + "." + match[2] + "." + match[3], number < oldest
 		}
@@ -35,7 +35,7 @@ func versionOf(image string) (version string, old bool) {
 	return match[1] + "." + match[2] + "." + match[3], false
 }
 
-// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old; empty otherwise.
+// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old, else an empty text.
 func (f facts) unsupported() string {
 	if f.Workload == nil {
 		return ""

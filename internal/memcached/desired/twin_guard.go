@@ -13,30 +13,31 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// turn decides whether a node that serves may be taken away: only if its twins have what it has, and take none away themselves.
-type turn struct {
+// twinGuard decides whether a serving node may be stopped. Its twins must have its items, and must not stop nodes themselves.
+type twinGuard struct {
 	v memcached.View
-	// waits says what the last question waits for, empty for nothing. ask are the nodes whose answers it needs.
+	// waits is what the last call of allows waits for, or empty. ask are the nodes whose answers it needs.
 	waits string
 	ask   []*corev1.Pod
 }
 
-// allows reports whether the node with a number may be taken away.
-func (t *turn) allows(ordinal int) bool {
-	for _, twin := range t.v.Copies() {
-		t.waits = cmp.Or(isTurnOf(twin, t.v), whole(twin))
-		if t.waits == "" {
-			t.waits = t.filled(twin, ordinal)
+// allows reports whether the node with this number may be stopped.
+func (g *twinGuard) allows(ordinal int) bool {
+	for _, twin := range g.v.Copies() {
+		g.waits = cmp.Or(yieldsTo(twin, g.v), whole(twin))
+		if g.waits == "" {
+			g.waits = g.filled(twin, ordinal)
 		}
-		if t.waits != "" {
+		if g.waits != "" {
 			return false
 		}
 	}
 	return true
 }
 
-// isTurnOf says that a twin goes first, empty if it does not. A rollout that has begun goes on; otherwise the smaller name goes first.
-func isTurnOf(twin, v memcached.View) string {
+// yieldsTo returns a message if the twin goes first, else an empty text. A rollout that has begun goes on. Otherwise the smaller
+// name goes first.
+func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	switch theirs, ours := twin.Began(), v.Began(); {
 	case theirs && (!ours || smaller):
@@ -48,7 +49,7 @@ func isTurnOf(twin, v memcached.View) string {
 	}
 }
 
-// whole says that nodes of a twin are not ready, empty if all are.
+// whole returns a message if some nodes of a twin are not ready, else an empty text.
 func whole(twin memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
@@ -66,16 +67,16 @@ func whole(twin memcached.View) string {
 		name, ready, size)
 }
 
-// filled says that the twin's node of this number lacks items, or that this is not known; empty if it lacks none or does not exist.
-func (t *turn) filled(twin memcached.View, ordinal int) string {
+// filled returns a message if the twin's node with this number may lack items, else an empty text.
+func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	node := twin.Node(ordinal)
 	if node == nil {
 		return ""
 	}
-	answer, answered := t.v.Answers[node.UID]
+	answer, answered := g.v.Answers[node.UID]
 	switch fill := answer.Fill; {
 	case !answered && node.Status.PodIP != "":
-		t.ask = append(t.ask, node)
+		g.ask = append(g.ask, node)
 		return "Asking the node " + node.Name + " of its twin"
 	case answer.Failure != "":
 		return fmt.Sprintf("Waiting for an answer of the node %s of its twin on port %d, whether it has all items: %s",
