@@ -5,9 +5,9 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled is whether there is a NetworkPolicy. It lets only the clients listed in from connect. The default is true if from or
-	// metricsFrom is given, and false otherwise. A new Memcached starts no nodes before the policy exists. While the Memcached is
-	// Degraded, the policy may lack the latest change.
+	// enabled is whether there is a NetworkPolicy. Only the clients in the list from can then connect. The default is true if from
+	// or metricsFrom is given, and false otherwise. A new Memcached starts no nodes before the policy exists. While the Memcached
+	// is Degraded, the policy may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
