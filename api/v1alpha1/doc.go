@@ -3,9 +3,8 @@
 
 // Package v1alpha1 is the Memcached API of the group cache.example.com.
 //
-// The comments on the types are the documentation that users read with kubectl explain and in docs/api.md; the markers
-// become the schema of the CustomResourceDefinition. Whatever the API server can know is refused there, with a message
-// that names the field and the fix.
+// Users read the comments on the types with kubectl explain and in docs/api.md. The markers become the schema of the
+// CustomResourceDefinition. The API server refuses whatever it can check itself, with a message that names the field and the fix.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cache.example.com

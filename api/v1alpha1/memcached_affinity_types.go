@@ -10,30 +10,30 @@ import (
 
 // Affinity is the affinity and anti-affinity of the pods.
 type Affinity struct {
-	// nodeAffinity says which cluster nodes the pods want.
+	// nodeAffinity is about the cluster nodes on which the pods run.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `nodeAffinity`}} <= 4096",message="spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them: use fewer or shorter ones"
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
 
-	// podAffinity says which pods of the same namespace the pods want to be near.
+	// podAffinity is about pods of the same namespace that the pods should be near.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
 
-	// podAntiAffinity says which pods of the same namespace the pods want to be away from.
+	// podAntiAffinity is about pods of the same namespace that the pods should be away from.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAntiAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAntiAffinity *PodAffinity `json:"podAntiAffinity,omitempty"`
 }
 
-// NodeAffinity says which cluster nodes the pods want.
+// NodeAffinity is about the cluster nodes on which the pods run.
 type NodeAffinity struct {
 	// requiredDuringSchedulingIgnoredDuringExecution must be met.
 	// +optional
 	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 wishes: the cluster node with the largest sum of weights
-	// is taken.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The cluster node with the largest sum of
+	// weights is chosen.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -42,42 +42,42 @@ type NodeAffinity struct {
 
 // NodeSelector selects cluster nodes.
 type NodeSelector struct {
-	// nodeSelectorTerms are at most 8 terms, of which one must be met.
+	// nodeSelectorTerms are at most 8 terms. One must be met.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	NodeSelectorTerms []NodeSelectorTerm `json:"nodeSelectorTerms"`
 }
 
-// PreferredNodeTerm is a wish.
+// PreferredNodeTerm is a preferred term with its weight.
 type PreferredNodeTerm struct {
-	// weight is the weight of the wish, from 1 to 100.
+	// weight is the weight of the term, from 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// preference says which cluster nodes are wanted.
+	// preference selects the preferred cluster nodes.
 	// +required
 	Preference NodeSelectorTerm `json:"preference"`
 }
 
 // NodeSelectorTerm selects cluster nodes that meet all of its requirements.
 type NodeSelectorTerm struct {
-	// matchExpressions are at most 8 requirements for the labels of a cluster node.
+	// matchExpressions are at most 8 requirements for labels of a cluster node.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
 
-	// matchFields are at most 2 requirements for the fields of a cluster node, of which there is metadata.name.
+	// matchFields are at most 2 requirements for fields of a cluster node: only metadata.name exists.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
 	MatchFields []NodeSelectorRequirement `json:"matchFields,omitempty"`
 }
 
-// NodeSelectorRequirement is what a label or field of a cluster node must be.
+// NodeSelectorRequirement is a requirement for a label or field of a cluster node.
 type NodeSelectorRequirement struct {
 	// key is the key of the label, or the name of the field, in at most 317 characters.
 	// +required
@@ -97,37 +97,37 @@ type NodeSelectorRequirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// PodAffinity says which pods of the same namespace matter.
+// PodAffinity selects pods of the same namespace.
 type PodAffinity struct {
-	// requiredDuringSchedulingIgnoredDuringExecution are at most 8 terms, which must all be met.
+	// requiredDuringSchedulingIgnoredDuringExecution are at most 8 terms. All must be met.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 wishes: the cluster node with the largest sum of weights
-	// is taken.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The cluster node with the largest sum of
+	// weights is chosen.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	PreferredDuringSchedulingIgnoredDuringExecution []WeightedPodTerm `json:"preferredDuringSchedulingIgnoredDuringExecution,omitempty"`
 }
 
-// WeightedPodTerm is a wish.
+// WeightedPodTerm is a preferred term with its weight.
 type WeightedPodTerm struct {
-	// weight is the weight of the wish, from 1 to 100.
+	// weight is the weight of the term, from 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight"`
 
-	// podAffinityTerm is the wish.
+	// podAffinityTerm is the preferred term.
 	// +required
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm"`
 }
 
-// PodAffinityTerm selects pods of the namespace of the Memcached. A term about another namespace could keep the pods there
-// from running, so there is none.
+// PodAffinityTerm selects pods of the Memcached's namespace. Other namespaces are not allowed, because a term could keep their pods
+// from running.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaces) || size(self.namespaces) == 0",fieldPath=".namespaces",message="spec.scheduling.affinity: the namespaces of a term must not be set, as a Memcached has no say about the pods of others: remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector)",fieldPath=".namespaceSelector",message="spec.scheduling.affinity: the namespaceSelector of a term must not be set, as a Memcached has no say about the pods of others: remove it"
@@ -143,7 +143,7 @@ type PodAffinityTerm struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// topologyKey is the label of cluster nodes that says which of them are the same place, in at most 317 characters.
+	// topologyKey is the label of cluster nodes that names their place, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
@@ -152,16 +152,16 @@ type PodAffinityTerm struct {
 	// +optional
 	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 
-	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
-	// itself and must be the same.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Other pods must have the same values of these
+	// labels as the pod itself.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=317
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`
 
-	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
-	// itself and must differ.
+	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Other pods must have other values of these
+	// labels than the pod itself.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -169,7 +169,7 @@ type PodAffinityTerm struct {
 	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty"`
 }
 
-// NamespaceSelector must not be set. Whatever is in it reaches the rule that says so.
+// NamespaceSelector must not be set. It accepts any content, so that the rule about it can refuse it.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type NamespaceSelector struct{}
@@ -188,7 +188,7 @@ type LabelSelector struct {
 	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// LabelSelectorRequirement is what a label must be.
+// LabelSelectorRequirement is a requirement for a label.
 type LabelSelectorRequirement struct {
 	// key is the key of the label, in at most 317 characters.
 	// +required

@@ -9,7 +9,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxUnavailable) && has(self.minAvailable))",message="spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"
 type MemcachedPodDisruptionBudget struct {
-	// enabled says whether there is a PodDisruptionBudget. The default is true.
+	// enabled is whether there is a PodDisruptionBudget. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -24,7 +24,7 @@ type MemcachedPodDisruptionBudget struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// minAvailable is how many nodes must remain after an eviction, from 0 to 1000, or from 0% to 100% of size, rounded up. The
-	// default is to use maxUnavailable; only one of the two can be given. If it reaches size, no cluster node with a memcached node
+	// default is to use maxUnavailable. Only one of the two can be given. If it reaches size, no cluster node with a memcached node
 	// can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
@@ -33,13 +33,13 @@ type MemcachedPodDisruptionBudget struct {
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
-// MemcachedUpdateStrategy says how nodes are replaced. The default replaces one node at a time without a surge, since every
-// additional member remaps keys twice; the only node of a Deployment is replaced by starting the new one first.
+// MemcachedUpdateStrategy is how nodes are replaced. The default is one at a time without a surge, because each additional node
+// remaps keys twice. For the only node of a Deployment, the new one starts first.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded down.
-	// The default is 1, or 0 if size is 1 or maxSurge is above 0; with a StatefulSet it is 1, and 0 is refused. Before Kubernetes
+	// The default is 1, or 0 if size is 1 or maxSurge is above 0. With a StatefulSet it is 1, and 0 is refused. Before Kubernetes
 	// 1.37, a StatefulSet replaces one node at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
@@ -64,9 +64,9 @@ type MemcachedUpdateStrategy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// podUpdatePolicy says what another image of memcached or of the agent, or other spec.resources, do to the pods of a
-	// StatefulSet. The default is ReCreate, which replaces them. With InPlaceIfPossible, pods keep their names and addresses, and
-	// with spec.storage.type MemoryFile their keys. It needs a permission that the operator does not have at first: see
+	// podUpdatePolicy is how pods of a StatefulSet change to a new image of memcached or the agent, or to new spec.resources. The
+	// default is ReCreate, which replaces them. With InPlaceIfPossible, pods keep their names and addresses, and with
+	// spec.storage.type MemoryFile their keys. It needs a permission that the operator lacks by default: see
 	// docs/concepts/changes.md. All other changes of the pods replace them.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -80,16 +80,16 @@ type PodUpdatePolicy string
 
 // The policies, in the words of OpenKruise. InPlaceOnly is reserved.
 const (
-	// PodUpdateReCreate replaces the pods.
+	// PodUpdateReCreate replaces pods.
 	PodUpdateReCreate PodUpdatePolicy = "ReCreate"
-	// PodUpdateInPlaceIfPossible changes them in their pods, as far as the cluster can.
+	// PodUpdateInPlaceIfPossible changes running pods, as far as the cluster can.
 	PodUpdateInPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
 )
 
-// MemcachedGracefulShutdown says how a node leaves.
+// MemcachedGracefulShutdown is how a node stops.
 type MemcachedGracefulShutdown struct {
-	// preStopDelaySeconds is how many seconds, from 0 to 300, a node that leaves goes on serving, so that clients and DNS
-	// learn of it first. The default is 5. The termination grace period is 30 seconds longer.
+	// preStopDelaySeconds is how many seconds, from 0 to 300, a deleted node continues to serve, so that clients and DNS notice
+	// first. The default is 5. The termination grace period is 30 seconds longer.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=0

@@ -5,135 +5,137 @@ package v1alpha1
 
 // Condition types of a Memcached that are always present.
 const (
-	// ConditionReady sums up the others: every node runs what the spec says and is ready, and nothing is Degraded.
+	// ConditionReady is the summary: every node runs what the spec asks for and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while a Service leads to enough nodes that are ready: at least one, and the size that the cluster has
-	// accepted less maxUnavailable. A new size does not end it: nodes that were never there are not lost.
+	// ConditionAvailable is True while enough nodes are ready and a Service finds them. Enough is at least one, and the size that
+	// the cluster has accepted less maxUnavailable. Nodes that a larger size adds do not count as missing.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something prevents the desired state. What runs keeps running.
+	// ConditionDegraded is True while something prevents the desired state. Running nodes keep running.
 	ConditionDegraded = "Degraded"
 )
 
-// Condition types that kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) knows. They are present only while they are True, and have the
-// reason of Ready. A Memcached that is not Ready has one of them, unless spec.paused is what keeps it from being Ready.
+// Condition types for kstatus (sigs.k8s.io/cli-utils/pkg/kstatus). They exist only while they are True, and have the reason of
+// Ready. A Memcached that is not Ready has one of them, unless spec.paused keeps it from being Ready.
 const (
-	// ConditionReconciling is True while the Memcached is not Ready and nobody has to do anything about it.
+	// ConditionReconciling is True while the Memcached is not Ready and nobody has to act.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True while the Memcached is Degraded or its change is Stuck, so that somebody may have to act.
 	ConditionStalled = "Stalled"
 )
 
-// Condition types that are present only while there is something to say.
+// Condition types that exist only while they are True.
 const (
-	// ConditionNeedsAttention is True while nodes that serve report something that somebody should see to. It changes no other
-	// condition. Only nodes with spec.tls or spec.auth are asked.
+	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It changes no other
+	// condition. The operator asks only nodes with spec.tls or spec.auth.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 
-// Reasons of NeedsAttention, beside InvalidCertificate and InvalidCredentials: what a Secret holds is not used.
+// Reasons of NeedsAttention. InvalidCertificate and InvalidCredentials are reasons too: the content of a Secret is not used.
 const (
-	// ReasonReloadFailed says that memcached is not known to have read what the Secrets hold.
+	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
-	// ReasonConnectionLimit says that clients have all connections, so that memcached refuses others.
+	// ReasonConnectionLimit means that memcached refuses clients because others use all connections.
 	ReasonConnectionLimit = "ConnectionLimit"
-	// ReasonCertificateExpiring says that the certificate has expired, or will within 7 days.
+	// ReasonCertificateExpiring means that the certificate has expired, or will within 7 days.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonCertificateNames says that the certificate is not for the names at which clients find the nodes.
+	// ReasonCertificateNames means that the certificate does not cover the names by which clients reach the nodes.
 	ReasonCertificateNames = "CertificateNames"
-	// ReasonRestartRequired says that a CA or user that was removed from a Secret has effect until memcached restarts.
+	// ReasonRestartRequired means that a CA or user that was removed from a Secret works until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
 )
 
-// Reasons of Ready. When it is False for another cause, it has the reason of that cause.
+// Reasons of Ready. If another condition is the cause, Ready has the reason of that condition.
 const (
-	// ReasonAllNodesReady says that every node is ready and up to date.
+	// ReasonAllNodesReady means that every node is ready and up to date.
 	ReasonAllNodesReady = "AllNodesReady"
-	// ReasonWaitingForOperator says that no operator has seen the Memcached yet. The API server writes it as a default.
+	// ReasonWaitingForOperator means that no operator has handled the Memcached yet. The API server sets it as a default.
 	ReasonWaitingForOperator = "WaitingForOperator"
 )
 
 // Reasons of Available.
 const (
-	// ReasonMinimumNodesReady says that enough nodes are ready to serve.
+	// ReasonMinimumNodesReady means that enough nodes are ready to serve.
 	ReasonMinimumNodesReady = "MinimumNodesReady"
-	// ReasonNodesUnavailable says that too few nodes are ready; as the reason of Ready, that at least one is missing.
+	// ReasonNodesUnavailable means that too few nodes are ready. As the reason of Ready, it means that at least one is missing.
 	ReasonNodesUnavailable = "NodesUnavailable"
-	// ReasonServiceMissing says that no Service leads clients to the nodes; Degraded says why.
+	// ReasonServiceMissing means that clients have no Service to find the nodes. Degraded has the cause.
 	ReasonServiceMissing = "ServiceMissing"
 )
 
 // Reasons of Progressing.
 const (
-	// ReasonCreating says that the nodes are being started for the first time. As the reason of Available it says that the
-	// cluster has not reported on them yet.
+	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
+	// reported their state yet.
 	ReasonCreating = "Creating"
-	// ReasonRollingOut says that nodes are being replaced by updated ones, or that memcached restarts in its pods.
+	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in its pods.
 	ReasonRollingOut = "RollingOut"
-	// ReasonUpdatingInPlace says that the images or the resources of nodes change in their pods, which stay.
+	// ReasonUpdatingInPlace means that images or resources change in running pods.
 	ReasonUpdatingInPlace = "UpdatingInPlace"
-	// ReasonScaling says that nodes are being added or removed.
+	// ReasonScaling means that nodes are being added or removed.
 	ReasonScaling = "Scaling"
-	// ReasonWaitingForDeletion says that an object of the same name, or the Memcached itself, must be gone first.
+	// ReasonWaitingForDeletion means that an object of the same name, or the Memcached itself, must disappear first.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
-	// ReasonComplete says that no change is under way.
+	// ReasonComplete means that no change is in progress.
 	ReasonComplete = "Complete"
-	// ReasonNewerDefaultsAvailable says the same as Complete, and that the operator has a newer default image, agent or memory
-	// limit, which the next rollout will adopt.
+	// ReasonNewerDefaultsAvailable means Complete, and also that the operator has a newer default image, agent or memory limit. The
+	// next rollout will adopt it.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
-	// ReasonUnsupportedVersion says the same as Complete, and that the image has a memcached older than the oldest supported one.
+	// ReasonUnsupportedVersion means Complete, and also that the image's memcached is older than the oldest supported one.
 	ReasonUnsupportedVersion = "UnsupportedVersion"
-	// ReasonPaused says that spec.paused holds changes back.
+	// ReasonPaused means that spec.paused holds changes back.
 	ReasonPaused = "Paused"
-	// ReasonStuck says that a change cannot go on; the message says why, or that Degraded does.
+	// ReasonStuck means that a change cannot proceed. The message says why, or refers to Degraded.
 	ReasonStuck = "Stuck"
 )
 
 // Reasons of Degraded.
 const (
-	// ReasonAsExpected says that nothing is wrong.
+	// ReasonAsExpected means that there is no problem.
 	ReasonAsExpected = "AsExpected"
-	// ReasonConflict says that an object of the same name exists and does not belong to the Memcached.
+	// ReasonConflict means that another owner has an object of the same name.
 	ReasonConflict = "Conflict"
-	// ReasonInvalidResources says that the memory limit is too small for the configuration.
+	// ReasonInvalidResources means that the memory limit is too small for the configuration.
 	ReasonInvalidResources = "InvalidResources"
-	// ReasonInvalidSpec says that the spec cannot be carried out.
+	// ReasonInvalidSpec means that the spec cannot be carried out.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonQuotaExceeded says that a ResourceQuota refuses an object or a pod.
+	// ReasonQuotaExceeded means that a ResourceQuota refuses an object or a pod.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonAdmissionDenied says that Pod Security, a policy or a webhook refuses an object or a pod.
+	// ReasonAdmissionDenied means that Pod Security, a policy or a webhook refuses an object or a pod.
 	ReasonAdmissionDenied = "AdmissionDenied"
-	// ReasonImagePullFailed says that the image cannot be pulled.
+	// ReasonImagePullFailed means that the image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonUnschedulable says that no cluster node has room for a pod or matches it.
+	// ReasonUnschedulable means that no cluster node has room for a pod or matches it.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonNodesCrashing says that memcached does not start or exits again and again.
+	// ReasonNodesCrashing means that memcached does not start or exits again and again.
 	ReasonNodesCrashing = "NodesCrashing"
-	// ReasonNodesUnresponsive says that memcached runs and does not answer its agent. Only an agent notices that.
+	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent.
 	ReasonNodesUnresponsive = "NodesUnresponsive"
-	// ReasonInvalidCertificate says that a node does not start because the Secret of spec.tls is missing or cannot be used.
+	// ReasonInvalidCertificate means that a node does not start because the Secret of spec.tls is missing or unusable.
 	ReasonInvalidCertificate = "InvalidCertificate"
-	// ReasonInvalidCredentials says that a node does not start because the Secret of spec.auth is missing or cannot be used.
+	// ReasonInvalidCredentials means that a node does not start because the Secret of spec.auth is missing or unusable.
 	ReasonInvalidCredentials = "InvalidCredentials"
-	// ReasonInPlaceForbidden says that spec.updateStrategy.podUpdatePolicy wants pods to be changed in place, which the operator may not do.
+	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy asks for changes in place, but the operator lacks the
+	// permission.
 	ReasonInPlaceForbidden = "InPlaceForbidden"
-	// ReasonInPlaceRefused says that the cluster node cannot give a pod other resources in place. The pod has its former ones.
+	// ReasonInPlaceRefused means that the cluster node cannot give a pod other resources in place. The pod keeps its old ones.
 	ReasonInPlaceRefused = "InPlaceRefused"
-	// ReasonConfigurationRefused says that memcached does not run with the configuration, so that a node keeps its former one.
+	// ReasonConfigurationRefused means that memcached does not start with the configuration. A node keeps its old one.
 	ReasonConfigurationRefused = "ConfigurationRefused"
-	// ReasonTwinUnusable says that the Memcached of spec.fillFrom cannot fill nodes.
+	// ReasonTwinUnusable means that the Memcached of spec.fillFrom cannot fill nodes.
 	ReasonTwinUnusable = "TwinUnusable"
-	// ReasonNodesUnfilled says that a node serves without the items of its twin. It tries again by itself.
+	// ReasonNodesUnfilled means that a node serves without the items of its twin. It tries again.
 	ReasonNodesUnfilled = "NodesUnfilled"
-	// ReasonFieldContested says that somebody else keeps changing a field that follows from the Memcached.
+	// ReasonFieldContested means that somebody else keeps changing a field that the operator sets.
 	ReasonFieldContested = "FieldContested"
-	// ReasonImmutableField says that the workload was made with another value of a field that Kubernetes does not let anybody change.
+	// ReasonImmutableField means that the workload was created with another value of a field that Kubernetes does not allow to
+	// change.
 	ReasonImmutableField = "ImmutableField"
-	// ReasonNodesFailed says that the kubelet rejected or evicted a pod, and nothing has come in its place.
+	// ReasonNodesFailed means that the kubelet rejected or evicted a pod, which has no replacement.
 	ReasonNodesFailed = "NodesFailed"
-	// ReasonNodesOrphaned says that clients still use nodes that no workload controls; the message says how to remove them.
+	// ReasonNodesOrphaned means that clients still use nodes without a workload. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"
-	// ReasonApplyFailed says that the API server refuses to read or write an object for another cause.
+	// ReasonApplyFailed means that the API server refuses to read or write an object for another reason.
 	ReasonApplyFailed = "ApplyFailed"
 )

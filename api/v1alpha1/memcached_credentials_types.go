@@ -3,8 +3,8 @@
 
 package v1alpha1
 
-// MemcachedTLS says how memcached serves TLS. The operator reads no Secret: the kubelet mounts it into the agent of each pod,
-// which checks it and hands it to memcached.
+// MemcachedTLS configures TLS. The operator reads no Secret: the kubelet mounts it into the agent of each pod, which checks it and
+// gives it to memcached.
 type MemcachedTLS struct {
 	// secretName is the name of a Secret of the type kubernetes.io/tls, in at most 253 characters. It holds the certificate chain
 	// (tls.crt), its key (tls.key) and, with clientAuth Require, the CAs of clients (ca.crt). New content is in service without a
@@ -15,8 +15,8 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret with the certificate",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:io.kubernetes:Secret"}
 	SecretName string `json:"secretName"`
 
-	// clientAuth says whether clients need a certificate: None or Require. The default is None. With Require, memcached accepts only
-	// clients with a certificate that a CA in ca.crt has signed. A change replaces the pods.
+	// clientAuth is None or Require. The default is None. With Require, memcached accepts only clients with a certificate that a CA
+	// in ca.crt has signed. A change replaces the pods.
 	// +optional
 	// +kubebuilder:default=None
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Certificates of clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:None","urn:alm:descriptor:com.tectonic.ui:select:Require"}
@@ -29,7 +29,7 @@ type MemcachedTLS struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinVersion TLSVersion `json:"minVersion,omitempty"`
 
-	// plaintext says whether clients may also connect without TLS, to port 11211: Disabled or Enabled. The default is Disabled.
+	// plaintext is whether clients may also connect without TLS, to port 11211: Disabled or Enabled. The default is Disabled.
 	// Enable it while clients move to TLS; status.servers then names port 11211. A change replaces the pods.
 	// +optional
 	// +kubebuilder:default=Disabled
@@ -37,20 +37,20 @@ type MemcachedTLS struct {
 	Plaintext PlaintextMode `json:"plaintext,omitempty"`
 }
 
-// ClientAuth says whether clients need a certificate.
+// ClientAuth is whether clients need a certificate.
 // +kubebuilder:validation:Enum=None;Require
 type ClientAuth string
 
 // Values of ClientAuth.
 const (
-	// ClientAuthNone accepts clients with any certificate and with none.
+	// ClientAuthNone accepts clients with any certificate or none.
 	ClientAuthNone ClientAuth = "None"
 	// ClientAuthRequire accepts only clients whose certificate a CA of the Secret has signed.
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS. An enumeration would add to the refusal of a number that it is unsupported, with the same number among
-// the supported values.
+// TLSVersion is a version of TLS. It is no enumeration, because the message for a number would then list the same number as
+// supported.
 // +kubebuilder:validation:MaxLength=3
 // +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"
 type TLSVersion string
@@ -63,7 +63,7 @@ const (
 	TLSVersion13 TLSVersion = "1.3"
 )
 
-// PlaintextMode says whether clients may connect without TLS.
+// PlaintextMode is whether clients may connect without TLS.
 // +kubebuilder:validation:Enum=Disabled;Enabled
 type PlaintextMode string
 
@@ -75,12 +75,12 @@ const (
 	PlaintextEnabled PlaintextMode = "Enabled"
 )
 
-// MemcachedAuth says who may use the cache.
+// MemcachedAuth defines the users of the cache.
 type MemcachedAuth struct {
 	// secretName is the name of a Secret, in at most 253 characters, with 1 to 8 users. Each key is the name of a user, and its
 	// value the password. The keys username and password alone, as in the type kubernetes.io/basic-auth, are one user. A name and
-	// its password have at most 253 bytes together, and no line break. New content is in service without a restart, after the agent
-	// has checked it; connections of removed users stay until memcached restarts. Another name of the Secret replaces the pods.
+	// its password have at most 253 bytes together, and no line break. New content is used without a restart, after the agent has
+	// checked it. Connections of removed users stay until memcached restarts. Another name of the Secret replaces the pods.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.auth.secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"

@@ -5,9 +5,9 @@ package v1alpha1
 
 // MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy, which lets only the clients in from reach the ports for clients. The default is
-	// true if from or metricsFrom is given, and false otherwise. The nodes of a new Memcached are not started before it exists;
-	// while the Memcached is Degraded, it may lack the latest change.
+	// enabled is whether there is a NetworkPolicy. Only the clients in the list from can then connect. The default is true if from
+	// or metricsFrom is given, and false otherwise. A new Memcached starts no nodes before the policy exists. While the Memcached
+	// is Degraded, the policy may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
@@ -22,8 +22,8 @@ type MemcachedNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
-	// of the namespace. With spec.tls or spec.auth alone, it is nobody. Without from, all pods of the namespace may then connect as
+	// metricsFrom may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods of the
+	// namespace. With only spec.tls or spec.auth, it is nobody. Without from, all pods of the namespace may then connect as
 	// clients.
 	// +optional
 	// +listType=atomic
@@ -38,8 +38,8 @@ type MemcachedNetworkPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 type NetworkPolicyPeer struct {
-	// podSelector selects pods by their labels: those of the namespace, or those of the namespaces of namespaceSelector. An
-	// empty one, {}, selects all.
+	// podSelector selects pods by their labels, in the namespace or in those that namespaceSelector selects. An empty one, {},
+	// selects all.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
@@ -52,7 +52,7 @@ type NetworkPolicyPeer struct {
 	IPBlock *IPBlock `json:"ipBlock,omitempty"`
 }
 
-// IPBlock is a range of IP addresses without some ranges within it.
+// IPBlock is a range of IP addresses, except some smaller ranges.
 type IPBlock struct {
 	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. No bit is set beyond the prefix.
 	// +required

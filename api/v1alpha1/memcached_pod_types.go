@@ -11,7 +11,7 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are the most that a node may use of at most 3 resources: cpu, memory and ephemeral-storage. A fraction of a CPU must be
+	// limits are how much of at most 3 resources a node may use: cpu, memory and ephemeral-storage. A fraction of a CPU must be
 	// text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
@@ -21,8 +21,8 @@ type MemcachedResources struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are what is reserved of at most 3 resources, as for limits: "0.5" CPU is text, and a plain 0.5 is rejected. The
-	// default is the limits. In both, CPU is rounded up to thousandths, and the others to whole bytes.
+	// requests are how much of at most 3 resources is reserved, the same as for limits. "0.5" CPU is text, and a plain 0.5 is
+	// rejected. The default is the limits. In both, CPU is rounded up to thousandths, and the others to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -50,9 +50,10 @@ type ImagePullSecret struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, {{template `qualifiedName` `A-Za-z0-9`}})",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="(has(self.labels) ? self.labels.map(k, size(bytes(k)) + size(bytes(self.labels[k]))).sum() : 0) + (has(self.annotations) ? self.annotations.map(k, size(bytes(k)) + size(bytes(self.annotations[k]))).sum() : 0) <= 16384",message="labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some"
 type Metadata struct {
-	// labels are added to the object: at most 64, with values of at most 63 characters. The operator's cannot be set: its keys are
-	// app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash and all that start with
-	// cache.example.com/. Its app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached) can be changed.
+	// labels are added to the object: at most 64, with values of at most 63 characters. The operator's own labels cannot be set.
+	// Their keys are app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash and all
+	// that start with cache.example.com/. Its app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of
+	// (memcached) can be changed.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -5,16 +5,16 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MemcachedRecord is what the operator last carried out for the pods. By it, the operator tells a change of the Memcached from a
-// change that somebody else made to the workload.
+// MemcachedRecord is what the operator last applied to the pods. It shows whether a change comes from the Memcached or from
+// somebody else who changed the workload.
 type MemcachedRecord struct {
 	// workload is the kind of the workload that runs the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Kind of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Workload WorkloadKind `json:"workload,omitempty"`
 
-	// templateHash is the hash of the pod template as the spec alone determines it, without the defaults. It changes when the
-	// nodes are replaced because the spec has changed.
+	// templateHash is the hash of the part of the pod template that the spec alone determines, without the defaults. It changes
+	// when a new spec replaces the nodes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -26,8 +26,8 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AppliedHash string `json:"appliedHash,omitempty"`
 
-	// argumentsHash is the hash of the arguments of memcached that every node of a StatefulSet runs with. There is none while the
-	// nodes restart with others.
+	// argumentsHash is the hash of the memcached arguments of all nodes of a StatefulSet. It is absent while nodes change to other
+	// arguments.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -42,28 +42,27 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
-	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, as kubectl has noted it in the pod template.
-	// A later one adopts newer defaults.
+	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, from the pod template. A later one
+	// adopts newer defaults.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last rollout restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	RolloutRestartedAt string `json:"rolloutRestartedAt,omitempty"`
 
-	// defaults are the values of the nodes that the operator chose. A newer version of the operator keeps them until the nodes
-	// are replaced because the spec has changed.
+	// defaults are settings of the nodes that the operator chose. A newer operator keeps them until a new spec replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 
-	// spec are the values of the fields of the spec that was last carried out, such as config.memory: 64Mi. A value that is
-	// longer than 40 characters, or no single one, is recorded as its hash. A field that was not set is absent.
+	// spec are the fields of the spec that was last carried out, such as config.memory: 64Mi. A value that is longer than 40
+	// characters, or not a single value, is recorded as its hash. Fields that were not set are absent.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Spec carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Spec map[string]RecordedValue `json:"spec,omitempty"`
 
-	// changes are the changes of the spec for which the nodes are being replaced, such as config.memory 64Mi to 128Mi. It is
-	// absent when no rollout is under way, or when its cause is not known.
+	// changes are the changes of the spec that caused the current rollout, such as config.memory 64Mi to 128Mi. It is absent
+	// without a rollout, or if the cause is unknown.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -72,13 +71,12 @@ type MemcachedRecord struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// RecordedValue is the value of a field of the spec, or hash: and the hash of it.
+// RecordedValue is the value of a field, or hash: and its hash.
 //
 // +kubebuilder:validation:MaxLength=40
 type RecordedValue string
 
-// MemcachedDefaults are the values that the operator chose for the pods because the spec leaves them open. A value that the spec
-// gives is absent.
+// MemcachedDefaults are settings that the operator chose for the pods because the spec leaves them open. Others are absent.
 type MemcachedDefaults struct {
 	// images are the images of the containers, by the name of the container.
 	// +optional
@@ -92,7 +90,7 @@ type MemcachedDefaults struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default memory limit",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	MemoryLimit string `json:"memoryLimit,omitempty"`
 
-	// idleTimeout is how long a connection may be idle. Empty if connections may be idle for ever.
+	// idleTimeout is how long a connection may be idle. Empty means for ever.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}

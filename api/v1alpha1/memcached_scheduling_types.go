@@ -5,9 +5,9 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// The types of this file, and of memcached_affinity_types.go, are those of Kubernetes, field by field, with bounds: see ADR-0003.
+// The types in this file and in memcached_affinity_types.go have the same fields as Kubernetes' types, with limits: see ADR-0003.
 
-// MemcachedScheduling says where the nodes may run.
+// MemcachedScheduling is where the nodes may run.
 type MemcachedScheduling struct {
 	// nodeSelector selects the cluster nodes by their labels, at most 64. The operator adds kubernetes.io/os: linux unless
 	// that key is given.
@@ -31,7 +31,7 @@ type MemcachedScheduling struct {
 
 	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over zones. A
 	// constraint without a labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace.
-	// To spread the pods of each rollout among themselves, add pod-template-hash to matchLabelKeys.
+	// To spread the pods of each rollout separately, add pod-template-hash to matchLabelKeys.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -77,7 +77,7 @@ type Toleration struct {
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 
-// TopologySpreadConstraint says how evenly the pods are spread.
+// TopologySpreadConstraint limits how unevenly pods are spread.
 type TopologySpreadConstraint struct {
 	// maxSkew is how many more pods one place may have than another, from 1 to 1000.
 	// +required
@@ -85,7 +85,7 @@ type TopologySpreadConstraint struct {
 	// +kubebuilder:validation:Maximum=1000
 	MaxSkew int32 `json:"maxSkew"`
 
-	// topologyKey is the label of cluster nodes that says which of them are the same place, in at most 317 characters.
+	// topologyKey is the label of cluster nodes that names their place, in at most 317 characters.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
@@ -105,19 +105,19 @@ type TopologySpreadConstraint struct {
 	// +kubebuilder:validation:Maximum=1000
 	MinDomains *int32 `json:"minDomains,omitempty"`
 
-	// nodeAffinityPolicy says whether cluster nodes count that nodeSelector and affinity rule out. The default is
-	// Honor: they do not count.
+	// nodeAffinityPolicy is whether to count cluster nodes that nodeSelector and affinity exclude. The default is Honor: they do
+	// not count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeAffinityPolicy *corev1.NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty"`
 
-	// nodeTaintsPolicy says whether cluster nodes count whose taints are not tolerated. The default is Ignore: they count.
+	// nodeTaintsPolicy is whether to count cluster nodes with taints that are not tolerated. The default is Ignore: they count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeTaintsPolicy *corev1.NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty"`
 
-	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters, whose values are taken from the pod
-	// itself.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Only pods with the same values as the pod itself
+	// are counted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

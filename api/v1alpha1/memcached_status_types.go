@@ -38,27 +38,27 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the names of the pods of this Memcached that are not terminating, sorted, those of a StatefulSet by number.
+	// nodes are the sorted names of this Memcached's pods that are not terminating. Those of a StatefulSet are sorted by number.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
 	// servers are the addresses of the nodes of a StatefulSet as host:port, in the order of their numbers. They stay the same when
-	// nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. With a Deployment, or while
-	// the cache moves to another workload, there are none. The ConfigMap with the name of the Memcached and -servers holds the same
-	// list.
+	// nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. There are none with a
+	// Deployment, or while the cache moves to another workload. The ConfigMap with the name of the Memcached and -servers holds the
+	// same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Servers []string `json:"servers,omitempty"`
 
-	// image is the image that the nodes run, or are being rolled to.
+	// image is the image that the nodes run, or will run after the rollout.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is the version of memcached according to the tag of this image, if that is a complete version.
+	// version is memcached's version from the image's tag, if that is a complete version.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`
@@ -68,15 +68,15 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// lastApplied is what the operator last carried out for the pods. It shows which defaults of the operator the nodes run.
+	// lastApplied is what the operator last applied to the pods. It shows which defaults of the operator they have.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
 
-	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a change
-	// is being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once
-	// the operator has seen the Memcached. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
-	// to act, Stalled. NeedsAttention is there while nodes with spec.tls or spec.auth serve and report a problem.
+	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a
+	// change is being carried out) and Degraded (something prevents the desired state; the message says what). All four exist once
+	// the operator has handled the Memcached. While it is not Ready, kstatus tools find Reconciling or, if somebody may have to
+	// act, Stalled. NeedsAttention exists while serving nodes with spec.tls or spec.auth report a problem.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

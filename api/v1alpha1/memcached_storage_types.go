@@ -3,20 +3,20 @@
 
 package v1alpha1
 
-// MemcachedStorage says where the items of a node live.
+// MemcachedStorage is where a node keeps its items.
 type MemcachedStorage struct {
 	// type is Memory or MemoryFile. The default is Memory: memcached's own memory, which a restart empties. With MemoryFile
-	// (memcached -e), items live in a memory volume of the pod and survive restarts of memcached in it: a new configuration,
-	// restartedAt. A new pod is empty. It needs workload StatefulSet and a config.memory of at least 128Mi. What clients delete
-	// while a node restarts, for a second or two, stays in the cache. A change of config.memory, config.maxItemSize or the type
-	// empties the nodes.
+	// (memcached -e), items are in a memory volume of the pod, and survive restarts of memcached in that pod: for a new
+	// configuration or restartedAt. A new pod is empty. It needs workload StatefulSet and a config.memory of at least 128Mi. Items
+	// that clients delete while a node restarts, for a second or two, stay in the cache. A change of config.memory,
+	// config.maxItemSize or the type empties the nodes.
 	// +optional
 	// +kubebuilder:validation:Enum=Memory;MemoryFile
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:select:Memory","urn:alm:descriptor:com.tectonic.ui:select:MemoryFile","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Type StorageType `json:"type,omitempty"`
 }
 
-// StorageType is where the items of a node live.
+// StorageType is where a node keeps its items.
 type StorageType string
 
 // Places for items.

@@ -33,8 +33,8 @@ type MemcachedSpec struct {
 	Size int32 `json:"size"`
 
 	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
-	// user. The default is the image that the operator was installed with. A newer default comes with the next rollout that a change
-	// of this resource causes, never with an upgrade of the operator.
+	// user. The default is the image that the operator was installed with. A newer default is used at the next rollout that a
+	// change of this resource causes, never after an upgrade of the operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -43,7 +43,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// imagePullPolicy says when the image is pulled. The default is IfNotPresent.
+	// imagePullPolicy is when the image is pulled. The default is IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
@@ -71,7 +71,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
 
-	// scheduling says where the nodes may run.
+	// scheduling is where the nodes may run.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
@@ -87,7 +87,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction takes away at once.
+	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction may stop at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -103,14 +103,14 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
-	// tls lets clients connect with TLS, to port 11212. An agent in each pod hands the certificate to memcached. Enabling or
+	// tls lets clients connect with TLS, to port 11212. An agent in each pod gives the certificate to memcached. Enabling or
 	// disabling it replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
 	// auth lets in only clients that log in with a name and a password. Without tls, passwords can be read on the network. An agent
-	// in each pod hands the users to memcached. Enabling or disabling it replaces the nodes.
+	// in each pod gives the users to memcached. Enabling or disabling it replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
@@ -124,40 +124,40 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Workload WorkloadKind `json:"workload,omitempty"`
 
-	// storage says where the items of a node live.
+	// storage is where a node keeps its items.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// fillFrom says from which other Memcached, the twin, an empty node gets the items of the node of its number before it is ready.
-	// The two are never without the same node on purpose: nodes are replaced and restarted one at a time, and only while all others
-	// of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its plaintext
-	// Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
+	// fillFrom is another Memcached, the twin. Before it is ready, an empty node copies the items of the twin's node with the same
+	// number. The operator never stops the same node of both: it replaces and restarts nodes one at a time, and only while all
+	// other nodes of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
+	// plaintext Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
 
-	// updateStrategy says how nodes are replaced when their pods must change.
+	// updateStrategy is how nodes are replaced when their pods must change.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	UpdateStrategy MemcachedUpdateStrategy `json:"updateStrategy,omitzero"`
 
-	// gracefulShutdown says how a node leaves.
+	// gracefulShutdown is how a node stops.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
 
-	// paused says whether changes, but not a deletion, are held back. The default is false. While it is true, the operator changes
-	// no object of this Memcached; the status stays current and names what is held back.
+	// paused is whether all changes except a deletion are held back. The default is false. While it is true, the operator changes
+	// no object of this Memcached. The status stays current and names what is held back.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Another time restarts the nodes, as updateStrategy says. In a Deployment,
-	// pods are replaced and adopt newer defaults of the operator (image, memory limit). In a StatefulSet, memcached restarts within
-	// its pod. The default is no restart. Removing it restarts nothing.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. A new time restarts the nodes according to updateStrategy. In a
+	// Deployment, pods are replaced and adopt newer defaults of the operator (image, memory limit). In a StatefulSet, memcached
+	// restarts within its pod. The default is no restart. Removing it restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -167,7 +167,7 @@ type MemcachedSpec struct {
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 }
 
-// MemcachedConfig is the configuration of memcached. Raw arguments cannot be given.
+// MemcachedConfig is the configuration of memcached. Other arguments of memcached cannot be set.
 //
 // +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {
@@ -226,13 +226,13 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Verbosity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Verbosity int32 `json:"verbosity,omitempty"`
 
-	// flushAll says whether clients may empty a node with flush_all. The default is true.
+	// flushAll is whether clients may empty a node with flush_all. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow flush_all",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	FlushAll *bool `json:"flushAll,omitempty"`
 
-	// dump says whether clients may list the keys of a node (stats cachedump, lru_crawler metadump). The default is false.
+	// dump is whether clients may list the keys of a node (stats cachedump, lru_crawler metadump). The default is false.
 	// +optional
 	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow listing of keys",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
@@ -257,9 +257,9 @@ type WorkloadKind string
 
 // Kinds of objects that run nodes.
 const (
-	// WorkloadDeployment gives a node that is replaced a new name.
+	// WorkloadDeployment gives the replacement of a node a new name.
 	WorkloadDeployment WorkloadKind = "Deployment"
-	// WorkloadStatefulSet gives a node that is replaced the name of the one before it.
+	// WorkloadStatefulSet gives the replacement of a node the same name.
 	WorkloadStatefulSet WorkloadKind = "StatefulSet"
 )
 
@@ -294,8 +294,8 @@ type Memcached struct {
 	// +required
 	Spec MemcachedSpec `json:"spec"`
 
-	// status is the observed state. Until an operator has seen the Memcached, its observedGeneration is -1, and Ready is Unknown with
-	// the reason WaitingForOperator.
+	// status is the observed state. Until an operator has handled the Memcached, observedGeneration is -1, and Ready is Unknown
+	// with the reason WaitingForOperator.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1,"replicas":0,"readyReplicas":0,"updatedReplicas":0,"conditions":{{"type":"Ready","status":"Unknown","reason":"WaitingForOperator","message":"Waiting for the operator","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status MemcachedStatus `json:"status,omitzero"`

@@ -38,7 +38,7 @@ type MemcachedProxyStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// image is the image that the proxies run, or are being rolled to.
+	// image is the image that the proxies run, or will run after the rollout.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
@@ -48,15 +48,15 @@ type MemcachedProxyStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Address",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Address string `json:"address,omitempty"`
 
-	// routes are to how many nodes the proxies lead. Absent until the pool has servers.
+	// routes are the numbers of nodes that the proxies use. They are absent until the pool has servers.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Routes *MemcachedProxyRoutes `json:"routes,omitempty"`
 
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing (a change is
-	// being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once the
-	// operator has seen the MemcachedProxy. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
-	// to act, Stalled.
+	// being carried out) and Degraded (something prevents the desired state; the message says what). All four exist once the
+	// operator has handled the MemcachedProxy. While it is not Ready, kstatus tools find Reconciling or, if somebody may have to
+	// act, Stalled.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -65,9 +65,10 @@ type MemcachedProxyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MemcachedProxyRoutes say to how many nodes proxies lead. A new number is announced, so that all proxies change at the same time.
+// MemcachedProxyRoutes are the numbers of nodes that proxies use. A new number is announced, so that all proxies change at the same
+// time.
 type MemcachedProxyRoutes struct {
-	// nodes is the number of nodes that share the keys, from now on or until the announced number holds.
+	// nodes is the number of nodes that share the keys now.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -81,12 +82,12 @@ type MemcachedProxyRoutes struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Next number of nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	Next *int32 `json:"next,omitempty"`
 
-	// from is when the announced number holds.
+	// from is when the announced number takes effect.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	From *metav1.Time `json:"from,omitempty"`
 
-	// proxies is how many of the proxies that are ready are known to have these routes. Absent once all have.
+	// proxies is how many ready proxies are known to have these routes. It is absent once all have them.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies with the routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}

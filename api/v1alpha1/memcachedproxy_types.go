@@ -10,7 +10,7 @@ import (
 
 // MemcachedProxySpec is the desired state of a MemcachedProxy.
 type MemcachedProxySpec struct {
-	// size is the number of proxies, from 0 to 1000. The default is 2. Each leads to all nodes and stores nothing, so a change of size
+	// size is the number of proxies, from 0 to 1000. The default is 2. Each uses all nodes and stores nothing, so a change of size
 	// moves no key. kubectl scale and a HorizontalPodAutoscaler change this field.
 	// +optional
 	// +kubebuilder:default=2
@@ -19,9 +19,9 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size *int32 `json:"size,omitempty"`
 
-	// pools are the Memcacheds of the namespace to which the proxies lead. With 2 or 3 of the same size, each holds a copy of all items:
-	// proxies write to all, and read from the first one that has the key. Each must have workload StatefulSet, no auth, and with tls its
-	// plaintext Enabled.
+	// pools are the Memcacheds of the namespace that the proxies use. With 2 or 3 of the same size, each holds a copy of all items:
+	// proxies write to all, and read from the first one that has the key. Each must have workload StatefulSet, no auth, and with
+	// tls its plaintext Enabled.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -40,7 +40,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// imagePullPolicy says when the image is pulled. The default is IfNotPresent.
+	// imagePullPolicy is when the image is pulled. The default is IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
@@ -68,7 +68,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
 
-	// scheduling says where the proxies may run.
+	// scheduling is where the proxies may run.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
@@ -84,7 +84,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many proxies a drain or another voluntary eviction takes away at once.
+	// podDisruptionBudget limits how many proxies a drain or another voluntary eviction may stop at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -101,14 +101,14 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
-	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies connect to the nodes without it. An agent in each
-	// pod hands the certificate to memcached. Enabling or disabling it replaces the proxies.
+	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies connect to the nodes without it. An agent in
+	// each pod gives the certificate to memcached. Enabling or disabling it replaces the proxies.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 }
 
-// MemcachedProxyPool is a Memcached to which proxies lead.
+// MemcachedProxyPool is a Memcached that proxies use.
 type MemcachedProxyPool struct {
 	// name is the name of the Memcached, in at most 63 characters.
 	// +required
@@ -138,9 +138,9 @@ type MemcachedProxyConfig struct {
 	Threads int32 `json:"threads,omitempty"`
 }
 
-// MemcachedProxyNetworkPolicy says who may connect to the proxies.
+// MemcachedProxyNetworkPolicy is about who may connect to the proxies.
 type MemcachedProxyNetworkPolicy struct {
-	// enabled says whether there is a NetworkPolicy. The default is true if from or metricsFrom is given, and false otherwise.
+	// enabled is whether there is a NetworkPolicy. The default is true if from or metricsFrom is given, and false otherwise.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
@@ -154,8 +154,8 @@ type MemcachedProxyNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom are those that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods
-	// of the namespace. With spec.tls alone, it is nobody.
+	// metricsFrom may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods of the
+	// namespace. With only spec.tls, it is nobody.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -165,8 +165,8 @@ type MemcachedProxyNetworkPolicy struct {
 	MetricsFrom []NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
-// MemcachedProxy is one address for the nodes of a cache: proxies that find the node of each key, reconciled as a Deployment, with a
-// Service, a PodDisruptionBudget and a ConfigMap with the routes.
+// MemcachedProxy is one address for the nodes of a cache. Its proxies find the node of each key. It is reconciled as a Deployment,
+// with a Service, a PodDisruptionBudget and a ConfigMap with the routes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -195,7 +195,7 @@ type MemcachedProxy struct {
 	// +required
 	Spec MemcachedProxySpec `json:"spec"`
 
-	// status is the observed state. Its observedGeneration is -1 until the operator has seen the MemcachedProxy.
+	// status is the observed state. Until an operator has handled the MemcachedProxy, observedGeneration is -1.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status MemcachedProxyStatus `json:"status,omitzero"`

@@ -33,8 +33,8 @@ const (
 	period = 5 * time.Second
 	// quietPeriod is how long OLM must wait after a rollout: another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is how long a stuck rollout blocks an upgrade of the operator after its progress deadline. If the operator cannot write
-	// a status, it may need that upgrade.
+	// grace is added to the progress deadline of a stuck rollout. After that time, the rollout no longer blocks an upgrade of the
+	// operator: an operator that cannot write a status may need the upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds with a rollout.
 	rollingOut = "rollingOut"

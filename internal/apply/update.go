@@ -83,8 +83,8 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 }
 
 // changeAll applies the rendering. If that is refused, or does not remove what others added below owned fields, it replaces these
-// fields. If the rendering is the same as last time, only such additions need correction, and it replaces the fields at once. Additions
-// by a webhook stay: the webhook would add them again, perhaps with another value, and each time that would replace the pods.
+// fields. If only others have changed the object since the last write, it replaces the fields at once. Additions by a webhook stay:
+// the webhook would add them again, perhaps with another value, and each time that would replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

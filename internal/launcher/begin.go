@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached with the list of this node, or with what it ran with before in another container of the pod.
+// begin starts memcached. In the first container of the pod, it uses the node's list; in a later one, the list that memcached ran
+// with before.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -33,7 +34,7 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the list to begin with. A known one has run before, or there is no other.
+// choose returns the list to begin with. A known list has run before, or is the only one.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {
@@ -42,7 +43,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 		if err != nil || !found || former.Hash() == first.Hash() {
 			return first, true, err
 		}
-		l.state.Accepted = former.String() // other nodes run with it, so this one can fall back to it
+		l.state.Accepted = former.String() // other nodes run with it, so it is safe to go back to
 		return first, false, nil
 	}
 	l.source.changed()
@@ -53,7 +54,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	return found.list, last.Hash() == found.hash, nil
 }
 
-// beginFailed returns the exit code of a container that has not started memcached.
+// beginFailed returns the exit code of a container that could not start memcached.
 func beginFailed(err error) (int, error) {
 	if errors.Is(err, errEnded) {
 		return 0, nil
@@ -61,7 +62,7 @@ func beginFailed(err error) (int, error) {
 	return 1, err
 }
 
-// first returns the list for a first start. It waits for the kubelet to bring it.
+// first returns the list for the node's first start. It waits until the kubelet delivers it.
 func (l *launcher) first() (protocol.List, error) {
 	l.excuse(l.options.wait)
 	deadline := time.NewTimer(l.options.wait)
@@ -89,7 +90,7 @@ func (l *launcher) first() (protocol.List, error) {
 // errMissing means that the list has not arrived yet.
 var errMissing = errors.New("arguments are missing")
 
-// assigned returns the list that a first start uses.
+// assigned returns the list for the node's first start.
 func (l *launcher) assigned() (protocol.List, error) {
 	l.source.changed()
 	found, err := l.source.entry(true)

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// metaLines is how many lines memcached writes into the file beside its items before it ends (restart.c of 1.6.45).
+// metaLines is the number of lines that memcached writes into NAME.meta before it ends (restart.c of 1.6.45).
 const metaLines = 16
 
-// items is the file in which memcached keeps its items with -e. When SIGUSR1 ends it, memcached writes a file NAME.meta beside it, which it
-// reads and removes at the next start. Without NAME.meta, the items cannot be used: memcached may have changed them since.
+// items is the file in which memcached keeps its items with -e. When SIGUSR1 ends memcached, it also writes a file NAME.meta, which
+// it reads and removes at the next start. Without NAME.meta the items are unusable, because memcached may have changed them since.
 type items string
 
 func (i items) meta() string { return string(i) + ".meta" }
 
-// prepare removes the files unless memcached can start with them: it aborts at an incomplete NAME.meta, at each start.
+// prepare removes the files if memcached cannot start with them. With an incomplete NAME.meta, memcached would abort at each start.
 func (i items) prepare(usable bool) error {
 	if usable && i.complete() {
 		return nil
@@ -43,7 +43,8 @@ func remove(file string) error {
 	return nil
 }
 
-// startable returns how long memcached must wait before it starts: it discards its items if it starts in the second in which it ended.
+// startable returns how long to wait before memcached starts: if it starts within the second in which it ended, it discards its
+// items.
 func (i items) startable(now time.Time) time.Duration {
 	meta, err := os.Stat(i.meta())
 	if err != nil {

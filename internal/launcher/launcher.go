@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. Only its loop uses it; the server reads the view.
+// launcher runs one memcached at a time. Only its loop uses these fields. The server reads the view.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -27,22 +27,22 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is what the process runs with. It is accepted once the process has served with it for a while.
+	// list is the list that the process runs with. It is accepted after memcached has served with it for some time.
 	list     protocol.List
 	accepted bool
-	// stopped is when memcached last stopped serving, zero once it serves again.
+	// stopped is when memcached last stopped serving. It is zero once memcached serves again.
 	stopped time.Time
-	// before is the number of items before that.
+	// before is the number of items at that time.
 	before int64
-	// obstacle is why a list could not be brought into effect yet.
+	// obstacle is why a list is not in effect yet.
 	obstacle string
-	// ending reports that the container is to end, so that nothing is started any more.
+	// ending reports that the container has to end, so nothing may be started.
 	ending bool
-	// stopFilling ends what fills the process. Nil if nothing does.
+	// stopFilling stops the copy into the process. It is nil if there is no copy.
 	stopFilling func()
 }
 
-// Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller must have
+// Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the container's exit code. The caller must have
 // locked its thread: see start.
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	l := &launcher{
@@ -74,7 +74,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 		case <-l.settling():
 			l.settle(ctx)
 		case <-reclaims.C:
-			_ = reclaim(ctx, l.options.Memcached, l.list) // a memcached that is busy is asked again
+			_ = reclaim(ctx, l.options.Memcached, l.list) // a busy memcached is asked again
 		case <-ticker.C:
 			err := l.follow(ctx)
 			if errors.Is(err, errEnded) {
@@ -87,7 +87,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 	}
 }
 
-// follow brings another list of the ConfigMap into effect.
+// follow reads the ConfigMap, and brings a changed list into effect.
 func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
@@ -106,7 +106,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	}
 }
 
-// next returns the entry in the ConfigMap, an empty one if that cannot be read.
+// next returns the node's entry in the ConfigMap. It is empty if the ConfigMap cannot be read.
 func (l *launcher) next() entry {
 	found, err := l.source.entry(false)
 	if err != nil {
@@ -132,7 +132,7 @@ func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	l.accept()
 }
 
-// delay has a list tried again later: clients may have all connections, or users may be about to change.
+// delay makes the launcher try a list again later. Perhaps clients use all connections, or users are about to change.
 func (l *launcher) delay(err error) {
 	if l.obstacle != err.Error() {
 		l.log.Printf("trying again: %v", err)
@@ -140,7 +140,7 @@ func (l *launcher) delay(err error) {
 	l.obstacle, l.source.seen = err.Error(), nil
 }
 
-// refuse remembers a list that is not in effect, and why.
+// refuse records a list that does not come into effect, and the reason.
 func (l *launcher) refuse(hash, reason string) {
 	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
 	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
@@ -150,7 +150,7 @@ func (l *launcher) refuse(hash, reason string) {
 
 const settlePoll = 20 * time.Millisecond
 
-// settling returns a channel while memcached has not accepted its list.
+// settling returns a timer's channel if the list is not accepted yet, else nil.
 func (l *launcher) settling() <-chan time.Time {
 	if l.accepted {
 		return nil
@@ -158,7 +158,7 @@ func (l *launcher) settling() <-chan time.Time {
 	return time.After(settlePoll)
 }
 
-// settle notes when memcached serves, and accepts its list when it has run long enough.
+// settle records when memcached serves. It accepts the list when memcached has run long enough.
 func (l *launcher) settle(ctx context.Context) {
 	if answers(ctx, l.options.Memcached) != nil {
 		return
@@ -169,7 +169,7 @@ func (l *launcher) settle(ctx context.Context) {
 	}
 }
 
-// served notes the first answer after a start.
+// served records the first answer after a start.
 func (l *launcher) served(ctx context.Context) {
 	if l.stopFilling == nil {
 		l.fill(ctx)
@@ -186,7 +186,7 @@ func (l *launcher) served(ctx context.Context) {
 	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
 }
 
-// accept notes that the list of the process is in effect.
+// accept records that the list of the process is in effect.
 func (l *launcher) accept() {
 	l.accepted = true
 	hash := l.list.Hash()

@@ -18,10 +18,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// askTimeout limits what the launcher asks of memcached.
+// askTimeout limits each exchange with memcached.
 const askTimeout = time.Second
 
-// ask connects to memcached, logs in if that is demanded, and asks.
+// ask connects to memcached, logs in if memcached demands it, and sends a request.
 func ask(ctx context.Context, address string, list protocol.List, question func(context.Context, *memcache.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -30,7 +30,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 		return err
 	}
 	defer conn.Close()                      //nolint:errcheck // the answer counts
-	demanded, err := conn.DemandsLogin(ctx) // it also says if clients have all connections
+	demanded, err := conn.DemandsLogin(ctx) // this also shows whether clients use all connections
 	if err == nil && demanded {
 		err = logIn(ctx, conn, list.Value("-Y"))
 	}
@@ -55,7 +55,7 @@ func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 	return err
 }
 
-// count returns how many items memcached holds, -1 if it does not say.
+// count returns the number of items in memcached, -1 if unknown.
 func count(ctx context.Context, address string, list protocol.List) int64 {
 	items := int64(-1)
 	err := ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {

@@ -20,37 +20,38 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the folder of the ConfigMap with the lists of arguments. Template is the hash of the pod template, which names the
+	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template. It names the
 	// section to read.
 	Arguments, Template string
-	// Ordinal is that of the pod in its StatefulSet.
+	// Ordinal is the number of the pod in its StatefulSet.
 	Ordinal int
-	// State is the folder with what must outlive the container.
+	// State is the directory for what must outlive the container.
 	State string
 	// Items is the file in which memcached keeps its items with -e.
 	Items string
-	// Listen is the address of the launcher's own HTTP server, and Memcached that of memcached without TLS.
+	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address without TLS.
 	Listen, Memcached string
-	// Program is memcached.
+	// Program is the path of memcached.
 	Program string
-	// wait is how long a first start waits for its arguments: the kubelet can start a pod with a ConfigMap that is older than the pod.
+	// wait is how long a first start waits for its arguments. The kubelet may start a pod with an older ConfigMap.
 	wait time.Duration
 	// settled is how long memcached must run before its arguments count as accepted.
 	settled time.Duration
-	// poll is how often the launcher looks at memcached and at the ConfigMap.
+	// poll is how often the launcher checks memcached and the ConfigMap.
 	poll time.Duration
-	// reclaim is how often the launcher takes back free pages that memcached does not.
+	// reclaim is how often the launcher frees pages that memcached does not free itself.
 	reclaim time.Duration
-	// settleClients is how long clients may take to find a memcached that has started, and refill is when a failed copy is tried again.
+	// settleClients is how long clients may take to find a memcached that has started. refill is the pause before a failed copy is
+	// tried again.
 	settleClients, refill time.Duration
-	// twin is the address of the node of a twin with the ordinal of this one.
+	// twin returns the address of the twin's node with the same number.
 	twin func(protocol.Twin) string
 }
 
 // ErrUsage is wrapped by errors about flags.
 var ErrUsage = errors.New("usage")
 
-// Parse reads the flags. The host name of a pod of a StatefulSet ends with its ordinal.
+// Parse parses the flags. The number of the pod is at the end of its host name.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
 		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
@@ -78,7 +79,7 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	return o, nil
 }
 
-// Install copies the running program to a file, for the container of memcached, whose image does not have it.
+// Install copies the running program to a file. The memcached container runs that file, because its image does not contain it.
 func Install(file string) error {
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {

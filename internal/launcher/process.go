@@ -22,12 +22,13 @@ import (
 type process struct {
 	pid     int
 	started time.Time
-	// ended gets how it ended.
+	// ended receives the exit status.
 	ended  chan syscall.WaitStatus
 	errors *lastLine
 }
 
-// start starts a program. Its caller must keep its thread: the kernel kills the child when the thread that has started it ends.
+// start starts a program. The caller must stay on its thread, because the kernel kills the child when the thread that started it
+// ends.
 func start(program string, list protocol.List) (*process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -42,21 +43,22 @@ func start(program string, list protocol.List) (*process, error) {
 		path, append([]string{program}, list.Arguments...), &syscall.ProcAttr{
 			Env: os.Environ(), Files: []uintptr{0, 1, write.Fd()}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 		})
-	_ = write.Close() // the child has its own
+	_ = write.Close() // the child has its own copy
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(io.MultiWriter(p.errors, os.Stderr), read) // ends with the child
-		_ = read.Close()                                          // it was only read
+		_, _ = io.Copy(io.MultiWriter(p.errors, os.Stderr), read) // until the child ends
+		_ = read.Close()                                          // everything was read
 	}()
 	go p.wait(copied)
 	return p, nil
 }
 
-// wait waits for the end of memcached. As the first process of the container, the launcher also has to wait for orphaned processes.
+// wait waits for the end of memcached. The launcher is the first process of the container, so it must also wait for orphaned
+// processes.
 func (p *process) wait(copied <-chan struct{}) {
 	child := p.pid
 	if os.Getpid() == 1 {
@@ -70,7 +72,7 @@ func (p *process) wait(copied <-chan struct{}) {
 		case err != nil || pid == p.pid:
 			select {
 			case <-copied:
-			case <-time.After(time.Second): // a process that memcached left behind could keep it open
+			case <-time.After(time.Second): // a process that memcached left behind may still hold the pipe
 			}
 			p.ended <- status
 			return
@@ -88,13 +90,13 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// lastLine remembers the beginning of the last line that was written.
+// lastLine keeps the beginning of the last line that was written.
 type lastLine struct {
 	mutex sync.Mutex
 	line  string
 }
 
-// maxReason is how much of a line is remembered.
+// maxReason is how much of a line is kept.
 const maxReason = 256
 
 // Write implements io.Writer.

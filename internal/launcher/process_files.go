@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections: clients with all connections would then
-// leave it no file for the nodes, nor for the routes, without which it ends. In the programs that this thread starts, a filter of system
-// calls ignores that call but reports success. memcached refuses clients beyond its limit of connections by itself.
+// keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. If clients used all connections,
+// memcached could otherwise open no connection to a node. It could not open the routes either, and would end. A system call filter
+// makes the call report success without effect, in programs that this thread starts. memcached still refuses clients beyond its
+// limit of connections.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -39,16 +40,17 @@ func keepFileLimit(atLeast int) error {
 	return nil
 }
 
-// architectures are the kernel's numbers for the architectures of the images.
+// architectures maps Go's names of the images' architectures to the kernel's numbers.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X,
 }
 
-// limitFilter answers prlimit64(PID, RLIMIT_NOFILE, LIMIT, OLD) with 0 and does nothing, unless LIMIT is nil. It allows all else.
+// limitFilter answers prlimit64(PID, RLIMIT_NOFILE, LIMIT, OLD) with 0 without a call, unless LIMIT is nil. It allows all other
+// calls.
 func limitFilter(arch uint32) []unix.SockFilter {
 	const numberAt, archAt, resourceAt, limitAt = 0, 4, 24, 32 // in struct seccomp_data
 	low := uint32(0)
-	if runtime.GOARCH == "s390x" { // the lower half of an argument comes last
+	if runtime.GOARCH == "s390x" { // big-endian: the lower half of an argument comes second
 		low = 4
 	}
 	load := func(at uint32) unix.SockFilter {

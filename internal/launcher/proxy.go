@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that leads its clients to the nodes of a cache. Only its loop uses it; the server reads the view.
+// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields. The server reads
+// the view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -24,32 +25,32 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the routes in the ConfigMap.
+	// read are the routes from the ConfigMap.
 	read protocol.Routes
-	// routes are the last accepted ones: their nodes were looked up.
+	// routes are the last accepted routes. The addresses of their nodes were looked up.
 	routes protocol.Routes
-	// count is how many nodes memcached uses, or will use after the reload under way.
+	// count is the number of nodes that memcached uses, or will use after the current reload.
 	count int
-	// written is the text that memcached reads.
+	// written is the text in the file that memcached reads.
 	written string
-	// reload is the one under way, nil if there is none.
+	// reload is the current reload, or nil.
 	reload *reload
-	// known are the addresses of nodes, and found brings new ones.
+	// known are the addresses of nodes. found receives new ones.
 	known     addresses
 	found     chan search
 	searching bool
-	// searched is the text of the routes whose nodes were looked up last, and swept is when the last search for all nodes began.
+	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began.
 	searched string
 	swept    time.Time
-	// turn selects which of many absent nodes are looked up next.
+	// turn counts searches. It selects which absent nodes the next search looks up, if there are many.
 	turn int
-	// loaded and failed are how often memcached has read routes, and how often that has failed.
+	// loaded and failed are how often memcached has read routes, and how often that failed.
 	loaded, failed int64
-	// refused is why the last text was refused, empty if it was accepted.
+	// refused is why the last text was refused, or empty.
 	refused string
 }
 
-// RunProxy runs a proxy until memcached ends, or until SIGTERM or SIGINT ends it. It returns the exit code of the container. Its caller
+// RunProxy runs a proxy until memcached ends, or until SIGTERM or SIGINT ends it. It returns the container's exit code. The caller
 // must have locked its thread: see start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
@@ -84,7 +85,7 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 	}
 }
 
-// begin starts memcached with the routes of the ConfigMap, or with those that a former container has accepted.
+// begin starts memcached with the routes in the ConfigMap, or with those that an earlier container has accepted.
 func (p *proxy) begin(ctx context.Context) error {
 	routes, text, err := p.options.readRoutes()
 	if err != nil {
@@ -122,7 +123,7 @@ func (p *proxy) begin(ctx context.Context) error {
 
 // end ends memcached.
 func (p *proxy) end() int {
-	_ = p.process.signal(syscall.SIGTERM) // the end of the process is read below
+	_ = p.process.signal(syscall.SIGTERM) // its exit status is read below
 	select {
 	case status := <-p.process.ended:
 		return exitCode(status)
@@ -132,13 +133,13 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a channel for the time of an announced number of nodes, nil if none is announced or memcached is busy.
+// switching returns a timer's channel for an announced number of nodes. It is nil if none is announced or memcached is busy.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
 		return nil
 	}
-	return time.After(max(wait, p.options.settle)) // a failed change is tried again
+	return time.After(max(wait, p.options.settle)) // so that a failed change is tried again
 }
 
 // follow reads the ConfigMap.
@@ -155,20 +156,20 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 	}
 }
 
-// change brings the routes of the ConfigMap and the addresses of their nodes into effect.
+// change brings the routes in the ConfigMap and the addresses of their nodes into effect.
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
-		return // its nodes are looked up first, which takes two seconds at most
+		return // wait for the addresses of its nodes: two seconds at most
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
 		if loaded, failed, err := p.reloads(ctx); err == nil {
-			p.loaded, p.failed = loaded, failed // since our last reload, an agent may have made memcached read a certificate
+			p.loaded, p.failed = loaded, failed // an agent's reload for a certificate counts here as well
 		}
 		if err := replaceFile(p.options.values(), values); err != nil {
 			p.log.Printf("the routes stay as they are: %v", err)
-			return // it is tried again
+			return // the next change tries again
 		}
 		if count != p.count {
 			p.log.Printf("leading to %d nodes instead of %d", count, p.count)
@@ -179,7 +180,7 @@ func (p *proxy) change(ctx context.Context, now time.Time) {
 	p.accept(p.read, count)
 }
 
-// accept remembers routes, and publishes them in the status.
+// accept records accepted routes, and adds them to the status.
 func (p *proxy) accept(routes protocol.Routes, count int) {
 	text := routes.String()
 	if text != p.routes.String() {
@@ -197,7 +198,7 @@ func (p *proxy) accept(routes protocol.Routes, count int) {
 	})
 }
 
-// forgive notes that nothing is refused any more.
+// forgive clears the refused text.
 func (p *proxy) forgive() {
 	if p.refused == "" {
 		return
@@ -206,7 +207,7 @@ func (p *proxy) forgive() {
 	p.view.update(func(v *proxyView) { v.status.Refused = nil })
 }
 
-// refuse logs and reports a text that is not accepted, once.
+// refuse logs and reports once why a text is not accepted.
 func (p *proxy) refuse(text string, reason error) {
 	if p.refused == reason.Error() {
 		return

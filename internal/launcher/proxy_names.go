@@ -22,26 +22,27 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// addresses are those of nodes, by name. It is invalid if DNS has none for the name, and missing if DNS has not answered.
+// addresses maps the names of nodes to their addresses. An address is invalid if DNS has none for the name. It is missing if DNS
+// has not answered.
 type addresses map[string]netip.Addr
 
-// How much the launcher asks DNS: for each node that is away once a second, and for all nodes every 30 seconds, or half a second for each
-// node if that is more.
+// Limits of requests to DNS. Each absent node is looked up once a second, and all nodes every 30 seconds, or half a second for each
+// node if that is longer.
 const (
 	sweepInterval, sweepPerNode = 30 * time.Second, time.Second / 2
-	// lookupsAtOnce is how many names are looked up at the same time, and how many nodes that are away in a second.
+	// lookupsAtOnce is the number of names that are looked up at the same time, and of absent nodes that are looked up in a second.
 	lookupsAtOnce = 16
-	// lookupTimeout limits all lookups of a search.
+	// lookupTimeout limits the time of a whole search.
 	lookupTimeout = 2 * time.Second
 )
 
-// search is the result of a search in DNS for the nodes of the routes with this text.
+// search is the result of looking up the nodes of the routes with this text.
 type search struct {
 	text  string
 	found addresses
 }
 
-// look starts a search: for all nodes that the routes of the ConfigMap lead to, or for those that are away.
+// look starts a search for all nodes in the ConfigMap's routes, or only for absent ones.
 func (p *proxy) look(ctx context.Context, now time.Time) {
 	if p.searching {
 		return
@@ -61,7 +62,7 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 	}()
 }
 
-// learn remembers what a search has found.
+// learn records the result of a search.
 func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
 	p.merge(s.found)
@@ -71,7 +72,7 @@ func (p *proxy) learn(ctx context.Context, s search) {
 	p.change(ctx, time.Now())
 }
 
-// merge remembers addresses.
+// merge records addresses.
 func (p *proxy) merge(found addresses) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		before, known := p.known[name]
@@ -86,7 +87,8 @@ func (p *proxy) merge(found addresses) {
 	}
 }
 
-// await looks until DNS has answered for all nodes, unless a former container knows them: a proxy that leads nowhere must not be ready.
+// await waits until DNS has answered for each node whose address is not known from an earlier container. A proxy without any node
+// must not become ready.
 func (p *proxy) await(ctx context.Context) error {
 	knows := func(name string) bool {
 		_, known := p.known[name]
@@ -112,7 +114,7 @@ func (p *proxy) await(ctx context.Context) error {
 	}
 }
 
-// namesOf are the names of the nodes of routes, the announced ones included.
+// namesOf returns the names of the nodes in routes, including announced ones.
 func namesOf(routes protocol.Routes) []string {
 	count := routes.Pool.Count
 	if next := routes.Pool.Next; next != nil {
@@ -121,7 +123,7 @@ func namesOf(routes protocol.Routes) []string {
 	return routes.Names(count)
 }
 
-// inTurn selects the names to look up now, so that in time all of them are.
+// inTurn selects the names for the next search, so that after some searches all were looked up.
 func inTurn(names []string, turn int) []string {
 	if len(names) <= lookupsAtOnce {
 		return names
@@ -130,8 +132,8 @@ func inTurn(names []string, turn int) []string {
 	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
 }
 
-// away returns the nodes that memcached does not reach, and those without a known address: all nodes if memcached has no connection left to
-// answer.
+// away returns the nodes that memcached cannot reach or whose address is unknown. If memcached has no free connection to answer, it
+// returns all nodes.
 func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
 	var bad map[string]string
 	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
@@ -143,13 +145,13 @@ func (o ProxyOptions) away(ctx context.Context, names []string, known addresses)
 	})
 }
 
-// badStat is memcached's name for the number of threads that do not reach a node. It has at most 126 characters.
+// badStat returns memcached's name for the number of threads that cannot reach a node. It has at most 126 characters.
 func badStat(name string) string {
 	stat := "bad_" + name
 	return stat[:min(len(stat), 126)]
 }
 
-// find looks names up. It leaves out names for which DNS does not answer.
+// find looks up names. The result leaves out names for which DNS does not answer.
 func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -172,8 +174,8 @@ func (o ProxyOptions) find(ctx context.Context, names []string, known addresses)
 	return found
 }
 
-// lookup returns the address of a host, an invalid one if it has none. Of several, it prefers the former one. It fails if DNS does not
-// answer.
+// lookup returns the address of a host, or an invalid address if it has none. If there are several, it prefers the former one. If
+// DNS does not answer, it returns an error.
 func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
 	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
 	var failure *net.DNSError
@@ -189,7 +191,7 @@ func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr
 	}
 }
 
-// hostOf is the name of a node in DNS. With the domain of the cluster it is complete, so that DNS is asked once.
+// hostOf returns the DNS name of a node. With the cluster's domain, it is complete, so that one request is enough.
 func hostOf(name, domain string) string {
 	if domain == "" || !strings.HasSuffix(name, ".svc") {
 		return name
@@ -197,7 +199,8 @@ func hostOf(name, domain string) string {
 	return name + "." + domain + "."
 }
 
-// domain returns that of the cluster from the search list of the pod, in which the kubelet writes svc.DOMAIN; empty if it is not there.
+// domain returns the cluster's domain. The kubelet writes svc.DOMAIN into the pod's search list; if it is not there, the result is
+// empty.
 func (o ProxyOptions) domain() string {
 	text, err := os.ReadFile(o.resolver)
 	if err != nil {

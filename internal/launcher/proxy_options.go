@@ -21,34 +21,34 @@ import (
 
 // ProxyOptions are the launcher's flags in the container of a proxy.
 type ProxyOptions struct {
-	// Routes is the folder of the ConfigMap with the routes.
+	// Routes is the directory of the ConfigMap with the routes.
 	Routes string
-	// State is the folder with what memcached reads, and what must outlive the container.
+	// State is the directory for files that memcached reads, and for what must outlive the container.
 	State string
-	// Listen is the address of the launcher's own HTTP server, and Memcached that of memcached.
+	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address.
 	Listen, Memcached string
-	// Program is memcached.
+	// Program is the path of memcached.
 	Program string
-	// TLS is the lowest version of TLS that clients may use, 1.2 or 1.3, empty without TLS. ClientCA says that clients need a certificate,
-	// and Plaintext that they may also connect without TLS.
+	// TLS is the lowest TLS version for clients, 1.2 or 1.3, or empty without TLS. ClientCA reports that clients need a
+	// certificate, and Plaintext that they may also connect without TLS.
 	TLS                 string
 	ClientCA, Plaintext bool
-	// Agent says that an agent asks memcached as well.
+	// Agent reports that an agent also connects to memcached.
 	Agent bool
-	// Threads is how many worker threads memcached has, MaxConnections how many connections its clients can have.
+	// Threads is the number of memcached's worker threads. MaxConnections is the limit of client connections.
 	Threads, MaxConnections int
-	// tlsListen is where memcached serves TLS, with what an agent has put into the folder pair.
+	// tlsListen is where memcached serves TLS. An agent puts the certificate into the directory pair.
 	tlsListen, pair string
-	// resolver is the file that says in which domain the names of the nodes are, and dns is how they are looked up.
+	// resolver is the file with the DNS search list, and dns looks up names.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher looks at the ConfigMap and for absent nodes, and settle how often it asks memcached whether it has
-	// read new routes. After resend without a reload, the launcher signals again. A reload that began and has not failed for confirm has
-	// succeeded.
+	// poll is how often the launcher reads the ConfigMap and looks up absent nodes. settle is how often it asks memcached whether
+	// new routes were read. If no reload begins within resend, it signals again. If a reload has begun and does not fail within
+	// confirm, it has succeeded.
 	poll, settle, resend, confirm time.Duration
 }
 
-// ParseProxy reads the flags.
+// ParseProxy parses the flags.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
 		tlsListen: "*:11212", pair: "/run/memcached/current",
@@ -81,16 +81,16 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 }
 
 const (
-	// ownConnections is what memcached keeps of its file descriptors for itself, and ownPerThread for each thread.
+	// ownConnections is the number of file descriptors that memcached itself needs, and ownPerThread is the number for each thread.
 	ownConnections, ownPerThread = 9, 5
-	// agentConnections are those of an agent, and tlsConnections the listeners for TLS and a handshake of the agent.
+	// agentConnections is for an agent's connections. tlsConnections is for the TLS listeners and a handshake of the agent.
 	agentConnections, tlsConnections = 4, 3
-	// backends is for how many nodes each thread has a file descriptor, at least. memcached counts connections to nodes as open files, but
-	// not against its limit of connections.
+	// backends is the least number of nodes for which each thread has file descriptors. A connection to a node counts as an open
+	// file, but not against memcached's limit of connections.
 	backends = 64
 )
 
-// connectionLimit is memcached's -c, with which it also limits its file descriptors: each thread has a connection to each node.
+// connectionLimit returns memcached's -c, which also limits its file descriptors. Each thread has a connection to each node.
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
 	limit := o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
@@ -103,11 +103,11 @@ func (o ProxyOptions) connectionLimit(nodes int) int {
 	return limit
 }
 
-// tlsVersions are memcached's ssl_min_version.
+// tlsVersions maps TLS to memcached's ssl_min_version.
 var tlsVersions = map[string]int{"": 0, "1.2": 2, "1.3": 3}
 
-// tlsArguments are those that make memcached listen for TLS, and tlsOptions the values of -o. The launcher and the agent always find
-// memcached without TLS at the loopback address.
+// tlsArguments returns the arguments for TLS, and tlsOptions the values of -o. The launcher and the agent always reach memcached
+// without TLS, on the loopback address.
 func (o ProxyOptions) tlsArguments() []string {
 	if o.TLS == "" {
 		return nil
@@ -130,7 +130,8 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// arguments are those of memcached. It stores no items, except for placeholders if a meta command asks for one while a node is away.
+// arguments returns memcached's arguments. A proxy stores no items, except for placeholders when a node is away and a meta command
+// asks for them.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
@@ -140,8 +141,8 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 		fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program())+o.tlsOptions())}
 }
 
-// program, copies and values are files that memcached reads: the program for routes, its route to copies, and its values. accepted is the
-// file with the text from which the values were made.
+// program, copies and values are files that memcached reads: the program for routes, the route to copies, and the values for them.
+// accepted is the file with the routes from which values was written.
 func (o ProxyOptions) program() string  { return filepath.Join(o.State, "routes.lua") }
 func (o ProxyOptions) copies() string   { return filepath.Join(o.State, "copies.lua") }
 func (o ProxyOptions) values() string   { return filepath.Join(o.State, "routes.values") }

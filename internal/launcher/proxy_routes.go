@@ -17,17 +17,17 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// program makes routes for memcached from values.
+// program is the Lua program that creates memcached's routes from values.
 //
 //go:embed routes.lua
 var program []byte
 
-// copiesRoute is the route of that program to pools that are copies of each other.
+// copiesRoute is the Lua route to pools that are copies of each other.
 //
 //go:embed copies.lua
 var copiesRoute []byte
 
-// readRoutes returns the routes that the ConfigMap has, and their text, which may be that of an error.
+// readRoutes returns the routes in the ConfigMap and their text. On an error, the text is the error's.
 func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	text, err := os.ReadFile(filepath.Join(o.Routes, protocol.RoutesKey))
 	if err != nil {
@@ -37,7 +37,7 @@ func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	return routes, string(text), err
 }
 
-// acceptedRoutes returns the routes that a former container has accepted.
+// acceptedRoutes returns the routes that an earlier container has accepted.
 func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	text, err := os.ReadFile(o.accepted())
 	if err != nil {
@@ -46,7 +46,7 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	return protocol.ParseRoutes(string(text))
 }
 
-// valuesOf is the text of the file that the program reads. A node without an address counts as away.
+// valuesOf returns the text of the file with the program's values. A node without an address counts as away.
 func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
@@ -61,7 +61,7 @@ func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresse
 	return text.String()
 }
 
-// lastKnown are the addresses that a former container has written.
+// lastKnown returns the addresses that an earlier container has written.
 func (o ProxyOptions) lastKnown() addresses {
 	known := addresses{}
 	text, err := os.ReadFile(o.values())
@@ -77,10 +77,10 @@ func (o ProxyOptions) lastKnown() addresses {
 	return known
 }
 
-// buffersPerThread is how much of what clients have not read yet a thread of memcached holds, in KiB. In memory, it takes twice as much.
+// buffersPerThread limits the responses that clients of a thread have not read yet, in KiB. They take up to twice as much memory.
 const buffersPerThread = 16 << 10
 
-// replaceFile replaces a file at once, so that a reader never finds half of it.
+// replaceFile replaces a file atomically.
 func replaceFile(file, text string) error {
 	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
 }

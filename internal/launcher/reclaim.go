@@ -18,14 +18,14 @@ const (
 	mebibyte = 1 << 20
 	// lastClass is memcached's largest slab class (memcached.h of 1.6.45).
 	lastClass = 63
-	// sparePages is how many free pages a slab class may keep, and maxPages how many pages are taken at once: memcached itself takes one a
-	// second.
+	// sparePages is how many free pages a slab class may keep. maxPages is how many pages reclaim takes at once; memcached itself
+	// takes one a second.
 	sparePages = 2.5
 	maxPages   = 10
 )
 
-// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself unless it found its items
-// in a file at its start: then it believes that memory is unused, and takes no pages back (slab_automove.c of 1.6.45).
+// reclaim takes free pages from slab classes, so that items of other sizes can use them. Usually memcached does so itself. After it
+// has started with items from a file, it does not, because it assumes that there is unused memory (slab_automove.c of 1.6.45).
 func reclaim(ctx context.Context, address string, list protocol.List) error {
 	if !list.InFile() {
 		return nil
@@ -48,7 +48,7 @@ func reclaim(ctx context.Context, address string, list protocol.List) error {
 	})
 }
 
-// free returns how many pages of a slab class are free beyond those that it may keep.
+// free returns the number of free pages that a slab class does not need.
 func free(stats map[string]string, class int) int {
 	prefix := strconv.Itoa(class) + ":"
 	chunks, perPage := number(stats, prefix+"free_chunks"), number(stats, prefix+"chunks_per_page")
@@ -58,7 +58,7 @@ func free(stats map[string]string, class int) int {
 	return min(int(float64(chunks)/float64(perPage)-sparePages), maxPages)
 }
 
-// reassign gives pages of a slab class to all of them. memcached moves one at a time, and says when it is busy.
+// reassign moves pages of a slab class to all classes. memcached moves one page at a time, and reports when it is busy.
 func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error {
 	for range pages {
 		reply, err := conn.Command(ctx, fmt.Sprintf("slabs reassign %d 0", class))
@@ -69,7 +69,7 @@ func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error 
 	return nil
 }
 
-// number is 0 for a statistic that is absent.
+// number returns the value of a statistic, 0 if it is absent.
 func number(stats map[string]string, name string) int64 {
 	value, err := strconv.ParseInt(stats[name], 10, 64)
 	if err != nil {

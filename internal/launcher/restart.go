@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// restart replaces the process.
+// restart stops the process and starts another one.
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
@@ -31,17 +31,18 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// errEnded means that the container is to end, so that no other process is started.
+// errEnded means that the container has to end, so that no process may be started.
 var errEnded = errors.New("the container is to end")
 
-// stop ends memcached and waits. If it keeps its items in a file, it ends in a way that writes them.
+// stop stops memcached and waits for its end. If the items are in a file, memcached writes the rest of what it needs to use them
+// again.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	if l.list.InFile() {
 		signal = syscall.SIGUSR1
 	}
 	bound := patience(l.list)
 	l.excuse(bound)
-	_ = l.process.signal(signal) // a process that has ended says so below
+	_ = l.process.signal(signal) // a process that has ended is handled below
 	for {
 		select {
 		case status := <-l.process.ended:
@@ -55,7 +56,7 @@ func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	}
 }
 
-// end ends memcached for good.
+// end stops memcached for the last time.
 func (l *launcher) end(signal os.Signal) int {
 	term, ok := signal.(syscall.Signal)
 	if !ok {
@@ -64,7 +65,7 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached. A known list has run before: if memcached ends soon, that is no reason to go back to another one.
+// start starts memcached. A known list has run before, so there is no reason to go back to another one if memcached ends soon.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -85,12 +86,12 @@ func (l *launcher) start(list protocol.List, known bool) error {
 	return nil
 }
 
-// goBack starts memcached with its former arguments if it has ended soon after a start with new ones. The error says how memcached ended if
-// there are no former arguments.
+// goBack starts memcached with its former arguments if memcached has ended soon after a start with new ones. If there are no former
+// arguments, its error describes how memcached ended.
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()
-	// An agent ends memcached so that it forgets what was removed from a Secret. That says nothing about the arguments.
+	// An agent ends memcached to revoke what was removed from a Secret. That is no problem of the arguments.
 	ended := exitCode(status) == 0
 	if l.accepted || ended || !ran || last.Hash() == l.list.Hash() {
 		return errors.New(reason)
@@ -99,12 +100,12 @@ func (l *launcher) goBack(status syscall.WaitStatus) error {
 	return l.start(last, true)
 }
 
-// excuse sets for how long memcached need not accept connections.
+// excuse sets how long memcached need not accept connections.
 func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }
 
-// patience is how long memcached may take to stop or to start: with 1 GiB in a file, it takes a second for each.
+// patience returns how long memcached may take to stop or to start. With 1 GiB in a file, each takes a second.
 func patience(list protocol.List) time.Duration {
 	mebibytes, err := strconv.Atoi(list.Value("-m"))
 	if err != nil {

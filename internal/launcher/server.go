@@ -21,18 +21,18 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Limits of the HTTP server: it lives within memcached's memory, and whoever reaches the pod can reach it.
+// Limits of the HTTP server. It uses memory of memcached's container, and everybody who can reach the pod can connect to it.
 const (
 	maxConnections = 4
 	requestTimeout = 2 * time.Second
 	maxHeaderBytes = 4 << 10
 )
 
-// view is what the server reports. The launcher's loop writes it.
+// view is what the server reports. Only the launcher's loop writes it.
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
-	// serving is false while memcached is stopped or started, which must be over at the deadline.
+	// serving is false while memcached stops or starts. That must end before the deadline.
 	serving  bool
 	deadline time.Time
 }
@@ -43,14 +43,14 @@ func (v *view) update(change func(*view)) {
 	change(v)
 }
 
-// excused reports whether memcached need not accept connections at present.
+// excused reports whether memcached need not accept connections now.
 func (v *view) excused(now time.Time) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return !v.serving && now.Before(v.deadline)
 }
 
-// unready returns an error while memcached is about to get items from its twin.
+// unready returns an error while memcached is being filled from its twin.
 func (v *view) unready() error {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -60,7 +60,7 @@ func (v *view) unready() error {
 	return nil
 }
 
-// unready is nil: a proxy has no items.
+// unready returns nil, because a proxy has no items.
 func (*proxyView) unready() error { return nil }
 
 var errFilling = errors.New("memcached is being filled")
@@ -71,20 +71,20 @@ func (v *view) MarshalJSON() ([]byte, error) {
 	defer v.mutex.Unlock()
 	status := v.status
 	if !status.Since.IsZero() {
-		status.SecondsInEffect = int64(time.Since(status.Since).Seconds()) // by the monotonic clock
+		status.SecondsInEffect = int64(time.Since(status.Since).Seconds()) // the difference uses the monotonic clock
 	}
 	return json.Marshal(status)
 }
 
-// reporter has the status as JSON, and says whether memcached need not accept connections at present.
+// reporter returns the status as JSON, and reports whether memcached need not accept connections now.
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
-	// unready returns why clients must not use memcached although it answers, nil if they may.
+	// unready returns why clients must not use a memcached that answers, or nil.
 	unready() error
 }
 
-// runBeside runs a loop beside a server, which ends with it, and returns the exit code of the container.
+// runBeside runs a loop and a server. When the loop ends, it stops the server and returns the container's exit code.
 func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -98,12 +98,12 @@ func runBeside(ctx context.Context, address, memcached string, v reporter, run f
 	return code, errors.Join(err, <-served)
 }
 
-// serve answers until the context ends.
+// serve serves until the context ends.
 func serve(ctx context.Context, listener net.Listener, memcached string, v reporter) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+protocol.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(v) // the client sees it
+		_ = json.NewEncoder(w).Encode(v) // the client notices an error
 	})
 	mux.HandleFunc("GET "+protocol.ReadyPath, func(w http.ResponseWriter, r *http.Request) {
 		err := answers(r.Context(), memcached)
@@ -140,7 +140,7 @@ func answer(w http.ResponseWriter, err error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// accepts succeeds if memcached accepts connections.
+// accepts returns nil if memcached accepts connections.
 func accepts(ctx context.Context, address string) error {
 	conn, err := memcache.Dial(ctx, address)
 	if err != nil {
@@ -149,7 +149,7 @@ func accepts(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// answers succeeds if memcached answers. That it has no connection left is an answer: clients have them all.
+// answers returns nil if memcached answers. A refusal because clients use all connections is an answer.
 func answers(ctx context.Context, address string) error {
 	conn, err := memcache.Dial(ctx, address)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// source reads the ConfigMap with the lists of arguments, which the kubelet brings as files.
+// source reads the ConfigMap with the arguments, which the kubelet delivers as files.
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen identifies the section file that was read last: the kubelet replaces the file when it changes.
+	// seen identifies the section's file as last read. The kubelet replaces the file when it changes.
 	seen os.FileInfo
 }
 
-// entry is what the ConfigMap says about this node.
+// entry is the part of the ConfigMap for this node.
 type entry struct {
 	hash string
 	list protocol.List
@@ -31,7 +31,7 @@ type entry struct {
 	problem error
 }
 
-// read reads the section.
+// read returns the node's section.
 func (s *source) read() (protocol.Section, error) {
 	text, err := os.ReadFile(filepath.Join(s.folder, protocol.SectionKey(s.section)))
 	if err != nil {
@@ -40,7 +40,8 @@ func (s *source) read() (protocol.Section, error) {
 	return protocol.ParseSection(string(text))
 }
 
-// entry returns the entry of this node. On its first start, a node without one uses the default. The hash is empty if there is neither.
+// entry returns the entry of this node. On the node's first start, the section's default replaces a missing entry. Without both,
+// the hash is empty.
 func (s *source) entry(first bool) (entry, error) {
 	section, err := s.read()
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *source) entry(first bool) (entry, error) {
 	return found, nil
 }
 
-// former returns the list that nodes without an entry start with: during a change of arguments, the former one.
+// former returns the section's default list. During a change of arguments, it is the list from before the change.
 func (s *source) former() (protocol.List, bool) {
 	section, err := s.read()
 	if err != nil {
@@ -78,7 +79,7 @@ func (s *source) list(hash string) (protocol.List, error) {
 	return list, err
 }
 
-// twin returns the cache from whose node an empty one is filled; false if there is none.
+// twin returns the cache from which an empty node copies items, and false if there is none.
 func (s *source) twin() (_ protocol.Twin, found bool, _ error) {
 	text, err := os.ReadFile(filepath.Join(s.folder, protocol.TwinKey))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +92,7 @@ func (s *source) twin() (_ protocol.Twin, found bool, _ error) {
 	return twin, err == nil, err
 }
 
-// changed reports whether there is another ConfigMap since the last call.
+// changed reports whether the ConfigMap has changed since the last call.
 func (s *source) changed() bool {
 	now, err := os.Stat(filepath.Join(s.folder, protocol.SectionKey(s.section)))
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {

@@ -15,19 +15,19 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// state is what must outlive the container: what memcached has accepted and refused.
+// state must outlive the container: it records what memcached has accepted and refused.
 type state struct {
-	// Accepted is the text of the list that memcached last ran with. Empty before the first start.
+	// Accepted is the text of the list that memcached last ran with, empty before the first start.
 	Accepted string `json:"accepted"`
-	// Refused is the last list that was not accepted, if it came after the accepted one.
+	// Refused is a list that was refused after Accepted, or nil.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
-	// Version is that of the memcached that has written the file with items.
+	// Version is the version of the memcached that wrote the file with items.
 	Version string `json:"version,omitempty"`
 }
 
 const stateFile = "state.json"
 
-// loadState returns an empty state if there is none, or if it cannot be read: the ConfigMap then decides as at the first start.
+// loadState loads the state. It is empty if there is none or it cannot be read: the ConfigMap then decides, as at the first start.
 func loadState(folder string) (state, error) {
 	text, err := os.ReadFile(filepath.Join(folder, stateFile)) //nolint:gosec // of a flag
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func loadState(folder string) (state, error) {
 	return loaded, nil
 }
 
-// accepted is the list that memcached last ran with.
+// accepted returns the list that memcached last ran with.
 func (s state) accepted() (list protocol.List, found bool) {
 	if s.Accepted == "" {
 		return protocol.List{}, false
@@ -54,7 +54,7 @@ func (s state) accepted() (list protocol.List, found bool) {
 
 func (s state) refuses(hash string) bool { return s.Refused != nil && s.Refused.Hash == hash }
 
-// save replaces the file at once, so that a reader never finds half of it.
+// save replaces the file atomically.
 func (s state) save(folder string) error {
 	text, err := json.Marshal(s)
 	if err != nil {

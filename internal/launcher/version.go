@@ -16,10 +16,11 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// testedVersions are those whose file with items was tested, the oldest first. An older memcached is not started with such a file.
+// testedVersions are the versions that were tested with items in a file, the oldest first. An older memcached is not started with
+// such a file.
 var testedVersions = []string{"1.6.45"}
 
-// checkVersion finds out the version of memcached, if it is to keep items in a file. It discards a file of another version.
+// checkVersion finds the version of memcached if its items are in a file. It discards a file from another version.
 func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 	if !list.InFile() {
 		return nil
@@ -46,7 +47,7 @@ func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 	return nil
 }
 
-// versionOf returns what a program says about its version, such as "memcached 1.6.45".
+// versionOf returns the version that a program prints, such as "memcached 1.6.45".
 func versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -55,7 +56,7 @@ func versionOf(ctx context.Context, program string) (string, error) {
 	return line[:min(len(line), maxReason)], err
 }
 
-// compare reports whether a version is older than another one, if both are known.
+// compare reports whether both versions are known, and whether the first one is older.
 func compare(version, other string) (known, older bool) {
 	a, errA := numbers(version)
 	b, errB := numbers(other)

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// conditions are the four conditions, each computed from the facts by its own function, and then Reconciling or Stalled, if one applies,
-// for kstatus.
+// conditions returns the four conditions that always exist. A function computes each from the facts. Reconciling or Stalled follows
+// for kstatus, if it applies.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := status.Degraded(f.problem), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -22,7 +22,7 @@ func conditions(f facts) []metav1.Condition {
 	return status.Complete(all, f.Proxy.Status.Conditions, f.Proxy.Generation, f.Now)
 }
 
-// availableCondition is True while clients are served: one proxy leads to all nodes.
+// availableCondition is True if at least one proxy serves clients and routes to all nodes.
 func availableCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionAvailable,
@@ -74,12 +74,12 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem prevents a change: that of the spec, or of the pods while the cluster is working on them.
+// stuck reports whether a problem stops a change. It is a problem of the spec or, during a change, of the pods.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }
 
-// rollout is what the cluster is doing: a reason of Progressing with its message, both empty if there is nothing to do.
+// rollout returns the reason and the message of Progressing, both empty if nothing is in progress.
 func rollout(f facts) (reason, message string) {
 	w := f.workload
 	switch {
@@ -98,7 +98,7 @@ func rollout(f facts) (reason, message string) {
 	}
 }
 
-// readyCondition sums up: it is True when all is as the spec says, and otherwise has the reason of the first cause.
+// readyCondition returns the summary: True if everything is as specified, else False with the reason of the first cause.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

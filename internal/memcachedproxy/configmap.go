@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ConfigMap holds the routes of the proxies.
+// ConfigMap returns the ConfigMap with the routes for the proxies.
 func ConfigMap(proxy *cachev1alpha1.MemcachedProxy, routes protocol.Routes) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -16,15 +16,15 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// installer puts the launcher into the pod.
+// installer returns the init container that installs the launcher.
 func installer(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
 	return render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)
 }
 
-// installedSize is the limit of the volume with the launcher and what it writes: a few megabytes.
+// installedSize is the limit of the volume for the launcher and its files, which have a few megabytes.
 func installedSize() resource.Quantity { return resource.MustParse("64Mi") }
 
-// container runs memcached as a proxy, as the child of the launcher.
+// container returns the container in which the launcher runs memcached as a proxy.
 func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
 	return corev1.Container{
 		Name:            memcached.ContainerName,
@@ -45,7 +45,7 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 	}
 }
 
-// arguments are those of the launcher.
+// arguments returns the launcher's arguments.
 func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	args := []string{
 		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
@@ -67,7 +67,7 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	return args
 }
 
-// ports are those for clients, and that of the launcher.
+// ports returns the container's ports: those for clients, and the launcher's.
 func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 	var all []corev1.ContainerPort
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
@@ -76,7 +76,7 @@ func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
 }
 
-// agentOf is the agent that a MemcachedProxy may have. Its image is that of the launcher.
+// agentOf returns the agent of a MemcachedProxy. Its image also contains the launcher.
 func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) render.Agent {
 	return render.Agent{
 		Name: memcached.AgentContainerName, Image: string(defaults.Images[launcherName]),
@@ -84,12 +84,12 @@ func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memcach
 	}
 }
 
-// wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates.
+// wantsAgent reports whether an agent runs beside memcached, to serve metrics or to provide certificates.
 func wantsAgent(proxy *cachev1alpha1.MemcachedProxy) bool {
 	return proxy.Spec.Monitoring.Enabled || proxy.Spec.TLS != nil
 }
 
-// initContainers install the launcher and run the agent.
+// initContainers returns the containers that install the launcher and run the agent.
 func initContainers(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) []corev1.Container {
 	containers := []corev1.Container{installer(proxy, defaults)}
 	if wantsAgent(proxy) {
@@ -109,7 +109,8 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads is one without a CPU limit: more find fewer requests at once, and take more CPU for a request (docs/benchmarks.md, M15).
+// threads returns the number of worker threads. Without a CPU limit it is one: with more, each handles fewer requests at once and
+// takes more CPU for each (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

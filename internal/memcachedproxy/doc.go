@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedproxy decides about MemcachedProxies as package memcached and those below it do about Memcacheds: it is pure, and a
-// value travels once, downwards.
+// Package memcachedproxy decides about MemcachedProxies. It is pure, like package memcached and its subpackages for Memcacheds:
 //
-//	watch event -> observe: View -> For: Plan -> write: Written -> StatusFor -> one status patch -> events
+// watch event -> observe: View -> For: Plan -> write: Written -> StatusFor -> one status patch -> events
 //
-// What both have in common is in packages memcached (problems, pods, workloads, what became of a plan) and render.
+// Both use types of package memcached (Problem, Workload, Written), and package render.
 package memcachedproxy

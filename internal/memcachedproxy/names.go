@@ -11,18 +11,18 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Name is the value of memcached.NameLabel in the objects of a MemcachedProxy: no selector of a Memcached selects its pods.
+// Name is the value of memcached.NameLabel in the objects of a MemcachedProxy. No Memcached's selector matches it.
 const Name = memcached.ProxyName
 
-// RoutesSuffix comes after the name of the MemcachedProxy in the name of the ConfigMap with its routes.
+// RoutesSuffix ends the name of the ConfigMap with the routes of a MemcachedProxy.
 const RoutesSuffix = "-routes"
 
-// SelectorLabels select the pods of one MemcachedProxy.
+// SelectorLabels returns the labels that select the pods of one MemcachedProxy.
 func SelectorLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 	return IdentityOf(proxy.Name)
 }
 
-// IdentityOf are the labels of what was made for a MemcachedProxy of the name.
+// IdentityOf returns the labels of the objects that belong to a MemcachedProxy of this name.
 func IdentityOf(name string) map[string]string {
 	return map[string]string{memcached.NameLabel: Name, memcached.InstanceLabel: name, memcached.ManagedByLabel: memcached.ManagedBy}
 }
@@ -31,7 +31,7 @@ func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alph
 	return render.Labels("proxy", wanted, SelectorLabels(proxy))
 }
 
-// Address is where clients connect.
+// Address returns the address for clients.
 func Address(proxy *cachev1alpha1.MemcachedProxy) string {
 	port := memcached.PortsWith(proxy.Spec.TLS)[0].Number
 	return proxy.Name + "." + proxy.Namespace + ".svc:" + strconv.Itoa(int(port))

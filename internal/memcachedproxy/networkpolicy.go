@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy lets the clients that the spec lists, or the pods of the namespace, reach the proxies, and the operator their launchers.
-// An agent that nobody asked for metrics shows them only to those whom the spec lists.
+// NetworkPolicy returns a policy that lets clients reach the proxies: those in the spec, or else the pods of the namespace. It also
+// lets the operator reach the launchers. If monitoring is off, metrics are open only to peers in the spec.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {

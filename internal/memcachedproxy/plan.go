@@ -14,31 +14,31 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Plan is what a MemcachedProxy must be like. It is decided once in a reconcile.
+// Plan is the desired state of a MemcachedProxy. It is computed once in each reconcile.
 type Plan struct {
-	// Objects are all that must exist. What exists and is not among them is to be deleted.
+	// Objects are all objects that must exist. Any other child is deleted.
 	Objects []client.Object
-	// Problem is why the spec cannot be carried out, nil if it can. What runs stays as it is.
+	// Problem is why the spec cannot be carried out, or nil. Running pods stay as they are.
 	Problem *memcached.Problem
-	// HoldTemplate reports that pods of this spec must not be created.
+	// HoldTemplate reports that no pods of this spec may be created.
 	HoldTemplate bool
-	// HoldAll says that nothing is to be written: the names of the objects belong to somebody else.
+	// HoldAll reports that nothing may be written, because the names belong to another owner.
 	HoldAll bool
-	// Routes are those of the proxies, nil if they are not known. Announcing reports that they announce another number of nodes for the
-	// first time.
+	// Routes are the proxies' routes, nil if unknown. Announcing reports that they announce a new number of nodes for the first
+	// time.
 	Routes     *protocol.Routes
 	Announcing bool
-	// Ask are the proxies whose launchers are to be asked whether they have the routes, none at rest.
+	// Ask are the proxies to ask for their routes.
 	Ask []*corev1.Pod
-	// TemplateHash is that of the pod template of this spec.
+	// TemplateHash is the hash of this spec's pod template.
 	TemplateHash string
-	// Next is how long it takes until an announced number of nodes takes effect, 0 if none is announced.
+	// Next is the time until an announced number of nodes takes effect, 0 for none.
 	Next time.Duration
 }
 
-// For decides what a MemcachedProxy must be like.
+// For returns the desired state of a MemcachedProxy.
 func For(v View, opts memcached.Options) Plan {
-	v.Proxy = v.Proxy.DeepCopy() // the objects share nothing with what may come from a cache
+	v.Proxy = v.Proxy.DeepCopy() // the caches' objects must not change
 	if problem := namesakeProblem(v); problem != nil {
 		return Plan{Problem: problem, HoldAll: true, Routes: v.liveRoutes()}
 	}
@@ -64,14 +64,14 @@ func For(v View, opts memcached.Options) Plan {
 	if v.changing() && !plan.Announcing {
 		plan.Ask = v.serving()
 	}
-	// Without routes the pods would wait for the ConfigMap.
+	// Without routes, pods would wait for the ConfigMap.
 	if plan.Routes != nil || v.Workload() != nil {
 		plan.Objects = append(plan.Objects, template)
 	}
 	return plan
 }
 
-// namesakeProblem reports a Memcached of the same name that was there first: the objects of both would have the same names.
+// namesakeProblem returns a problem if an older Memcached has the same name: the objects of both would have the same names.
 func namesakeProblem(v View) *memcached.Problem {
 	other := v.Namesake
 	if other == nil || v.Proxy.CreationTimestamp.Before(&other.CreationTimestamp) {

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// poolProblem is why the proxies cannot lead to the Memcacheds of spec.pools, nil if they can.
+// poolProblem returns why the proxies cannot route to the Memcacheds in spec.pools, or nil.
 func poolProblem(v View) *memcached.Problem {
 	var problem *memcached.Problem
 	for i, mc := range v.Pools() {
@@ -26,7 +26,7 @@ func poolProblem(v View) *memcached.Problem {
 	return problem
 }
 
-// problemOf is why proxies cannot lead to a Memcached with the name, nil if they can.
+// problemOf returns why the proxies cannot route to the Memcached with this name, or nil.
 func problemOf(v View, name string, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	switch _, known := nodesOf(mc); {
 	case mc == nil:
@@ -42,7 +42,7 @@ func problemOf(v View, name string, mc *cachev1alpha1.Memcached) *memcached.Prob
 	}
 }
 
-// unsupported is why proxies cannot lead to a Memcached that exists, nil if they can.
+// unsupported returns why the proxies cannot route to an existing Memcached, or nil.
 func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	if mc == nil {
 		return nil
@@ -65,8 +65,8 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: message}
 }
 
-// unreachable is why the NetworkPolicy of the Memcached keeps the proxies out, nil if it lets them in, or if that cannot be known. The
-// operator does not add the proxies to that list: whoever may create a proxy could then get around it.
+// unreachable returns a problem if the Memcached's NetworkPolicy keeps the proxies out, nil if it may let them in. The operator
+// does not add the proxies to that policy: anybody who may create a proxy could then get around it.
 func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	wanted := mc.Spec.NetworkPolicy
 	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
@@ -78,7 +78,8 @@ func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcache
 		mc.Name, memcached.NameLabel, Name, memcached.InstanceLabel, proxy.Name)}
 }
 
-// differingSizes says that the Memcacheds of spec.pools, which are copies of each other, have different numbers of nodes, empty if not.
+// differingSizes returns a message if the Memcacheds in spec.pools, which are copies, have different numbers of nodes, else an
+// empty text.
 func differingSizes(v View) string {
 	var sizes []string
 	same := true
@@ -97,7 +98,7 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
-// unfilled is a hint about copies whose empty nodes get only new writes, empty if there are none.
+// unfilled returns a hint if empty nodes of copies get only new writes, else an empty text.
 func unfilled(v View) string {
 	var names []string
 	for _, mc := range v.Pools() {
@@ -111,8 +112,8 @@ func unfilled(v View) string {
 	return fmt.Sprintf("; empty nodes of %s get new writes only: set spec.fillFrom there", strings.Join(names, " and "))
 }
 
-// mayBe reports whether pods with these labels, of the same namespace, may be among the peers. The labels of the namespace and the
-// addresses of pods are not known here.
+// mayBe reports whether pods with these labels may be among the peers. The pods are in the same namespace. The labels of the
+// namespace and the pods' addresses are unknown.
 func mayBe(peer cachev1alpha1.NetworkPolicyPeer, pods map[string]string) bool {
 	if peer.IPBlock != nil || peer.PodSelector == nil {
 		return true

@@ -12,12 +12,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// notice is how long another number of nodes is announced before it takes effect. The kubelet brings a ConfigMap within a minute and a
-// half.
+// notice is the time from the announcement of a new number of nodes until it takes effect. The kubelet delivers a ConfigMap within
+// a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf are the routes that the proxies must have, nil if they are not known. What is announced stays until it takes effect: some
-// proxies have read it.
+// routesOf returns the routes for the proxies, nil if unknown. An announcement stays until it takes effect, because some proxies
+// have read it.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)
@@ -40,7 +40,7 @@ func routesOf(v View) *protocol.Routes {
 	return &wanted
 }
 
-// liveRoutes are those of the ConfigMap, nil if it does not exist or has something else.
+// liveRoutes returns the routes in the ConfigMap, nil if there are none.
 func (v View) liveRoutes() *protocol.Routes {
 	found := v.ConfigMap()
 	if found == nil {
@@ -53,11 +53,12 @@ func (v View) liveRoutes() *protocol.Routes {
 	return &routes
 }
 
-// patternOf is the name of each node of a Memcached, as in its status.servers.
+// patternOf returns the pattern of the nodes' names, as in the Memcached's status.servers.
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
-// slotsOf is how many nodes of each pool share the keys, false if that is not known. A slot needs a node of each pool, so the smallest pool
-// counts; one without any node is like a copy that is away.
+// slotsOf returns the number of slots among which the keys are divided, and false if it is unknown. A slot consists of one node of
+// each pool, so the smallest pool determines the number. A pool without nodes does not count: its nodes are like nodes that are
+// away.
 func slotsOf(v View) (count int, known bool) {
 	for _, mc := range v.Pools() {
 		nodes, known := nodesOf(mc)
@@ -71,7 +72,7 @@ func slotsOf(v View) (count int, known bool) {
 	return count, true
 }
 
-// nodesOf is how many servers a Memcached has, false if that is not known.
+// nodesOf returns the number of servers of a Memcached, and false if it is unknown.
 func nodesOf(mc *cachev1alpha1.Memcached) (count int, known bool) {
 	if mc == nil || mc.Status.ObservedGeneration <= 0 {
 		return 0, false

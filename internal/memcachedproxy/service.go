@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service is the one address of the cache. Each connection leads to one of the proxies that are ready.
+// Service returns the Service with the one address for clients. It sends each connection to a ready proxy.
 func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 	families := ptr.Deref(proxy.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
@@ -26,7 +26,7 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: &families,
 			Selector:       SelectorLabels(proxy),
-			// The connections of a client go to several proxies.
+			// So that the connections of one client are spread over several proxies.
 			SessionAffinity: corev1.ServiceAffinityNone,
 			Ports:           memcached.ServicePorts(memcached.PortsWith(proxy.Spec.TLS)),
 		},

@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy, measured with memcached 1.6.45: 8 MiB for itself and as much for the launcher, 5 KiB for a connection with an
-// unfinished command, and less than twice the 16 MiB to which the launcher limits what clients of a thread have asked for and not read.
+// The memory of a proxy, measured with memcached 1.6.45: 8 MiB for memcached, 8 MiB for the launcher, and 5 KiB for a connection
+// with an unfinished command. Unread responses take less than twice the 16 MiB for each thread to which the launcher limits them.
 // The rest is for values on their way to nodes. TLS takes as much as in a node.
 const (
 	mebibyte            = int64(1 << 20)
@@ -26,7 +26,7 @@ const (
 	tlsMemoryPerConnection = int64(42 << 10)
 )
 
-// model is the memory that a proxy needs, in whole MiB.
+// model returns the memory that a proxy needs, in whole MiB.
 func model(proxy *cachev1alpha1.MemcachedProxy) *resource.Quantity {
 	bytes := ownMemory + int64(threads(proxy))*memoryPerThread + int64(connections(proxy))*memoryPerConnection
 	if proxy.Spec.TLS != nil {
@@ -35,7 +35,7 @@ func model(proxy *cachev1alpha1.MemcachedProxy) *resource.Quantity {
 	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
 }
 
-// checkMemoryLimit refuses a memory limit in spec.resources that is below what a proxy needs.
+// checkMemoryLimit returns a problem if the memory limit in spec.resources is less than a proxy needs.
 func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	limit, given := render.MemoryLimit(proxy.Spec.Resources)
 	need := model(proxy)

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// facts are what the conditions are computed from.
+// facts are the input of the conditions.
 type facts struct {
 	View // after the write
 	Plan
@@ -23,17 +23,17 @@ type facts struct {
 
 	workload *memcached.Workload
 	size     int32
-	// existing are the proxies that are not terminating, ready is how many of them are ready.
+	// existing is the number of proxies that are not terminating. ready is the number of ready ones.
 	existing, ready int32
-	// problem is what was refused or is wrong with the pods, nil if nothing is.
+	// problem is a refused write or a problem of the pods, or nil.
 	problem *memcached.Problem
-	// uptake is nil at rest.
+	// uptake is nil if no change of the routes is in progress.
 	uptake *uptake
-	// unwritten reports that the Deployment is not the one that the spec asks for.
+	// unwritten reports that the Deployment differs from the spec.
 	unwritten bool
 }
 
-// StatusFor computes the status from facts: the view before the write, and what became of the plan.
+// StatusFor computes the status from facts: the view before the write, and the result of the write.
 func StatusFor(before View, plan Plan, written memcached.Written) cachev1alpha1.MemcachedProxyStatus {
 	f := factsOf(before, plan, written)
 	result := cachev1alpha1.MemcachedProxyStatus{
@@ -75,7 +75,7 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	return f
 }
 
-// unfinished is how many proxies have changed routes, nil if all have them and no other change is announced.
+// unfinished returns how many proxies have the new routes. It returns nil if all have them and nothing is announced.
 func (f facts) unfinished() *uptake {
 	now := f.View.uptake()
 	if now.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !f.Announcing {
@@ -84,7 +84,7 @@ func (f facts) unfinished() *uptake {
 	return &now
 }
 
-// reported are the routes that the ConfigMap has, nil if there is none.
+// reported returns the routes in the ConfigMap, or nil.
 func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 	live := f.liveRoutes()
 	if live == nil {
@@ -101,7 +101,7 @@ func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 	return routes
 }
 
-// announced says how far a change of the routes is, empty at rest.
+// announced describes the progress of a change of the routes. It is empty if there is none.
 func announced(f facts) string {
 	live := f.liveRoutes()
 	if live == nil || f.uptake == nil {

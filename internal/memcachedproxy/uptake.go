@@ -13,14 +13,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changing reports whether some proxies may lack the routes of the ConfigMap: until an announced number of nodes takes effect, and for as
-// long as the last status says so.
+// changing reports whether some proxies may not have the ConfigMap's routes: before an announced number of nodes takes effect, and
+// while the last status reports a change.
 func (v View) changing() bool {
 	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
 }
 
-// serving are the proxies that clients reach, by name: the cache has no order, and the same answers must make the same status.
+// serving returns the proxies that clients reach, sorted by name: the cache has no order, and the same answers must give the same
+// status.
 func (v View) serving() (pods []*corev1.Pod) {
 	for _, pod := range v.Workload().Nodes(v.Pods) {
 		if memcached.PodReady(pod) {
@@ -31,15 +32,15 @@ func (v View) serving() (pods []*corev1.Pod) {
 	return pods
 }
 
-// uptake counts the proxies that have the routes of the ConfigMap: those that have read them before an announced number of nodes takes
-// effect, and after it those that use them.
+// uptake counts the proxies that have the ConfigMap's routes. Before an announced number of nodes takes effect, these are proxies
+// that have read it. After that, they must also use it.
 type uptake struct {
 	have, of int32
-	// failure is why one of the others did not answer, empty if all did.
+	// failure is why one of the other proxies did not answer, or empty.
 	failure string
 }
 
-// complete reports that all have them.
+// complete reports whether all proxies have the routes.
 func (a uptake) complete() bool { return a.have == a.of }
 
 func (v View) uptake() (a uptake) {

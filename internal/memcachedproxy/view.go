@@ -20,44 +20,44 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// View is all that decisions about a MemcachedProxy follow from.
+// View is all that decisions about a MemcachedProxy depend on.
 type View struct {
-	// Proxy as it was read. It may come from a cache: nothing may change it.
+	// Proxy may come from a cache and must not be changed.
 	Proxy *cachev1alpha1.MemcachedProxy
-	// Pool is the first Memcached of spec.pools, and Copies are the others, in their order. Those that do not exist are nil.
+	// Pool is the first Memcached in spec.pools. Copies are the others, in order. Each is nil if it does not exist.
 	Pool   *cachev1alpha1.Memcached
 	Copies []*cachev1alpha1.Memcached
-	// Namesake is the Memcached that has the name of the MemcachedProxy, nil if there is none.
+	// Namesake is the Memcached with the MemcachedProxy's name, or nil.
 	Namesake *cachev1alpha1.Memcached
-	// Children are the objects of the Kinds in Children that exist. They may belong to somebody else.
+	// Children are the existing objects of the Kinds in Children. They may belong to another owner.
 	Children []client.Object
-	// Pods have the labels of the MemcachedProxy and have not succeeded.
+	// Pods are the pods with the MemcachedProxy's labels, without those that have succeeded.
 	Pods []corev1.Pod
-	// Answers are those of the launchers that were asked, by the UID of the pod.
+	// Answers are the launchers' answers by the UID of the pod.
 	Answers map[types.UID]Answer
-	// PendingCreate reports that the cache has not received an object that was created.
+	// PendingCreate reports that an object was created but is not in the cache yet.
 	PendingCreate bool
-	// Now is the time of the API server, as in objects.
+	// Now is the API server's time.
 	Now time.Time
 }
 
-// Answer is what the launcher of a proxy has answered.
+// Answer is the answer of a proxy's launcher.
 type Answer struct {
 	Status protocol.ProxyStatus
-	// Failure is why there is no answer, empty if there is one.
+	// Failure is why there is no answer, or empty.
 	Failure string
 }
 
-// Size is how many proxies are wanted.
+// Size returns the desired number of proxies.
 func (v View) Size() int32 { return ptr.Deref(v.Proxy.Spec.Size, 2) }
 
-// Pools are all Memcacheds of spec.pools, in their order.
+// Pools returns all Memcacheds in spec.pools, in order.
 func (v View) Pools() []*cachev1alpha1.Memcached {
 	return append([]*cachev1alpha1.Memcached{v.Pool}, v.Copies...)
 }
 
-// Workload is the Deployment of the MemcachedProxy, nil if there is none. One that was made for a MemcachedProxy of the name and that has
-// no owner any more belongs to it.
+// Workload returns the Deployment of the MemcachedProxy, or nil. A Deployment without an owner belongs to the MemcachedProxy for
+// which it was created.
 func (v View) Workload() *memcached.Workload {
 	for _, object := range v.Children {
 		w := memcached.AsWorkload(object)
@@ -72,7 +72,7 @@ func (v View) Workload() *memcached.Workload {
 	return nil
 }
 
-// ConfigMap is that with the routes, nil if there is none that belongs to the MemcachedProxy.
+// ConfigMap returns the MemcachedProxy's ConfigMap with the routes, or nil.
 func (v View) ConfigMap() *corev1.ConfigMap {
 	for _, object := range v.Children {
 		if found, ok := object.(*corev1.ConfigMap); ok && (metav1.GetControllerOfNoCopy(found) == nil || metav1.IsControlledBy(found, v.Proxy)) {
@@ -82,7 +82,7 @@ func (v View) ConfigMap() *corev1.ConfigMap {
 	return nil
 }
 
-// discoverable reports whether a Service leads clients to the proxies, whomever it belongs to.
+// discoverable reports whether a Service of anybody lets clients find the proxies.
 func (v View) discoverable() bool {
 	return slices.ContainsFunc(v.Children, func(object client.Object) bool {
 		service, ok := object.(*corev1.Service)
@@ -90,7 +90,7 @@ func (v View) discoverable() bool {
 	})
 }
 
-// after returns the view after a write, which was answered with the given objects.
+// after returns the view after a write. The answers are the objects that the API server returned.
 func (v View) after(answers []client.Object) View {
 	v.Children = slices.Clone(v.Children)
 	for _, object := range answers {

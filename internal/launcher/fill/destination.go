@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// destination is a memcached that gets items.
+// destination is the memcached that receives items.
 type destination struct {
 	*peer
 
 	sent Result
 }
 
-// begin begins a batch.
+// begin starts a batch.
 func (d *destination) begin() { d.sent = Result{} }
 
-// add passes an item on, whose value and its end of line come next.
+// add sends an item. Its value and the line end come from the reader.
 func (d *destination) add(i item, value io.Reader) error {
 	if err := d.patient(i.size); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (d *destination) add(i item, value io.Reader) error {
 	return nil
 }
 
-// end reads what became of the batch. memcached answers for an item only if it has not added it.
+// end reads the answers for the batch. memcached answers only for items that it has not added.
 func (d *destination) end() (Result, error) {
 	if _, err := d.out.WriteString("mn" + crlf); err != nil {
 		return Result{}, err

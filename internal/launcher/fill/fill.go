@@ -10,43 +10,43 @@ import (
 	"time"
 )
 
-// Copy is what is copied from where to where.
+// Copy describes a copy.
 type Copy struct {
-	// Source and Destination are the addresses of memcacheds that speak without TLS and without users.
+	// Source and Destination are addresses of memcacheds without TLS and users.
 	Source, Destination string
-	// Keep chooses keys. Nil keeps all.
+	// Keep selects keys. nil selects all.
 	Keep func(key []byte) bool
-	// Progress is called after each batch. Nil is allowed.
+	// Progress is called after each batch. It may be nil.
 	Progress func(Result)
 	// stall and retry replace the constants below in tests.
 	stall, retry time.Duration
 }
 
-// Result is what has been copied.
+// Result counts what has been copied.
 type Result struct {
-	// Items are those that the destination has added, and Bytes the length of all values that it was given.
+	// Items are the items that the destination has added. Bytes is the length of all values that were sent.
 	Items, Bytes int64
-	// Present are those that it had already, and Refused those that it has no place for.
+	// Present are items that the destination already had. Refused are items for which it has no memory.
 	Present, Refused int64
 }
 
 const (
-	// stallTimeout limits how long a source or a destination may take for a batch.
+	// stallTimeout limits the time of the source or the destination for a batch.
 	stallTimeout = 10 * time.Second
-	// busyRetry is when a source is asked again if its crawler does something else.
+	// busyRetry is the pause before another request to a source whose crawler is busy.
 	busyRetry = time.Second
 )
 
 // Reasons why a source does not list its keys.
 var (
-	// ErrDumpRefused means that it is not allowed to.
+	// ErrDumpRefused means that memcached may not list its keys.
 	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
-	// errBusy means that its crawler does something else.
+	// errBusy means that memcached's crawler does something else.
 	errBusy = errors.New("memcached is busy with another crawl")
 )
 
-// Run copies until the source has no more keys, or the context ends. A source that is busy is asked again. Result is also valid beside
-// an error.
+// Run copies until the source has no more keys or the context ends. It waits for a busy source. The Result is valid even if there
+// is an error.
 func (c Copy) Run(ctx context.Context) (Result, error) {
 	if c.stall == 0 {
 		c.stall, c.retry = stallTimeout, busyRetry
@@ -69,7 +69,7 @@ func (c Copy) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// once copies what one dump lists.
+// once copies the items of one dump.
 func (c Copy) once(ctx context.Context, total *Result) error {
 	to, err := dial(ctx, c.Destination, c.stall)
 	if err != nil {
@@ -102,25 +102,25 @@ func (r *Result) add(other Result) {
 }
 
 const (
-	// firstBatch and maxBatch are how many items are asked for at once.
+	// firstBatch and maxBatch are the numbers of items in the first and in the largest batch.
 	firstBatch = 16
 	maxBatch   = 256
-	// batchBytes is how much a batch should come to.
+	// batchBytes is the intended size of a batch.
 	batchBytes = 4 << 20
 )
 
-// batch copies one batch after the other.
+// batch copies in batches.
 type batch struct {
 	from *source
 	to   *destination
 	keep func([]byte) bool
-	// size is how many items the next batch has.
+	// size is the number of items in the next batch.
 	size int
-	// copied is what became of the last one.
+	// copied is the result of the last batch.
 	copied Result
 }
 
-// next copies a batch, and reports whether there may be more.
+// next copies a batch, and reports whether there may be another one.
 func (b *batch) next() (more bool, err error) {
 	asked, more, err := b.from.ask(b.size, b.keep)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// item is what memcached says of an item before its value.
+// item is the line that memcached sends before a value.
 type item struct {
-	// key is as it was sent: binary ones in base64.
+	// key is the key as memcached sent it. A binary key is in base64.
 	key    string
 	binary bool
 	flags  uint32
-	// seconds are how long it has left, -1 for ever.
+	// seconds is the remaining time, -1 for ever.
 	seconds int64
-	// stale says that a client has marked it so, and fetches it again.
+	// stale reports that a client has marked the item as stale, and fetches it again.
 	stale bool
 	size  int64
 }
 
-// parseItem reads a line such as "VA 5 kname f0 t-1", whose last words depend on the item.
+// parseItem parses a line such as "VA 5 kname f0 t-1". The number of words at its end varies.
 func parseItem(line string) (item, error) {
 	words := strings.Split(line, " ")
 	if len(words) < 5 || words[0] != "VA" {
@@ -46,7 +46,7 @@ func parseItem(line string) (item, error) {
 	return found, nil
 }
 
-// readWord sets what one of the last words says. The first letter is its name.
+// readWord parses one of the last words. Its first letter says what it is.
 func readWord(word string, found *item) (err error) {
 	switch word[:min(len(word), 1)] {
 	case "k":
@@ -65,13 +65,13 @@ func readWord(word string, found *item) (err error) {
 	return err
 }
 
-// lasting reports whether an item is worth a copy. With 0 seconds left it must not be copied: 0 would mean that it never expires.
+// lasting reports whether to copy an item. One with 0 seconds left must not be copied, because a copy with 0 would never expire.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale }
 
-// longestRelative is the longest time that memcached takes for a number of seconds from now, and not for a point in time.
+// longestRelative is the longest time that memcached reads as seconds from now. It reads a larger number as a point in time.
 const longestRelative = 30 * 24 * 60 * 60
 
-// request is the request to add the item, without its value.
+// request returns the request that adds the item, without the value.
 func (i item) request(now time.Time) string {
 	expiry := int64(0)
 	switch {
@@ -87,7 +87,7 @@ func (i item) request(now time.Time) string {
 	return fmt.Sprintf("ms %s %d%s F%d T%d ME q%s", i.key, i.size, binary, i.flags, expiry, crlf)
 }
 
-// keyOf is the key in a line of a dump, as clients know it: "mg name", or "mg bmFtZQ== b".
+// keyOf returns the key in a line of a dump, such as "mg name", or "mg bmFtZQ== b" for a binary key.
 func keyOf(line string) (key []byte, valid bool) {
 	words := strings.Split(line, " ")
 	switch {

@@ -16,7 +16,7 @@ import (
 
 const (
 	crlf = "\r\n"
-	// bufferSize is that of each buffer, far more than memcached's longest line.
+	// bufferSize is the size of each buffer, far more than memcached's longest line.
 	bufferSize = 32 << 10
 )
 
@@ -26,11 +26,11 @@ type peer struct {
 	in    *bufio.Reader
 	out   *bufio.Writer
 	stall time.Duration
-	// release ends the watch over the context.
+	// release stops closing the connection when the context ends.
 	release func() bool
 }
 
-// dial connects. The connection closes with the context.
+// dial connects. The connection closes when the context ends.
 func dial(ctx context.Context, address string, stall time.Duration) (*peer, error) {
 	dialing, cancel := context.WithTimeout(ctx, stall)
 	defer cancel()
@@ -40,24 +40,24 @@ func dial(ctx context.Context, address string, stall time.Duration) (*peer, erro
 	}
 	return &peer{
 		conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize), stall: stall,
-		release: context.AfterFunc(ctx, func() { _ = conn.Close() }), // it fails only for a closed connection
+		release: context.AfterFunc(ctx, func() { _ = conn.Close() }), // this fails only for a closed connection
 	}, nil
 }
 
 func (p *peer) close() {
 	p.release()
-	_ = p.conn.Close() // what counts has been answered
+	_ = p.conn.Close() // the answer was read before
 }
 
-// slowest is how many bytes a second a peer must pass on at least.
+// slowest is the least number of bytes that a peer must transfer in a second.
 const slowest = 4 << 20
 
-// patient lets the next exchange of so many bytes take its time.
+// patient sets the deadline of an exchange with this number of bytes.
 func (p *peer) patient(size int64) error {
 	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
 }
 
-// line reads a line without its end.
+// line reads a line, and returns it without the line end.
 func (p *peer) line() (string, error) {
 	line, err := p.in.ReadSlice('\n')
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *peer) line() (string, error) {
 	return strings.TrimRight(string(line), crlf), nil
 }
 
-// errAnswer is an answer that is not of the protocol.
+// errAnswer means that an answer does not follow the protocol.
 var errAnswer = errors.New("unexpected answer")
 
 func unexpected(line string) error {

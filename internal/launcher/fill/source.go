@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// source is a memcached that lists its keys on one connection and gives their items on another one.
+// source is the memcached whose items are copied. It lists its keys on one connection and sends the items on another one.
 type source struct {
 	keys, values *peer
-	// ended says that all keys were listed.
+	// ended reports that all keys were listed.
 	ended bool
 }
 
-// openSource begins a dump.
+// openSource connects and starts a dump.
 func openSource(ctx context.Context, address string, stall time.Duration) (*source, error) {
 	keys, err := dial(ctx, address, stall)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *source) close() {
 	s.values.close()
 }
 
-// begin asks for the keys.
+// begin requests the list of keys.
 func (s *source) begin() error {
 	if err := s.keys.patient(0); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (s *source) begin() error {
 	}
 }
 
-// ask asks for the items of the next keys, and reports how many and whether more follow. The flag u does not change the order in which the
-// source evicts, and q leaves out items that are gone.
+// ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's
+// order of eviction. The flag q makes it leave out items that no longer exist.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
 		return 0, false, err
@@ -95,7 +95,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, err
 }
 
-// key reads the next line of the list, and the key in it, unless the list has ended.
+// key reads the next line of the list and returns the key in it. At the end of the list, there is none.
 func (s *source) key() (line string, key []byte, err error) {
 	line, err = s.keys.line()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *source) key() (line string, key []byte, err error) {
 		return "", nil, nil
 	}
 	if strings.HasPrefix(line, "ERROR locked") {
-		return "", nil, errBusy // its hash table grows
+		return "", nil, errBusy // memcached is enlarging its hash table
 	}
 	key, valid := keyOf(line)
 	if !valid {
@@ -115,7 +115,7 @@ func (s *source) key() (line string, key []byte, err error) {
 	return line, key, nil
 }
 
-// answer reads up to the next value. There is none at the end of the batch.
+// answer reads to the next value. It returns false at the end of the batch.
 func (s *source) answer() (_ item, found bool, _ error) {
 	for {
 		line, err := s.values.line()
@@ -123,7 +123,7 @@ func (s *source) answer() (_ item, found bool, _ error) {
 			return item{}, false, err
 		}
 		if strings.HasPrefix(line, "SERVER_ERROR") {
-			continue // it has no memory to answer for this item
+			continue // memcached has no memory for this answer
 		}
 		next, err := parseItem(line)
 		if err == nil {
@@ -133,7 +133,7 @@ func (s *source) answer() (_ item, found bool, _ error) {
 	}
 }
 
-// skip reads over a value.
+// skip reads a value and drops it.
 func (s *source) skip(i item) error {
 	_, err := s.values.in.Discard(int(i.size) + len(crlf))
 	return err

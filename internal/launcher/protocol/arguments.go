@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// Keys of the ConfigMap. A list is the text of a List. A section says which list each node of a template runs.
+// Keys of the ConfigMap. A list is the text of a List. A section maps the nodes of a pod template to lists.
 const (
 	listPrefix    = "arguments."
 	sectionPrefix = "nodes."
 )
 
-// ListKey is the key of the list with a hash.
+// ListKey returns the key of the list with this hash.
 func ListKey(hash string) string { return listPrefix + hash }
 
-// SectionKey is the key of the section of a pod template.
+// SectionKey returns the key of the section for a pod template.
 func SectionKey(template string) string { return sectionPrefix + template }
 
-// ListHash is the hash in the key of a list, false for any other key.
+// ListHash returns the hash in the key of a list, and false for other keys.
 func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
 
-// SectionTemplate is the hash of the pod template in the key of a section, false for any other key.
+// SectionTemplate returns the hash of the pod template in the key of a section, and false for other keys.
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
-// Pattern matches the arguments of memcached that the operator writes, joined by spaces: the options of memcached include shutdown by
-// clients (-A), UDP (-U) and scripts (-o proxy_config). make manifests writes it into the admission policy.
+// Pattern matches the arguments that the operator writes, joined by spaces. Other options of memcached would let clients shut it
+// down (-A), enable UDP (-U), or run scripts (-o proxy_config). make manifests copies the pattern into the admission policy.
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
 	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
 
@@ -42,7 +42,7 @@ const (
 		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
 )
 
-// RestartPattern matches the line after the arguments, with which a list says that spec.restartedAt was set.
+// RestartPattern matches the line after the arguments: it contains spec.restartedAt, if that is set.
 const RestartPattern = `^restartedAt=[0-9TZ:.+-]{1,64}$`
 
 var (
@@ -50,18 +50,18 @@ var (
 	restart = regexp.MustCompile(RestartPattern)
 )
 
-// List is what a node is to run.
+// List is what one node runs.
 type List struct {
-	// Arguments are those of memcached, without its name.
+	// Arguments are memcached's arguments, without the program's name.
 	Arguments []string
-	// RestartedAt is spec.restartedAt. Another value restarts memcached. Empty if there is none.
+	// RestartedAt is spec.restartedAt, or empty. A new value restarts memcached.
 	RestartedAt string
 }
 
-// ErrNotOurs is why a list is refused that the operator would not write.
+// ErrNotOurs is why a list is refused that the operator would never write.
 var ErrNotOurs = errors.New("not what the operator writes")
 
-// ParseList reads the text of a list.
+// ParseList parses the text of a list.
 func ParseList(text string) (List, error) {
 	line, rest, _ := strings.Cut(text, "\n")
 	if !pattern.MatchString(line) {
@@ -86,13 +86,13 @@ func (l List) String() string {
 	return text
 }
 
-// Hash identifies the list.
+// Hash returns the hash that identifies the list.
 func (l List) Hash() string {
 	sum := sha256.Sum256([]byte(l.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Value is the value of an option such as -m, empty if the list does not have it.
+// Value returns the value of an option such as -m, or an empty value.
 func (l List) Value(option string) string {
 	for i, argument := range l.Arguments[:max(len(l.Arguments)-1, 0)] {
 		if argument == option {
@@ -102,7 +102,7 @@ func (l List) Value(option string) string {
 	return ""
 }
 
-// shorten limits what is repeated of a text that somebody else has written.
+// shorten limits how much of a foreign text is repeated.
 func shorten(text string) string {
 	const most = 200
 	if len(text) > most {

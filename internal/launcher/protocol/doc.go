@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protocol is what the operator and a launcher tell each other. The operator writes arguments of memcached into a ConfigMap, and
-// the launcher answers over HTTP what it does with them: see ADR-0016. The package needs the standard library only, because the
-// launcher must be small.
+// Package protocol is the interface between the operator and a launcher: see ADR-0016. The operator writes memcached's arguments
+// into a ConfigMap. Over HTTP, the launcher reports what it does with them. The package imports only the standard library, because
+// the launcher must be small.
 package protocol

@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// InFile reports whether memcached keeps its items in a file with a list.
+// InFile reports whether memcached keeps its items in a file.
 func (l List) InFile() bool { return l.Value("-e") != "" }
 
-// Keeps reports whether memcached would find its items after a restart with another list: it compares these options, and the operator
-// gives none of the others that it compares.
+// Keeps reports whether memcached keeps its items after a restart with another list. memcached compares these options. It compares
+// others too, but the operator does not use them.
 func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }
 
-// Grows reports whether another list only has more memory, which memcached can be given while it runs. Not if it keeps its items in a
-// file, which has its size from the start.
+// Grows reports whether the other list has more memory and nothing else differs. memcached can take more memory while it runs,
+// unless its items are in a file, whose size is fixed.
 func (l List) Grows(next List) bool {
 	if l.InFile() || len(l.Arguments) != len(next.Arguments) || l.RestartedAt != next.RestartedAt {
 		return false

@@ -13,44 +13,44 @@ import (
 	"time"
 )
 
-// RoutesKey is the key of a proxy's ConfigMap that holds the text of its Routes.
+// RoutesKey is the key of a proxy's ConfigMap with the text of its Routes.
 const RoutesKey = "routes"
 
-// MaxNodes is how many nodes a pool can have.
+// MaxNodes is the largest number of nodes in a pool.
 const MaxNodes = 1000
 
-// ordinal stands for the number of a node in the pattern of a Pool.
+// ordinal is replaced by the number of a node in the pattern of a Pool.
 const ordinal = "%d"
 
-// MaxPools is how many pools routes can have.
+// MaxPools is the largest number of pools in routes.
 const MaxPools = 3
 
-// Routes are the nodes to which a proxy leads its clients: one pool, or pools that are copies of each other.
+// Routes describe the nodes to which a proxy sends requests: one pool, or several pools that are copies of each other.
 type Routes struct {
 	Pool Pool
-	// Copies are the patterns of the other pools. Each has as many nodes as Pool, and node i of one holds the keys of node i of the others.
+	// Copies are the patterns of the other pools. Each has as many nodes as Pool. Nodes with the same number have the same keys.
 	Copies []string
 }
 
-// Pool is a cache whose nodes share the keys: by the ring of libmemcached, or if there are copies of it, by the jump hash of memcached's
-// proxy. Proxies that divide the keys differently leave old values behind, so a new number of nodes is announced before it holds, and all
-// proxies change at the same time.
+// Pool is a cache whose nodes share the keys. Without copies, libmemcached's ring divides the keys; with copies, the jump hash of
+// memcached's proxy. If two proxies divide keys differently, old values stay in some nodes. So a new number of nodes is announced
+// before it takes effect, and all proxies change at the same time.
 type Pool struct {
-	// Pattern is the name of each node, as clients have it that connect to the nodes directly, with %d in the place of its ordinal.
+	// Pattern is the name by which clients reach each node directly, with %d for its number.
 	Pattern string
-	// Count is how many nodes there are.
+	// Count is the current number of nodes.
 	Count int
-	// Next is the number that follows, nil if none is announced. It holds for ever once its time has come.
+	// Next is the announced number of nodes, or nil. Once its time has come, it remains in effect.
 	Next *NextCount
 }
 
-// NextCount is how many nodes there are from a time on.
+// NextCount is a number of nodes with the time at which it takes effect.
 type NextCount struct {
 	Count int
 	From  time.Time
 }
 
-// maxPattern leaves room for the ordinal and for the domain of the cluster: a name in DNS has at most 253 characters.
+// maxPattern leaves room for the number and the cluster's domain: a DNS name has at most 253 characters.
 const maxPattern = 190
 
 var (
@@ -58,7 +58,7 @@ var (
 	host = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
-// ParseRoutes reads the text of routes.
+// ParseRoutes parses the text of routes.
 func ParseRoutes(text string) (Routes, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	parts := pool.FindStringSubmatch(lines[0])
@@ -80,10 +80,10 @@ func ParseRoutes(text string) (Routes, error) {
 	return parsed, nil
 }
 
-// Patterns are those of all pools.
+// Patterns returns the patterns of all pools.
 func (r Routes) Patterns() []string { return append([]string{r.Pool.Pattern}, r.Copies...) }
 
-// Names are those of the first nodes of each pool.
+// Names returns the names of the first nodes of each pool.
 func (r Routes) Names(count int) []string {
 	var names []string
 	for _, pattern := range r.Patterns() {
@@ -94,7 +94,7 @@ func (r Routes) Names(count int) []string {
 	return names
 }
 
-// checkPatterns returns what is wrong with the patterns of the pools. A node that is its own twin would be no copy.
+// checkPatterns returns what is wrong with the patterns of the pools. Two equal pools would be no copies.
 func checkPatterns(patterns []string) error {
 	var errs []error
 	for i, pattern := range patterns {
@@ -140,7 +140,7 @@ func (r Routes) String() string {
 	return strings.Join(append([]string{text}, r.Copies...), "\n") + "\n"
 }
 
-// At is how many nodes the pool has at a time.
+// At returns the number of nodes at a time.
 func (p Pool) At(now time.Time) int {
 	if p.Next != nil && !now.Before(p.Next.From) {
 		return p.Next.Count
@@ -148,7 +148,7 @@ func (p Pool) At(now time.Time) int {
 	return p.Count
 }
 
-// Wait is how long it takes until the announced number of nodes holds, 0 if there is none.
+// Wait returns the time until the announced number of nodes takes effect, 0 for none.
 func (p Pool) Wait(now time.Time) time.Duration {
 	if p.Next == nil {
 		return 0
@@ -156,24 +156,24 @@ func (p Pool) Wait(now time.Time) time.Duration {
 	return max(p.Next.From.Sub(now), 0)
 }
 
-// ProxyStatus is what the launcher of a proxy answers. It contains nothing that is secret.
+// ProxyStatus is the answer of a proxy's launcher. It contains no secrets.
 type ProxyStatus struct {
-	// Routes is the text that the launcher has accepted, the announced number of nodes included.
+	// Routes is the text that the launcher has accepted, including an announced number of nodes.
 	Routes string `json:"routes"`
-	// Count is how many nodes share the keys at present, and Seconds is since when.
+	// Count is the number of nodes that share the keys, and Seconds is how long it has been in effect.
 	Count   int     `json:"count"`
 	Seconds float64 `json:"seconds"`
-	// Reloading reports that memcached has not confirmed another Count yet.
+	// Reloading reports that memcached has not confirmed a new Count yet.
 	Reloading bool `json:"reloading,omitempty"`
-	// Refused is the last text that was not accepted, and why, until another one is.
+	// Refused is a text that the launcher did not accept, with the reason. It stays until a text is accepted.
 	Refused *RefusedRoutes `json:"refused,omitempty"`
 }
 
-// RefusedRoutes are routes that are not in effect.
+// RefusedRoutes are routes that did not come into effect.
 type RefusedRoutes struct {
 	Routes string `json:"routes"`
 	Reason string `json:"reason"`
 }
 
-// Shorten limits what is repeated of a text that somebody else has written.
+// Shorten limits how much of a foreign text is repeated.
 func Shorten(text string) string { return shorten(text) }

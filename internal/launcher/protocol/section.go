@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Section says which list each node of a pod template runs.
+// Section maps the nodes of a pod template to lists.
 type Section struct {
-	// Default is the hash of the list for the first start of a node that has no entry.
+	// Default is the hash of the list for nodes without an entry, at their first start.
 	Default string
-	// Nodes are the hashes by ordinal.
+	// Nodes are the hashes of lists by the number of the node.
 	Nodes map[int]string
 }
 
 const defaultEntry = "default"
 
-// ParseSection reads the text of a section: a line for each entry, such as "0 1f2e3d4c5b6a7988".
+// ParseSection parses the text of a section: one line for each entry, such as "0 1f2e3d4c5b6a7988".
 func ParseSection(text string) (Section, error) {
 	section := Section{Nodes: map[int]string{}}
 	for line := range strings.Lines(text) {

@@ -36,7 +36,8 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Resources:       resources(mc, defaults),
 		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),
 		// The probe only opens a TCP connection. That works on a busy memcached, and does not depend on the commands of a version.
-		// A restart loses a share of the cache, so it takes a minute of refused connections.
+		// A restart loses a share of the cache. So the liveness probe restarts memcached only after a minute of refused
+		// connections.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
 		// The first readiness probe often comes before memcached listens. Without this startup probe, the next one would follow
 		// only after 5 s.

@@ -159,9 +159,8 @@ func (f facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
 }
 
-// required returns the number of nodes that must be ready for the cache to be available. A rollout may take some away from the
-// accepted size, or from spec.size if that is smaller. A size that was not accepted makes no nodes missing. Without any ready node,
-// a cache is never available.
+// required returns the number of nodes that must be ready for the cache to be available: spec.size or the size in the workload,
+// whichever is smaller, less the nodes that a rollout may stop. Without any ready node, a cache is never available.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
