@@ -50,7 +50,9 @@ func (c *proxyClients) stop() {
 	}
 }
 
-// ask sends a request, and again over another connection if the one that it has ends.
+// ask sends a request, and again over another connection if the one that it has ends. However many attempts that takes, it is one reconnect:
+// the Service leads to a proxy that has crashed until Kubernetes knows. It refuses connections, and for the millisecond in which the kernel
+// closes the sockets of memcached one after the other, it may accept one and reset it.
 func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
 	began := time.Now()
 	err := request(*conn)

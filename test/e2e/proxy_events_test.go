@@ -94,7 +94,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			event.do(&proxiesOf(ctx, f.proxy)[0])
 			f.untilOthers(ctx, before, event.others)
 			readers.untilAsked(ctx, eventKeys)
-			mustBeAnswered(readers, event.name, 2*eventReaders, repeatable)
+			mustBeAnswered(readers, event.name, eventReaders, repeatable)
 			Expect(readers.missed.Load()).To(BeZero(), "a proxy has no keys")
 		}
 	})
