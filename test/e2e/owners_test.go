@@ -33,6 +33,8 @@ type owners struct {
 	// stored is what the owner of a key has stored last, and numbers the last number of all.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
+	// since is from which number on a key must have what was stored last, and older counts what others had that was not.
+	since, older atomic.Int64
 	// refused are writes that got an error.
 	refused atomic.Int64
 	proxies []corev1.Pod
@@ -102,6 +104,10 @@ func (o *owners) read(ctx context.Context, conn **traffic.Conn, key int) {
 	stored := o.stored[key].Load()
 	o.get(ctx, conn, traffic.Key(key), func(value string) bool {
 		number, err := strconv.ParseInt(value, 10, 64)
+		if err == nil && number < stored && stored < o.since.Load() {
+			o.older.Add(1)
+			return true
+		}
 		return err == nil && number >= stored
 	})
 }
