@@ -102,10 +102,10 @@ func (c *proxyClients) fail(format string, args ...any) {
 	c.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
 }
 
-// untilAsked waits until they have asked for so many keys more.
+// untilAsked waits until they have asked for so many keys more, whatever the answer.
 func (c *proxyClients) untilAsked(ctx context.Context, keys int64) {
 	GinkgoHelper()
-	asked := func() int64 { return c.hit.Load() + c.missed.Load() }
+	asked := func() int64 { return c.hit.Load() + c.missed.Load() + c.failed.Load() }
 	Eventually(ctx, asked).WithTimeout(time.Minute).Should(BeNumerically(">", asked()+keys))
 }
 
