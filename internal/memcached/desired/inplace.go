@@ -120,13 +120,14 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. No disruption budget limits that, so all others must serve.
+// free reports whether a pod may stop serving for a moment. No disruption budget limits that, so all others must serve. A pod that is yet
+// to restart with the image of an earlier template still looks as if it did.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
 	}
 	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && (!p.shrinks || !w.Open) &&
-		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) })
+		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })
 }
 
 // updated are the containers whose images and resources change in place. The one that installs the launcher has ended.

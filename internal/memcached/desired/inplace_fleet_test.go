@@ -92,6 +92,16 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 	}
 }
 
+// slowKubelets lets all others act before the kubelets do.
+func (f *fleet) slowKubelets() {
+	f.t.Helper()
+	for range 4 {
+		f.act()
+		f.report()
+		f.reconcile()
+	}
+}
+
 func (f *fleet) partition() int32 {
 	if rolling := f.set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
 		return *rolling.Partition

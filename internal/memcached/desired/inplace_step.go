@@ -184,6 +184,17 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
+// restartPending reports whether the kubelet has not begun to restart a container of the pod with another image.
+func restartPending(pod *corev1.Pod) bool {
+	state, _ := memcached.InPlaceStateOf(pod)
+	for name, restarts := range state.Restarts {
+		if starts := startsOf(pod, name); starts >= 0 && starts <= restarts {
+			return true
+		}
+	}
+	return false
+}
+
 // restarting reports that the pod has not served with its images for minReadySeconds yet.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
