@@ -39,6 +39,19 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
+// TestOrphanedNodes has a StatefulSet that is deleted without its pods before a wave, and in the middle of one. The next one adopts them.
+func TestOrphanedNodes(t *testing.T) {
+	for turns := range 6 {
+		f := newFleet(t, 3)
+		threadsOf(2)(f.mc)
+		for range turns {
+			f.turn()
+		}
+		f.set = nil
+		f.settle()
+	}
+}
+
 // TestUnreadyNode gets the list at once, and no other one moves before it is ready.
 func TestUnreadyNode(t *testing.T) {
 	f := newFleet(t, 3)
