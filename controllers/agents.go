@@ -33,7 +33,7 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents holds what the agents of nodes with TLS or users say is wrong with their Secrets, which the operator cannot read. They are asked
+// agents holds what the agents of nodes say is wrong, with Secrets that the operator cannot read or with connections. They are asked
 // outside of the workers, so that an agent that does not answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
@@ -71,7 +71,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	name := client.ObjectKeyFromObject(view.Memcached)
-	if !memcached.HasCredentials(view.Memcached) {
+	if !memcached.WantsAgent(view.Memcached) {
 		delete(a.nodes, name)
 		return memcached.AgentReports{}
 	}
@@ -200,7 +200,7 @@ func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Statu
 	if err != nil {
 		node.failure = err.Error()
 		if before == "" {
-			log.FromContext(ctx).Info("The agent of a node cannot be asked about its Secrets", "pod", client.ObjectKeyFromObject(asked.pod),
+			log.FromContext(ctx).Info("The agent of a node cannot be asked what is wrong", "pod", client.ObjectKeyFromObject(asked.pod),
 				"reason", node.failure)
 		}
 		return first

@@ -28,7 +28,7 @@ const (
 // Condition types that are present only while there is something to say.
 const (
 	// ConditionNeedsAttention is True while nodes that serve report something that somebody should see to. It changes no other
-	// condition. Only nodes with spec.tls or spec.auth are asked.
+	// condition. Only nodes with spec.monitoring, spec.tls or spec.auth have an agent to ask.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 

@@ -76,7 +76,7 @@ type MemcachedStatus struct {
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a change
 	// is being carried out) and Degraded (something prevents the desired state; the message says what). All four are present once
 	// the operator has seen the Memcached. While it is not Ready, tools that use kstatus find Reconciling or, if somebody may have
-	// to act, Stalled. NeedsAttention is there while nodes with spec.tls or spec.auth serve and report a problem.
+	// to act, Stalled. NeedsAttention is there while nodes with an agent serve and report a problem.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

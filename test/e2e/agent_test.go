@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -50,6 +51,14 @@ var _ = Describe("The agent beside memcached", func() {
 			g.Expect(statusOf(ctx, agent+"/readyz")).To(Equal(http.StatusOK))
 		}).WithTimeout(5 * time.Second).WithPolling(500 * time.Millisecond).Should(Succeed())
 		Expect(sampleOf(scraped, "memcached_connections_rejected_total")).To(BeNumerically(">", 1), "the probes are refused, too")
+
+		By("telling whoever has kubectl alone, while the cache stays Ready")
+		Eventually(ctx, func(g Gomega) {
+			told := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionNeedsAttention)
+			g.Expect(told).To(And(HaveField("Reason", cachev1alpha1.ReasonConnectionLimit),
+				HaveField("Message", And(ContainSubstring("Pod "+pod.Name+" says"), ContainSubstring("raise spec.config.maxConnections")))))
+		}).WithTimeout(longestUntold).Should(Succeed())
+		Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 	})
 })
 

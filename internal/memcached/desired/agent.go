@@ -21,21 +21,16 @@ func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	}
 }
 
-// wantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
-func wantsAgent(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.Monitoring.Enabled || agentOf(mc, podDefaults{}).HasCredentials()
-}
-
 // agents returns the native sidecars: the agent, if the spec needs one.
 func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
-	if !wantsAgent(mc) {
+	if !memcached.WantsAgent(mc) {
 		return nil
 	}
 	return []corev1.Container{agentOf(mc, defaults).Container()}
 }
 
 // needsAgentImage reports whether pods have a container of the agent's image: the agent, or the launcher.
-func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return wantsAgent(mc) || hasLauncher(mc) }
+func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return memcached.WantsAgent(mc) || hasLauncher(mc) }
 
 // checkAgentImage refuses an agent or a launcher without an image.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
