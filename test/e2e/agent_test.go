@@ -15,7 +15,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -53,12 +52,7 @@ var _ = Describe("The agent beside memcached", func() {
 		Expect(sampleOf(scraped, "memcached_connections_rejected_total")).To(BeNumerically(">", 1), "the probes are refused, too")
 
 		By("telling whoever has kubectl alone, while the cache stays Ready")
-		Eventually(ctx, func(g Gomega) {
-			told := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionNeedsAttention)
-			g.Expect(told).To(And(HaveField("Reason", cachev1alpha1.ReasonConnectionLimit),
-				HaveField("Message", And(ContainSubstring("Pod "+pod.Name+" says"), ContainSubstring("raise spec.config.maxConnections")))))
-		}).WithTimeout(longestUntold).Should(Succeed())
-		Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
+		untilNeedsAttention(ctx, mc, longestUntold, cachev1alpha1.ReasonConnectionLimit, "Pod "+pod.Name+" says", "raise spec.config.maxConnections")
 	})
 })
 
