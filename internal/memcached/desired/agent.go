@@ -30,7 +30,9 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 }
 
 // needsAgentImage reports whether pods have a container of the agent's image: the agent, or the launcher.
-func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return memcached.WantsAgent(mc) || hasLauncher(mc) }
+func needsAgentImage(mc *cachev1alpha1.Memcached) bool {
+	return memcached.WantsAgent(mc) || hasLauncher(mc)
+}
 
 // checkAgentImage refuses an agent or a launcher without an image.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
