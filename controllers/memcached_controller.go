@@ -40,7 +40,7 @@ type Options struct {
 	Memcached memcached.Options
 	// Nodes asks nodes, at the addresses of their pods if it is nil.
 	Nodes Nodes
-	// AskAgents makes the operator ask the agents of nodes with TLS or users what is wrong with their Secrets.
+	// AskAgents makes the operator ask the agents of nodes what is wrong.
 	AskAgents bool
 	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
 	ServerClock clock.PassiveClock
