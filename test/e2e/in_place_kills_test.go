@@ -89,10 +89,11 @@ func (k *killer) follow(ctx context.Context, list client.ObjectList, namespace s
 		defer GinkgoRecover()
 		for change := range changes.ResultChan() {
 			if object, ok := change.Object.(client.Object); ok {
-				k.saw(ctx, object)
+				k.saw(context.WithoutCancel(ctx), object)
 			}
 		}
 	})
+	DeferCleanup(changes.Stop) // or the end of the spec would wait for it
 	return func() {
 		changes.Stop()
 		ended()
@@ -132,12 +133,11 @@ func writtenTo(object client.Object) map[string]string {
 	case *corev1.ConfigMap:
 		written := map[string]string{}
 		for key, text := range object.Data {
-			if !strings.HasPrefix(key, "nodes.") {
-				continue
-			}
-			for line := range strings.Lines(text) {
-				node, hash, _ := strings.Cut(line, " ")
-				written["entry "+node] += hash // of each section
+			if section, ok := strings.CutPrefix(key, "nodes."); ok {
+				for line := range strings.Lines(text) {
+					node, hash, _ := strings.Cut(line, " ")
+					written["entry "+node+" of "+section] = hash
+				}
 			}
 		}
 		return written
