@@ -182,9 +182,13 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	for i := range c.pods {
 		watches[i] = watchService(ctx, traffic.Address(&c.pods[i]))
 	}
+	endLoad := clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, time.Second, func() { _, _ = c.cache.Read(ctx, filledKeys) })
+	})
 	began := time.Now()
 	k8s.Change(ctx, c.mc, func() { edit(c.mc) })
 	c.untilReady(ctx)
+	endLoad()
 	took := time.Since(began)
 	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began), c.launcherMemory()}
 	for _, watch := range watches {
