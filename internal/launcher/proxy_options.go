@@ -131,7 +131,7 @@ func (o ProxyOptions) tlsOptions() string {
 }
 
 // requests is for how many keys clients can wait at the same time. Each takes 5 KiB, which memcached keeps for the next one.
-func (o ProxyOptions) requests() int { return o.MaxConnections + 1024*o.Threads }
+func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers is memcached's limit, in MiB, for commands that it has begun to read and for what it notes about the answer to each key.
 // Connections that need more are closed.
