@@ -31,8 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the blocks with names of the README, the tutorial, docs/clients.md and the pages by language. Manifests without one on the latter
-// say that they are not run.
+// guideBlocks returns the named blocks of the README, the tutorial, docs/clients.md and the pages by language. Manifests without a name on
+// these pages say that they are not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
