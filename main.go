@@ -95,8 +95,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", controllers.DefaultConcurrentReconciles,
 		"How many Memcached resources are reconciled at the same time.")
 	flags.BoolVar(&o.controller.AskAgents, "ask-agents", true,
-		"Ask the agents of nodes with spec.tls or spec.auth once a minute, at the pods' port 9150, what is wrong with their Secrets, for the "+
-			"condition NeedsAttention.")
+		"Ask the agents of nodes once a minute, at the pods' port 9150, what is wrong, for the condition NeedsAttention.")
 	flags.Var(&o.omitRunAsUser, controllers.OmitRunAsUserFlag,
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
 			"whether it is OpenShift. Default: the environment variable "+controllers.OmitRunAsUserVariable+", else auto. "+

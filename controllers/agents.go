@@ -33,8 +33,8 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents keeps what the agents of nodes with TLS or users report about their Secrets, which the operator itself cannot read. A
-// separate goroutine asks them, so that an agent without an answer delays no reconcile.
+// agents keeps what the agents of nodes report about their Secrets, which the operator itself cannot read, and their connections.
+// A separate goroutine asks them, so that an agent without an answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
@@ -71,7 +71,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	name := client.ObjectKeyFromObject(view.Memcached)
-	if !memcached.HasCredentials(view.Memcached) {
+	if !memcached.WantsAgent(view.Memcached) {
 		delete(a.nodes, name)
 		return memcached.AgentReports{}
 	}
@@ -200,7 +200,7 @@ func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Statu
 	if err != nil {
 		node.failure = err.Error()
 		if before == "" {
-			log.FromContext(ctx).Info("The agent of a node cannot be asked about its Secrets", "pod", client.ObjectKeyFromObject(asked.pod),
+			log.FromContext(ctx).Info("The agent of a node cannot be asked what is wrong", "pod", client.ObjectKeyFromObject(asked.pod),
 				"reason", node.failure)
 		}
 		return first

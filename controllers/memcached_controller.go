@@ -40,7 +40,7 @@ type Options struct {
 	Memcached memcached.Options
 	// Nodes asks nodes, at the addresses of their pods if it is nil.
 	Nodes Nodes
-	// AskAgents makes the operator ask the agents of nodes with TLS or users what is wrong with their Secrets.
+	// AskAgents makes the operator ask the agents of nodes what is wrong.
 	AskAgents bool
 	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
 	ServerClock clock.PassiveClock
@@ -85,9 +85,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, written.Err
 	}
 	current := status.For(view, plan, written)
-	if wait, err := r.report(ctx, mc, current, written); wait > 0 || err != nil {
-		// Without written.Err: beside a terminal error, this one would not be retried.
-		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, err
+	wait, err := r.report(ctx, mc, current, written)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err // without written.Err: beside a terminal error, this one would not be retried
+	case wait > 0:
+		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
 	}
 	return requeue(view, plan, written, current)
 }

@@ -28,7 +28,8 @@ const (
 // Condition types that exist only while they are True.
 const (
 	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It changes no other
-	// condition. The operator asks only nodes with spec.tls or spec.auth.
+	// condition. Only nodes with spec.monitoring, spec.tls or spec.auth have an agent
+	// that reports problems.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 

@@ -76,7 +76,7 @@ type MemcachedStatus struct {
 	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a
 	// change is being carried out) and Degraded (something prevents the desired state; the message says what). All four exist once
 	// the operator has handled the Memcached. While it is not Ready, kstatus tools find Reconciling or, if somebody may have to
-	// act, Stalled. NeedsAttention exists while serving nodes with spec.tls or spec.auth report a problem.
+	// act, Stalled. NeedsAttention exists while serving nodes report a problem through their agent.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

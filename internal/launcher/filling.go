@@ -42,11 +42,15 @@ func (l *launcher) emptied() {
 		l.stopFilling()
 		l.stopFilling = nil
 	}
-	twin, found, _ := l.source.twin()
+	twin, found, err := l.source.twin()
 	l.view.update(func(v *view) {
 		v.status.Fill = nil
-		if found && !l.list.InFile() {
+		switch {
+		case l.list.InFile():
+		case found:
 			v.status.Fill = &protocol.Fill{From: l.options.twin(twin), State: protocol.FillWaiting}
+		case err != nil: // the copy reports it
+			v.status.Fill = &protocol.Fill{State: protocol.FillWaiting}
 		}
 	})
 }

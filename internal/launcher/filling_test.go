@@ -135,6 +135,10 @@ func TestReadyWithout(t *testing.T) {
 			twin: func(t *testing.T, other *pod) { other.begin(inMemory(t)) }, reason: "spec.config.dump",
 			heal: func(t *testing.T, other, _ *pod) { other.runs(other.assign(open(t))) },
 		},
+		"unreadable": {
+			twin: full, text: "sessions b\n", reason: errUnreadable.Error(), items: stored,
+			heal: func(_ *testing.T, _, p *pod) { p.name("sessions-b shop 2\n") },
+		},
 		"smaller": {
 			twin: full, text: "sessions-b shop 1\n", reason: "sessions-b has 1 nodes", items: stored,
 			heal: func(_ *testing.T, _, p *pod) { p.name("sessions-b shop 2\n") },

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
@@ -24,14 +25,7 @@ func TestProxyWithoutConnections(t *testing.T) {
 	// The launcher has no connection to memcached left, but its signal still makes memcached read the routes.
 	p.lead(1)
 	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
-	p.await("they are", func() error {
-		for _, key := range keys(100) { // some were those of the node that is no longer used
-			if reply := p.set(conns[0], key, "x"); reply != "STORED" || p.read(node, key) != "x" {
-				return errors.New(reply)
-			}
-		}
-		return nil
-	})
+	p.await("they are", func() error { return p.allAt(conns[0], node) }) // some keys were those of the node that is no longer used
 	p.lead(2)
 	p.await("the next ones are", func() error {
 		for _, key := range keys(100) {
@@ -49,6 +43,34 @@ func TestProxyWithoutConnections(t *testing.T) {
 	}
 	p.leads(p.pattern + " 2\n")
 	p.agrees(conns[0], 2)
+}
+
+// Clients that take all connections as soon as memcached starts do not keep routes from it.
+func TestProxyStartsWithoutConnections(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	// Clients are there before the launcher asks for the first time.
+	p.proxy.settle, p.proxy.poll = time.Second, 2*time.Second
+	for i := range 2 {
+		p.startNode(i)
+	}
+	p.lead(2)
+	p.startProxy()
+	p.await("memcached answers", func() error { return answers(p.t.Context(), p.proxy.Memcached) })
+	conns, node := p.occupy(), p.direct(0)
+	p.lead(1)
+	p.await("the next routes are read", func() error { return p.allAt(conns[0], node) })
+}
+
+// allAt returns an error unless a node has every key that a client of the proxy sets.
+func (p *proxyPod) allAt(client, node *memcache.Conn) error {
+	p.t.Helper()
+	for _, key := range keys(100) {
+		if reply := p.set(client, key, "x"); reply != "STORED" || p.read(node, key) != "x" {
+			return errors.New(reply)
+		}
+	}
+	return nil
 }
 
 // occupy connects until the proxy accepts no more clients.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,31 @@ func TestSlowReaders(t *testing.T) {
 	}
 	if reply := p.set(conn, "another", "x"); reply != "STORED" {
 		t.Errorf("another client gets %q", reply)
+	}
+	if p.ready() != 200 || p.live() != 200 {
+		t.Error("the proxy is not well")
+	}
+}
+
+// A get of very many keys ends with its connection, or with errors, and not the proxy.
+func TestGetsOfManyKeys(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(2)
+	conn := p.client()
+	for _, size := range []int{1000, 10_000, 100_000, 400_000} {
+		values, reply, err := conn.Get(t.Context(), slices.Repeat([]string{"absent"}, size)...)
+		if answered := err == nil && reply == "END" && values == 0; answered != (size == 1000) {
+			t.Errorf("a get of %d keys: %q, %v", size, reply, err)
+		}
+		_ = conn.Close() // also if memcached has done so
+		conn = p.client()
+		if reply := p.set(conn, "another", "x"); reply != "STORED" {
+			t.Errorf("after a get of %d keys, another client gets %q", size, reply)
+		}
+	}
+	if has, limit := p.residentMiB(p.pid()), 24+40*p.proxy.Threads; has > limit {
+		t.Errorf("memcached has %d MiB, and the limit would be %d", has, limit)
 	}
 	if p.ready() != 200 || p.live() != 200 {
 		t.Error("the proxy is not well")

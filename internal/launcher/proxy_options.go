@@ -130,6 +130,13 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
+// requests is for how many keys clients can wait at the same time. Each takes 5 KiB, which memcached keeps for the next one.
+func (o ProxyOptions) requests() int { return o.MaxConnections + 1024*o.Threads }
+
+// readBuffers is memcached's limit, in MiB, for commands that it has begun to read and for what it notes about the answer to each key.
+// Connections that need more are closed.
+func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.Threads }
+
 // arguments returns memcached's arguments. A proxy stores no items, except for placeholders when a node is away and a meta command
 // asks for them.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
@@ -138,7 +145,7 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 	}
 	arguments = append(arguments, o.tlsArguments()...)
 	return protocol.List{Arguments: append(arguments, "-o",
-		fmt.Sprintf("proxy_config=routelib:%s,proxy_arg=%s", o.copies(), o.program())+o.tlsOptions())}
+		fmt.Sprintf("read_buf_mem_limit=%d,proxy_config=routelib:%s,proxy_arg=%s", o.readBuffers(), o.copies(), o.program())+o.tlsOptions())}
 }
 
 // program, copies and values are files that memcached reads: the program for routes, the route to copies, and the values for them.

@@ -53,6 +53,9 @@ var errUnread = errors.New(
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {
+	case p.reload.first && errors.Is(err, memcache.ErrConnectionLimit): // it serves, and clients have all of its connections
+		p.settled()
+		return
 	case err != nil:
 	case p.reload.first:
 		p.loaded, p.failed = loaded, failed

@@ -49,7 +49,7 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 // valuesOf returns the text of the file with the program's values. A node without an address counts as away.
 func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "count %d\nbuffers %d\n", count, o.Threads*buffersPerThread)
+	fmt.Fprintf(&text, "count %d\nbuffers %d\nrequests %d\n", count, o.Threads*buffersPerThread, o.requests())
 	for i, pattern := range routes.Patterns() {
 		fmt.Fprintf(&text, "name%d %s\n", i+1, pattern)
 	}

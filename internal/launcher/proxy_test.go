@@ -260,7 +260,7 @@ func TestEndOfProxy(t *testing.T) {
 }
 
 func TestParseProxy(t *testing.T) {
-	const routes = "proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua"
+	const routes = "read_buf_mem_limit=35,proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua"
 	const pair = ",ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key"
 	for flags, want := range map[string]string{
 		"":                      "-c 775 -t 2 -o " + routes,

@@ -35,8 +35,9 @@ end
 -- costs two timeouts before it counts as away, together a second. From then on it is tried each second.
 local patience = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, retrytimeout = 1 }
 
--- Whoever reads slowly what it has asked for occupies memory. Beyond this, others that ask get errors, and the proxy stays.
-settings{ buffer_memory_limit = math.tointeger(values.buffers) }
+-- Whoever reads slowly what it has asked for occupies memory, and so does each key of a get. Beyond this, others that ask get errors, and the
+-- proxy stays.
+settings{ buffer_memory_limit = math.tointeger(values.buffers), active_req_limit = math.tointeger(values.requests) }
 
 -- A single pool has the ring of libmemcached, on which a direct client and each proxy find the same node for a key. What reads misses in
 -- the proxy's own storage, which is empty, if the node is away. What writes gets its error.

@@ -36,9 +36,9 @@ type Finding struct {
 	Secret string
 }
 
-// HasCredentials reports whether the nodes have TLS or users.
-func HasCredentials(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.TLS != nil || mc.Spec.Auth != nil
+// WantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
+func WantsAgent(mc *cachev1alpha1.Memcached) bool {
+	return mc.Spec.Monitoring.Enabled || mc.Spec.TLS != nil || mc.Spec.Auth != nil
 }
 
 // CertificateHosts are the host names by which clients reach a node. They expect one of them in its certificate.

@@ -54,6 +54,7 @@ func TestCommands(t *testing.T) {
 		"status-credentials-list": {args: "status --interval=0", prepare: secure},
 		"status-users":            {args: "status pages --interval=0", prepare: secureWithUsers},
 		"status-without-agents":   {args: "status pages --interval=0 --node-timeout=100ms", prepare: secureWithoutAgents},
+		"status-crowded":          {args: "status pages --interval=0", prepare: crowd},
 		"status-twins":            {args: "status pages --interval=0 --node-timeout=1s", prepare: twins},
 		"status-twins-named":      {args: "status copies --interval=0", prepare: twins},
 		"stats":                   {args: "stats pages"},

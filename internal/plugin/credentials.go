@@ -51,6 +51,9 @@ const maxSeriesBytes = 4 << 20
 // hasCredentials reports whether a pod has TLS or users. Then its agent has series about them.
 func hasCredentials(pod *corev1.Pod) bool { return hasTLS(pod) || hasUsers(pod) }
 
+// hasAgent reports whether an agent runs beside the memcached of a pod.
+func hasAgent(pod *corev1.Pod) bool { return agentHas(pod, "--memcached=") }
+
 func hasTLS(pod *corev1.Pod) bool { return agentHas(pod, "--tls-secret=") }
 
 func hasUsers(pod *corev1.Pod) bool { return agentHas(pod, "--users-secret=") }

@@ -118,6 +118,16 @@ func secureWithUsers(t *testing.T, w *world) {
 	authenticate(t, w)
 }
 
+// crowd has agents for monitoring alone, one of which reports that clients have all connections.
+func crowd(t *testing.T, w *world) {
+	mountSecrets(t, w)
+	for _, name := range []string{"pages-0", "pages-1"} {
+		change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) { pod.Spec.InitContainers[0].Args = pod.Spec.InitContainers[0].Args[:1] })
+		w.agents[name], w.problems[name] = "memcached_up 1\n", " "
+	}
+	w.problems["pages-0"] = `{"reason":"ConnectionLimit","message":"raise spec.config.maxConnections"}`
+}
+
 // One agent cannot be reached, the other one knows nothing.
 func secureWithoutAgents(t *testing.T, w *world) {
 	mountSecrets(t, w)

@@ -17,20 +17,20 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problems are what agents say of certificates and Secrets, which the operator does not read. Each is told once, with its nodes. Those of
-// agents that do not answer are unknown: this is said, too.
+// problems are what agents say is wrong with nodes that serve. Each is told once, with its nodes. Those of agents that do not answer are
+// unknown: this is said, too.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) []string {
 	reports, failures := make([]*memcached.AgentReport, len(pods)), make([]string, len(pods))
 	atOnce(len(pods), func(i int) {
 		pod := &pods[i]
-		if !runs(pod) || !hasCredentials(pod) {
+		if !runs(pod) || !hasAgent(pod) {
 			return
 		}
 		limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 		defer cancel()
 		status, err := ask.NewWith(agentTransport(c, pod)).Agent(limited, "agent", memcached.MetricsPort, memcached.CertificateHosts(mc, pod))
 		if err != nil {
-			failures[i] = pod.Name + ": its agent does not say what is wrong with its Secrets: " + explain(err)
+			failures[i] = pod.Name + ": its agent does not say what is wrong: " + explain(err)
 			return
 		}
 		reports[i] = &memcached.AgentReport{Pod: pod.Name, Problems: status.Known()}

@@ -77,7 +77,29 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 		}
 		everything.mustStayPrivate(ctx, caches[0].mc.Namespace)
 	})
+
+	It("is told of as well if the nodes serve it and clients refuse it", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		s := newSecured(ctx, k8s.NewNamespace(ctx), 1, mutualTLS)
+		k8s.UntilReady(ctx, s.mc)
+		other := clustertest.Must(s.authority.Server("cache", "another.example.com"))
+		s.put(ctx, s.pair, s.with(map[string][]byte{"tls.crt": other.Certificate, "tls.key": other.Key}))
+		untilNeedsAttention(ctx, s.mc, kubeletSync+longestUntold, cachev1alpha1.ReasonCertificateNames,
+			"says of the Secret "+s.pair.Name, "it is not for cache."+s.mc.Namespace+".svc")
+	})
 })
+
+// untilNeedsAttention waits until a Memcached that stays Ready says what its agents have noticed.
+func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, within time.Duration, reason string, words ...string) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		told := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionNeedsAttention)
+		g.Expect(told).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", reason)), mc.Name)
+		for _, some := range words {
+			g.Expect(told.Message).To(ContainSubstring(some))
+		}
+	}).WithTimeout(within).Should(Succeed())
+	Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
+}
 
 // badSecret is what somebody makes of a Secret by mistake.
 type badSecret struct {
@@ -99,6 +121,13 @@ var badSecrets = []badSecret{
 	{"empty", mutualTLS, func(*secured) map[string][]byte { // a Secret of this type has these keys
 		return map[string][]byte{"tls.crt": {}, "tls.key": {}}
 	}, "has neither tls.crt nor tls.key"},
+	{"expired", mutualTLS, func(s *secured) map[string][]byte {
+		old := clustertest.Must(s.authority.ExpiredUser("cache"))
+		return s.with(map[string][]byte{"tls.crt": old.Certificate, "tls.key": old.Key})
+	}, "the certificate in tls.crt has expired: renew it"},
+	{"database", withUsers, func(*secured) map[string][]byte {
+		return map[string][]byte{"username": []byte("app"), "password": []byte("the-password-of-a-database"), "uri": []byte("postgresql://db")}
+	}, "has uri beside username and password, as that of a database"},
 	{"deleted", withUsers, nil, "the Secret of spec.auth.secretName does not exist"},
 	{"nine-users", withUsers, func(*secured) map[string][]byte {
 		users := map[string][]byte{}
@@ -187,12 +216,7 @@ func (s *spoiledCache) untilNoticed(ctx context.Context) {
 // untilTold waits until the Memcached, which is Ready, reports what the agent has noticed.
 func (s *spoiledCache) untilTold(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		told := k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionNeedsAttention)
-		g.Expect(told).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", s.reason()),
-			HaveField("Message", And(ContainSubstring("Pod "+s.pod.Name+" says of the Secret "+s.secret.Name), ContainSubstring(s.words)))), s.name)
-	}).WithTimeout(longestUntold).Should(Succeed())
-	Expect(s.mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
+	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
 }
 
 // untilForgotten waits until it does not say so any more.

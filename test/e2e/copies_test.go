@@ -48,7 +48,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 				event.do(pod)
 				memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
 			})
-			clients.mustHaveNoticedNothing(ctx, event.name, ownersPerProxy*len(clients.proxies))
+			clients.mustHaveNoticedNothing(ctx, event.name, int64(ownersPerProxy*len(clients.proxies)))
 		}
 	})
 
@@ -104,7 +104,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		}).WithTimeout(4 * time.Minute).Should(Succeed())
 		memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
 		c.untilReady(ctx)
-		clients.mustHaveNoticedNothing(ctx, "changes of both", ownersPerProxy*len(clients.proxies))
+		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
 	})
 
 	It("keep what need not move when both get another node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {

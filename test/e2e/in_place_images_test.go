@@ -29,25 +29,14 @@ const eachKeys = 3 * filledKeys
 
 // A StatefulSet of three nodes, which applications use, and whose pods the operator may change.
 var _ = Describe("A change of the pods in place", func() {
-	inPlace := func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
-	}
-	image := func(c *keptCache, tag string) func() {
-		return func() { c.mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + tag }
-	}
-
 	It("keeps keys with new images of memcached and the agent, and with one that does not exist", Label(onLocalCluster), SpecTimeout(10*time.Minute), func(ctx SpecContext) {
-		c := newKeptCache(ctx, inPlace, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Storage.Type, mc.Spec.Monitoring.Enabled = cachev1alpha1.StorageMemoryFile, true
-			mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
-		})
+		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace, monitored)
 		allowInPlace(ctx, c.mc.Namespace)
-		clustertest.MustStore(ctx, c.cache, eachKeys)
 
 		former := c.pods[0].Spec.InitContainers[1].Image
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
 		deploy(ctx, upgradedImage)
-		c.mustStay(ctx, "images of memcached and the agent", longestUpdate, 1, image(c, "-alpine"))
+		c.mustKeep(ctx, "images of memcached and the agent", longestUpdate, 1, c.image("-alpine"))
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			Expect(pod.Spec.Containers[0].Image).To(HaveSuffix("-alpine"))
 			Expect(pod.Spec.InitContainers[1].Image).NotTo(Equal(former))
@@ -56,7 +45,7 @@ var _ = Describe("A change of the pods in place", func() {
 
 		By("a tag that does not exist")
 		before := k8s.Incarnations(ctx, c.mc)
-		k8s.Change(ctx, c.mc, image(c, "-none"))
+		k8s.Change(ctx, c.mc, func() { c.image("-none")(c.mc) })
 		k8s.UntilReason(ctx, c.mc, "Degraded", "ImagePullFailed")
 		k8s.UntilCondition(ctx, c.mc, "Degraded", HaveField("Message", ContainSubstring("Pod cache-2 was not changed in place")))
 		Eventually(ctx, func() []corev1.Pod { return k8s.Pods(ctx, c.mc) }).WithTimeout(time.Minute).Should(HaveEach(
@@ -68,21 +57,20 @@ var _ = Describe("A change of the pods in place", func() {
 		clustertest.MustFind(ctx, k8s.NewClient(ctx, c.mc), eachKeys)
 
 		By("a change of mind")
-		c.mustStay(ctx, "the image before", longestUpdate, -1, image(c, "-alpine"))
-		c.mustStay(ctx, "the first image", longestUpdate, 1, image(c, ""))
+		c.mustKeep(ctx, "the image before", longestUpdate, 0, c.image("-alpine"))
+		c.mustKeep(ctx, "the first image", longestUpdate, 1, c.image(""))
 	})
 
 	It("gives nodes more memory without a limit in the spec, and they serve all the time", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
-		c := newKeptCache(ctx, inPlace)
+		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inPlace)
 		allowInPlace(ctx, c.mc.Namespace)
-		clustertest.MustStore(ctx, c.cache, eachKeys)
-		c.mustStay(ctx, "memory 64Mi to 256Mi, the limit computed", 0, 0, func() { c.mc.Spec.Config.Memory = ptr.To(resource.MustParse("256Mi")) })
+		c.mustKeep(ctx, "memory 64Mi to 256Mi, the limit computed", 0, 0, memory("256Mi"))
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			stats := clustertest.Must(k8s.ConnectTo(ctx, traffic.Address(&pod)).Stats(ctx))
 			Expect(stats["limit_maxbytes"]).To(Equal(fmt.Sprint(256 << 20)))
 			Expect(pod.Status.ContainerStatuses[0].Resources.Limits.Memory().Value()).To(BeNumerically(">", 256<<20))
 		}
-		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi")) })
+		k8s.Change(ctx, c.mc, func() { memory("128Mi")(c.mc) })
 		k8s.UntilReady(ctx, c.mc)
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically("<", 300<<20))
@@ -91,45 +79,30 @@ var _ = Describe("A change of the pods in place", func() {
 	})
 })
 
+func inPlace(mc *cachev1alpha1.Memcached) {
+	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+}
+
+func memory(quantity string) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(quantity)) }
+}
+
+// memoryLimit gives a limit instead of the computed one.
+func memoryLimit(quantity string) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(quantity)}
+	}
+}
+
+// image sets the first image, with more after its tag.
+func (c *keptCache) image(suffix string) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + suffix }
+}
+
 // allowInPlace gives the operator the permission in a namespace, as the condition InPlaceForbidden says.
 func allowInPlace(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "create", "role", "memcached-operator-in-place", "-n", namespace, "--verb=patch", "--resource=pods,pods/resize")
 	k8s.Kubectl(ctx, "create", "rolebinding", "memcached-operator-in-place", "-n", namespace, "--role=memcached-operator-in-place",
 		"--serviceaccount="+operatorNamespace+":"+operatorDeployment)
-}
-
-// mustStay makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. Each memcached may be away
-// for so long, and has restarted so often more; a negative number is not checked.
-func (c *keptCache) mustStay(ctx context.Context, change string, longest time.Duration, restarts int32, edit func()) {
-	GinkgoHelper()
-	By(change)
-	before := k8s.Incarnations(ctx, c.mc)
-	watches := make([]*serviceWatch, len(c.pods))
-	for i := range c.pods {
-		watches[i] = watchService(ctx, traffic.Address(&c.pods[i]))
-	}
-	began := time.Now()
-	k8s.Change(ctx, c.mc, edit)
-	k8s.UntilReady(ctx, c.mc)
-	row := []string{change, "", "", time.Since(began).Round(time.Second).String()}
-	for _, watch := range watches {
-		away := watch.end()
-		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
-		Expect(away).To(BeNumerically("<=", max(longest, shortestGap)), "time without service")
-	}
-	pods := k8s.Pods(ctx, c.mc)
-	for i := range pods {
-		was := before[pods[i].Name]
-		Expect(pods[i].UID).To(Equal(was.Pod))
-		Expect(pods[i].Status.PodIP).To(Equal(c.pods[i].Status.PodIP))
-		if restarts >= 0 {
-			Expect(clustertest.Restarts(&pods[i])).To(Equal(was.Restarts+restarts), "restarts of "+pods[i].Name)
-		}
-	}
-	hits, err := k8s.NewClient(ctx, c.mc).Read(ctx, eachKeys)
-	Expect(err).NotTo(HaveOccurred())
-	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)
-	c.rows = append(c.rows, row)
-	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
 }

@@ -6,12 +6,10 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +35,7 @@ var _ = Describe("A change of the configuration", func() {
 	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c = newKeptCache(ctx, inFile)
 		keeps := func(change string, edit func(*cachev1alpha1.Memcached)) {
-			c.mustKeep(ctx, change, longestRestart, edit)
+			c.mustKeep(ctx, change, longestRestart, 0, edit)
 		}
 		keeps("threads", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 3 })
 		keeps("maxConnections", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1200 })
@@ -45,42 +43,46 @@ var _ = Describe("A change of the configuration", func() {
 			mc.Spec.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour}
 			mc.Spec.Config.Verbosity, mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = 1, ptr.To(false), ptr.To(true)
 		})
-		keeps("restartedAt", restartNow)
+		keeps("kubectl memcached restart, which sets restartedAt", restartNow(ctx))
 	})
 
 	It("takes at most 4 s of service with 1 GiB of items, whose CAS and expiry stay", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
-		c = newKeptCacheOf(ctx, 1, 900_000, 1000, inFile, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Config.Memory = ptr.To(resource.MustParse("1Gi"))
-		})
+		c = newKeptCacheOf(ctx, 1, 900_000, 1000, inFile, memory("1Gi"))
 		item := storeItem(ctx, &c.pods[0])
-		c.mustKeep(ctx, "restartedAt, 1 GiB", 4*time.Second+busyMachine/10, restartNow)
+		c.mustKeep(ctx, "restart, 1 GiB", 4*time.Second+busyMachine/10, 0, restartNow(ctx))
 		item.mustExpire(ctx, &c.pods[0])
 	})
 
 	It("gives nodes more memory while they serve", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
-		c = newKeptCache(ctx, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
-		})
-		for _, memory := range []string{"128Mi", "256Mi"} {
-			c.mustKeep(ctx, "memory "+memory, 0, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(memory)) })
+		c = newKeptCache(ctx, memoryLimit("512Mi"))
+		for _, quantity := range []string{"128Mi", "256Mi"} {
+			c.mustKeep(ctx, "memory "+quantity, 0, 0, memory(quantity))
 			for _, pod := range c.pods {
 				conn := k8s.ConnectTo(ctx, traffic.Address(&pod))
 				stats := clustertest.Must(conn.Stats(ctx))
-				limit := resource.MustParse(memory)
+				limit := resource.MustParse(quantity)
 				Expect(stats["limit_maxbytes"]).To(Equal(fmt.Sprint(limit.Value())))
 			}
 		}
+		By("using the new room: no item makes way for others")
+		const keys, valueSize = 4000, 100_000 // of which a node has more than 128 MiB
+		Expect(c.cache.Write(ctx, keys, valueSize)).To(Succeed())
+		clustertest.MustFind(ctx, c.cache, keys)
 	})
 })
 
 // inFile keeps the items in a file.
 func inFile(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
-	mc.Spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+	memory("128Mi")(mc)
 }
 
-func restartNow(mc *cachev1alpha1.Memcached) {
-	mc.Spec.RestartedAt = ptr.To(metav1.Now().Rfc3339Copy())
+// restartNow restarts the nodes as users do.
+func restartNow(ctx context.Context) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		GinkgoHelper()
+		k8s.Kubectl(ctx, "memcached", "restart", mc.Name, "--namespace", mc.Namespace, "--yes", "--wait=false")
+	}
 }
 
 // keptCache is a cache that must lose nothing.
@@ -92,13 +94,9 @@ type keptCache struct {
 	rows  [][]string
 }
 
-// nodesEnv is how many nodes these caches have, 3 if it is not set. The benchmark has 5.
-const nodesEnv = "E2E_NODES"
-
 func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	size := int32(clustertest.Must(strconv.Atoi(cmp.Or(os.Getenv(nodesEnv), "3"))))
-	return newKeptCacheOf(ctx, size, filledKeys, 100, edits...)
+	return newKeptCacheOf(ctx, 3, filledKeys, 100, edits...)
 }
 
 func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits ...clustertest.Edit) *keptCache {
@@ -132,19 +130,20 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory is the most that one of the launchers has ever taken.
+// launcherMemory is the most that one of the launchers has ever taken, and what of it is not its program.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
 		return "" // its processes are elsewhere
 	}
-	most := 0
+	var peak, own float64
 	for i := range c.pods {
 		p := theOne(processesOf("launcher", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
-		_, peak, _ := strings.Cut(string(clustertest.Must(os.ReadFile(p.file("status")))), "VmHWM:")
-		most = max(most, clustertest.Must(strconv.Atoi(strings.Fields(peak)[0])))
+		fields := fieldsOf(string(clustertest.Must(os.ReadFile(p.file("status")))))
+		peak = max(peak, number(strings.TrimSuffix(fields["VmHWM"], " kB"))/1024)
+		own = max(own, number(strings.TrimSuffix(fields["RssAnon"], " kB"))/1024)
 	}
-	return fmt.Sprintf("%.1f MiB", float64(most)/1024)
+	return fmt.Sprintf("%.1f MiB, own %.1f", peak, own)
 }
 
 // storedItem expires after a minute.
@@ -173,8 +172,9 @@ func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
 	Expect(time.Now()).To(BeTemporally("~", i.expires, 3*time.Second), "the end of its time to live")
 }
 
-// mustKeep makes a change, waits until the cache is Ready, and checks that it has lost nothing.
-func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, edit func(*cachev1alpha1.Memcached)) {
+// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. Each node may be away for
+// so long, and the container of memcached has restarted so often more.
+func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, restarts int32, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	By(change)
 	before := k8s.Incarnations(ctx, c.mc)
@@ -182,9 +182,13 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	for i := range c.pods {
 		watches[i] = watchService(ctx, traffic.Address(&c.pods[i]))
 	}
+	endLoad := clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, time.Second, func() { _, _ = c.cache.Read(ctx, filledKeys) })
+	})
 	began := time.Now()
 	k8s.Change(ctx, c.mc, func() { edit(c.mc) })
-	k8s.UntilReady(ctx, c.mc)
+	c.untilReady(ctx)
+	endLoad()
 	took := time.Since(began)
 	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began), c.launcherMemory()}
 	for _, watch := range watches {
@@ -192,13 +196,26 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
 		Expect(away).To(BeNumerically("<=", max(longest, shortestGap)), "time without service")
 	}
-	Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(before), "pods and restarts")
+	for i, pod := range k8s.Pods(ctx, c.mc) {
+		was := before[pod.Name]
+		Expect(pod.UID).To(Equal(was.Pod), pod.Name)
+		Expect(pod.Status.PodIP).To(Equal(c.pods[i].Status.PodIP), pod.Name)
+		Expect(clustertest.Restarts(&pod)).To(Equal(was.Restarts+restarts), "restarts of "+pod.Name)
+	}
 	c.cache = k8s.NewClient(ctx, c.mc) // the connections of the former one ended with memcached
 	hits, err := c.cache.Read(ctx, c.keys)
 	Expect(err).NotTo(HaveOccurred())
 	row[1] = fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)
 	c.rows = append(c.rows, row)
 	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
+}
+
+// untilReady waits as long as the spec may take.
+func (c *keptCache) untilReady(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(k8s.Condition(ctx, g, c.mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
 // shortestGap is what may lie between two answers of a node that serves all the time: this machine is busy.

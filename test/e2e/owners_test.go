@@ -10,13 +10,12 @@ import (
 	"fmt"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/memcached-operator/internal/memcache"
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -26,76 +25,65 @@ const (
 	ownersPerProxy = 2
 )
 
-// owners are clients that write, each keys of its own, and read those of all. Each value is a number that grows. They use one of the
-// proxies each, and any of them once that connection has ended.
+// owners are clients that write, each keys of its own, and read those of all. Each value is a number that grows. They begin with one of
+// the proxies each.
 type owners struct {
-	stop func()
-	// stored is what the owner of a key has stored.
-	stored [ownedKeys]atomic.Int64
-	// What they have met: hits, connections that ended, and what must not be: misses, old values, and replies that are none.
-	read, again, missed, old, failed atomic.Int64
-	failure, ended                   atomic.Value
-	proxies                          []corev1.Pod
-	address                          string
+	proxyClients
+
+	// stored is what the owner of a key has stored last, and numbers the last number of all.
+	stored  [ownedKeys]atomic.Int64
+	numbers atomic.Int64
+	// since is from which number on a key must have what was stored last, and older counts what others had that was not.
+	since, older atomic.Int64
+	// refused are writes that got an error.
+	refused atomic.Int64
+	proxies []corev1.Pod
 }
 
 // startOwners starts clients of the proxies, once they have stored all of their keys.
 func (c *copies) startOwners(ctx context.Context) *owners {
 	GinkgoHelper()
-	o := &owners{proxies: proxiesOf(ctx, c.front), address: proxyServer(ctx, c.front).Address}
+	o := newOwners(ctx, c.front)
 	count := len(o.proxies) * ownersPerProxy
-	var conns []*traffic.Conn
 	for number := range count {
-		conn := clustertest.Must(traffic.Connect(ctx, dial, traffic.Address(&o.proxies[number%len(o.proxies)])))
-		conns = append(conns, conn)
-		for key := number; key < ownedKeys; key += count {
-			o.write(ctx, &conns[number], key)
-		}
-	}
-	Expect(o.failed.Load()).To(BeZero(), "%v", o.failure.Load())
-	var stops []func()
-	for number, conn := range conns {
-		stops = append(stops, clustertest.InBackground(ctx, func(ctx context.Context) {
-			for step := number; ctx.Err() == nil; step += count {
-				if step%(10*count) == number { // one of ten requests
-					o.write(ctx, &conn, step/(10*count)*count%ownedKeys+number)
-				}
-				o.get(ctx, &conn, step*7%ownedKeys)
+		step := number
+		o.start(ctx, traffic.Address(&o.proxies[number%len(o.proxies)]), func(ctx context.Context, conn **traffic.Conn) {
+			if step%(10*count) == number { // one of ten requests
+				o.set(ctx, conn, step/(10*count)*count%ownedKeys+number)
 			}
-			_ = conn.Close()
-		}))
-	}
-	o.stop = func() {
-		for _, stop := range stops {
-			stop()
-		}
+			o.read(ctx, conn, step*7%ownedKeys)
+			step += count
+		})
 	}
 	return o
 }
 
-// ask sends a request, and once more with another connection if the one that it has ends.
-func (o *owners) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
-	err := request(*conn)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	o.again.Add(1)
-	o.ended.Store(err.Error())
-	for began := time.Now(); err != nil && ctx.Err() == nil && time.Since(began) < repeatable; {
-		_ = (*conn).Close()
-		next, connectErr := traffic.Connect(ctx, dial, o.address)
-		if err = connectErr; err != nil {
-			time.Sleep(20 * time.Millisecond) // as clients do before they try again
-			continue
+// newOwners stores all keys.
+func newOwners(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
+	GinkgoHelper()
+	o := &owners{proxyClients: proxyClients{address: proxyServer(ctx, front).Address}, proxies: proxiesOf(ctx, front)}
+	o.throughEach(ctx, func(conn **traffic.Conn, proxy int) {
+		for key := proxy; key < ownedKeys; key += len(o.proxies) {
+			o.set(ctx, conn, key)
 		}
-		*conn = next
-		err = request(next)
-	}
-	return err
+	})
+	Expect(o.met()).To(Equal(nothing))
+	return o
 }
 
-func (o *owners) write(ctx context.Context, conn **traffic.Conn, key int) {
-	value := strconv.FormatInt(o.stored[key].Load()+1, 10)
+// throughEach does something through one proxy after the other.
+func (o *owners) throughEach(ctx context.Context, do func(conn **traffic.Conn, proxy int)) {
+	GinkgoHelper()
+	for i := range o.proxies {
+		conn := clustertest.Must(traffic.Connect(ctx, dial, traffic.Address(&o.proxies[i])))
+		do(&conn, i)
+		_ = conn.Close()
+	}
+}
+
+func (o *owners) set(ctx context.Context, conn **traffic.Conn, key int) {
+	number := o.numbers.Add(1)
+	value := strconv.FormatInt(number, 10)
 	var reply string
 	err := o.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
 		reply, err = conn.Command(ctx, fmt.Sprintf("set %s 0 0 %d\r\n%s", traffic.Key(key), len(value), value))
@@ -103,59 +91,48 @@ func (o *owners) write(ctx context.Context, conn **traffic.Conn, key int) {
 	})
 	switch {
 	case ctx.Err() != nil:
-	case err != nil || reply != "STORED":
-		o.fail("set %s: %q, %v", traffic.Key(key), reply, err)
-	default:
-		o.stored[key].Add(1)
-	}
-}
-
-func (o *owners) get(ctx context.Context, conn **traffic.Conn, key int) {
-	stored := o.stored[key].Load()
-	var value *memcache.Value
-	err := o.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
-		value, err = conn.Value(ctx, traffic.Key(key))
-		return err
-	})
-	switch {
-	case ctx.Err() != nil:
 	case err != nil:
-		o.fail("get %s: %v", traffic.Key(key), err)
-	case value == nil:
-		o.missed.Add(1)
+		o.fail("set %s: %v", traffic.Key(key), err)
+	case reply != "STORED":
+		o.refused.Add(1)
 	default:
-		o.read.Add(1)
-		if got, err := strconv.ParseInt(string(value.Bytes), 10, 64); err != nil || got < stored {
-			o.old.Add(1)
-		}
+		o.stored[key].Store(number)
 	}
 }
 
-func (o *owners) fail(format string, args ...any) {
-	o.failed.Add(1)
-	o.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
+func (o *owners) read(ctx context.Context, conn **traffic.Conn, key int) {
+	stored := o.stored[key].Load()
+	o.get(ctx, conn, traffic.Key(key), func(value string) bool {
+		number, err := strconv.ParseInt(value, 10, 64)
+		if err == nil && number < stored && stored < o.since.Load() {
+			o.older.Add(1)
+			return true
+		}
+		return err == nil && number >= stored
+	})
 }
+
+// met is what clients may not meet, and nothing is that they have not.
+func (o *owners) met() string {
+	return fmt.Sprintf("%d misses, %d old values, %d refused, %d errors: %v", o.missed.Load(), o.wrong.Load(), o.refused.Load(),
+		o.failed.Load(), o.failure.Load())
+}
+
+const nothing = "0 misses, 0 old values, 0 refused, 0 errors: <nil>"
 
 // mustHaveNoticedNothing ends the clients, after they have met each key once more. Then it reads all keys through each proxy. At most
 // so many connections may have ended.
-func (o *owners) mustHaveNoticedNothing(ctx context.Context, event string, ended int) {
+func (o *owners) mustHaveNoticedNothing(ctx context.Context, event string, ended int64) {
 	GinkgoHelper()
-	sofar := o.read.Load()
-	Eventually(ctx, o.read.Load).WithTimeout(time.Minute).Should(BeNumerically(">", sofar+ownedKeys), "clients go on")
+	o.untilAsked(ctx, ownedKeys)
 	o.stop()
-	AddReportEntry(fmt.Sprintf("%s: %d gets, %d misses, %d old values, %d errors, %d connections that ended", event, o.read.Load(),
-		o.missed.Load(), o.old.Load(), o.failed.Load(), o.again.Load()))
-	noticed := func() string {
-		return fmt.Sprintf("%d misses, %d old values, %d errors: %v", o.missed.Load(), o.old.Load(), o.failed.Load(), o.failure.Load())
-	}
-	Expect(noticed()).To(Equal("0 misses, 0 old values, 0 errors: <nil>"), event)
-	Expect(o.again.Load()).To(BeNumerically("<=", ended), "connections that ended, the last by %v", o.ended.Load())
-	for i := range o.proxies {
-		conn := clustertest.Must(traffic.Connect(ctx, dial, traffic.Address(&o.proxies[i])))
+	AddReportEntry(event + ": " + o.String())
+	Expect(o.met()).To(Equal(nothing), event)
+	o.reconnected(ended)
+	o.throughEach(ctx, func(conn **traffic.Conn, _ int) {
 		for key := range ownedKeys {
-			o.get(ctx, &conn, key)
+			o.read(ctx, conn, key)
 		}
-		_ = conn.Close()
-	}
-	Expect(noticed()).To(Equal("0 misses, 0 old values, 0 errors: <nil>"), "%s, at the end", event)
+	})
+	Expect(o.met()).To(Equal(nothing), "%s, at the end", event)
 }

@@ -117,6 +117,16 @@ func (i invocation) start() {
 	go func() { _ = cmd.Wait() }() // reaps it if the suite ends it once more
 }
 
+// restartKubelet kills the kubelet of the local cluster and starts it again. Containers stay.
+func restartKubelet(ctx context.Context) {
+	GinkgoHelper()
+	kubelet := theOne(processesOf("kubelet", ""), "kubelets")
+	invocation := kubelet.invocation()
+	kubelet.signal(syscall.SIGKILL)
+	Eventually(ctx, kubelet.runs).Should(BeFalse())
+	invocation.start()
+}
+
 // scaleOperator changes the number of operators until the spec ends.
 func scaleOperator(ctx context.Context, replicas int) {
 	GinkgoHelper()

@@ -8,7 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,8 +30,6 @@ import (
 const (
 	eventKeys    = 20_000
 	eventReaders = 4
-	// repeatable is for how long a client whose connection has ended connects again.
-	repeatable = 5 * time.Second
 )
 
 // Whatever happens to nodes, proxies and DNS, each get is answered: with the value, or with a miss of a node that is away.
@@ -71,7 +69,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			readers := f.startReaders(ctx)
 			event.do()
 			f.storeAll(ctx)
-			readers.mustBeAnswered(event.name, 0, time.Second)
+			mustBeAnswered(readers, event.name, 0, time.Second)
 		}
 		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
 
@@ -95,8 +93,8 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			readers, before := f.startReaders(ctx), clustertest.Incarnations(proxiesOf(ctx, f.proxy))
 			event.do(&proxiesOf(ctx, f.proxy)[0])
 			f.untilOthers(ctx, before, event.others)
-			Eventually(ctx, readers.slowRound).WithTimeout(time.Minute).Should(BeTrue())
-			readers.mustBeAnswered(event.name, 2*eventReaders, repeatable)
+			readers.untilAsked(ctx, eventKeys)
+			mustBeAnswered(readers, event.name, eventReaders, repeatable)
 			Expect(readers.missed.Load()).To(BeZero(), "a proxy has no keys")
 		}
 	})
@@ -111,11 +109,11 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 				g.Expect(k8s.Reread(ctx, f.proxy)).To(Succeed())
 				g.Expect(f.proxy.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: size}))
 			}).WithTimeout(4 * time.Minute).Should(Succeed())
-			Eventually(ctx, readers.slowRound).WithTimeout(time.Minute).Should(BeTrue())
+			readers.untilAsked(ctx, eventKeys)
 			hits := clustertest.Must(f.cache.Read(ctx, eventKeys))
 			AddReportEntry(fmt.Sprintf("%d nodes: %d hits of %d, and %d keys that stay", size, hits.Hits, eventKeys, stay))
 			Expect(hits.Hits).To(BeNumerically(">=", stay-eventKeys/50))
-			readers.mustBeAnswered(fmt.Sprintf("%d nodes", size), 0, time.Second)
+			mustBeAnswered(readers, fmt.Sprintf("%d nodes", size), 0, time.Second)
 			f.storeAll(ctx)
 		}
 		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
@@ -226,87 +224,29 @@ func scaleDNS(ctx context.Context, replicas int32) {
 	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
-// readers get one key after the other, each with a connection of its own to the Service. One whose connection ends connects again.
-type readers struct {
-	stop                                       func()
-	hit, missed, wrong, failed, again, slowest atomic.Int64
-	failure, ended                             atomic.Value
-	server                                     traffic.Server
-}
-
-func (f *front) startReaders(ctx context.Context) *readers {
-	r := &readers{server: f.server}
-	var stops []func()
-	for number := range eventReaders {
-		stops = append(stops, clustertest.InBackground(ctx, func(ctx context.Context) {
-			var conn *traffic.Conn
-			for key := number; ctx.Err() == nil; key += eventReaders {
-				conn = r.get(ctx, conn, traffic.Key(key*7%eventKeys+1))
-			}
-		}))
-	}
-	r.stop = func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
-	return r
-}
-
-// get gets a key, and returns the connection for the next one.
-func (r *readers) get(ctx context.Context, conn *traffic.Conn, key string) *traffic.Conn {
-	var value *memcache.Value
-	began, err := time.Now(), error(nil)
-	for first := true; first || err != nil && time.Since(began) < repeatable && ctx.Err() == nil; first = false {
-		if conn == nil {
-			conn, err = traffic.Connect(ctx, dial, r.server.Address)
-		}
-		if conn == nil || err != nil {
-			conn = nil
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
-		if value, err = conn.Value(ctx, key); err != nil {
-			if ctx.Err() == nil { // else the test ended it
-				r.again.Add(1)
-				r.ended.Store(fmt.Sprintf("%v after %s", err, time.Since(began)))
-			}
-			_ = conn.Close()
-			conn = nil
-		}
-	}
-	switch took := time.Since(began).Milliseconds(); {
-	case ctx.Err() != nil:
-		return conn
-	case took > r.slowest.Load():
-		r.slowest.Store(took)
-	}
-	switch {
-	case err != nil:
-		r.failed.Add(1)
-		r.failure.CompareAndSwap(nil, err.Error())
-	case value == nil:
-		r.missed.Add(1)
-	case len(value.Bytes) != 100 || string(value.Bytes[:len(key)]) != key:
-		r.wrong.Add(1)
-	default:
-		r.hit.Add(1)
-	}
-	return conn
-}
-
-// slowRound reports whether enough was read to meet each key.
-func (r *readers) slowRound() bool { return r.hit.Load()+r.missed.Load() > eventKeys }
-
-// mustBeAnswered ends the readers.
-func (r *readers) mustBeAnswered(event string, reconnects int64, longest time.Duration) {
+// startReaders starts clients that get one key after the other.
+func (f *front) startReaders(ctx context.Context) *proxyClients {
 	GinkgoHelper()
-	r.stop()
-	AddReportEntry(fmt.Sprintf("%s: %d hits, %d misses, %d reconnects, the slowest answer after %d ms", event, r.hit.Load(),
-		r.missed.Load(), r.again.Load(), r.slowest.Load()))
-	Expect(r.failed.Load()).To(BeZero(), "%v", r.failure.Load())
-	Expect(r.wrong.Load()).To(BeZero())
-	Expect(r.hit.Load()).To(BeNumerically(">", 1000))
-	Expect(r.again.Load()).To(BeNumerically("<=", reconnects), "connections that ended, the last by %v", r.ended.Load())
-	Expect(r.slowest.Load()).To(BeNumerically("<", (longest + time.Second).Milliseconds()))
+	c := &proxyClients{address: f.server.Address}
+	for number := range eventReaders {
+		next := number
+		c.start(ctx, c.address, func(ctx context.Context, conn **traffic.Conn) {
+			key := traffic.Key(next*7%eventKeys + 1)
+			c.get(ctx, conn, key, func(value string) bool { return len(value) == 100 && strings.HasPrefix(value, key) })
+			next += eventReaders
+		})
+	}
+	return c
+}
+
+// mustBeAnswered ends readers.
+func mustBeAnswered(readers *proxyClients, event string, reconnects int64, longest time.Duration) {
+	GinkgoHelper()
+	readers.stop()
+	AddReportEntry(event + ": " + readers.String())
+	Expect(readers.failed.Load()).To(BeZero(), "%v", readers.failure.Load())
+	Expect(readers.wrong.Load()).To(BeZero())
+	Expect(readers.hit.Load()).To(BeNumerically(">", 1000))
+	readers.reconnected(reconnects)
+	Expect(readers.slowest.Load()).To(BeNumerically("<", (longest + time.Second).Milliseconds()))
 }

@@ -63,7 +63,7 @@ func newRotation(ctx context.Context) *rotation {
 	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // for a log with more in it
 	r := &rotation{other: clustertest.Must(credentials.NewAuthority("partner"))}
 	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
-		leavesQuickly, mutualTLS, withUsers, monitored, verbose)
+		inFile, mutualTLS, withUsers, monitored, verbose)
 	r.batch = visitor{r.member.identity, "batch", "the-only-password-of-batch"}
 	r.partner = visitor{clustertest.Must(r.other.User("application")), r.reader.user, r.reader.password}
 	r.rows = [][]string{{"change", "after the Secret", "after the kubelet's delivery"}}
@@ -175,23 +175,22 @@ func (r *rotation) mustHaveLostNothing(ctx context.Context) {
 	AddReportEntry("While Secrets changed", seen.String(), ReportEntryVisibilityAlways)
 }
 
-// forgets replaces a node. The others stay as they are.
+// forgets restarts memcached in its pods, which keep their keys.
 func (r *rotation) forgets(ctx context.Context) {
 	GinkgoHelper()
-	victim := r.pods[0]
-	Expect(k8s.Delete(ctx, &victim)).To(Succeed())
-	Eventually(ctx, func() []corev1.Pod { return k8s.Pods(ctx, r.mc) }).Should(And(HaveLen(len(r.pods)),
-		HaveEach(Satisfy(func(pod corev1.Pod) bool { return pod.UID != victim.UID && clustertest.Ready(&pod) }))))
-	r.pods = k8s.Pods(ctx, r.mc)
-	node := slices.IndexFunc(r.pods, func(pod corev1.Pod) bool { return pod.Name == victim.Name })
-	address := r.address(&r.pods[node])
-	Expect(r.mayEnter(ctx, address, r.member)).To(Succeed())
-	Expect(r.mayEnter(ctx, address, r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "a certificate of the removed CA")
-	Expect(r.mayEnter(ctx, address, r.batch)).To(MatchError(ContainSubstring(loginRefused)))
-	_, err := r.held[0].Command(ctx, "mn")
-	Expect(err).To(HaveOccurred(), "the connection of the user who is gone")
-	r.untilReported(ctx, r.pods[node:node+1])
-	r.untilReported(ctx, slices.Delete(slices.Clone(r.pods), node, node+1), caRemoved, userRemoved)
+	k8s.Kubectl(ctx, "memcached", "restart", r.mc.Name, "--namespace", r.mc.Namespace, "--yes", "--timeout=3m")
+	k8s.UntilReady(ctx, r.mc)
+	Expect(k8s.Incarnations(ctx, r.mc)).To(Equal(r.before), "pods and restarts")
+	clustertest.MustFind(ctx, r.newClient(ctx, r.reader), filledKeys)
+	for i, pod := range r.pods {
+		address := r.address(&pod)
+		Expect(r.mayEnter(ctx, address, r.member)).To(Succeed())
+		Expect(r.mayEnter(ctx, address, r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "a certificate of the removed CA")
+		Expect(r.mayEnter(ctx, address, r.batch)).To(MatchError(ContainSubstring(loginRefused)))
+		_, err := r.held[i].Command(ctx, "mn")
+		Expect(err).To(HaveOccurred(), "the connection of the user who is gone")
+	}
+	r.untilReported(ctx, r.pods)
 }
 
 // changes changes Secrets, and waits until the effect is seen on each node. It adds a row to the table.

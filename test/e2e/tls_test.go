@@ -37,7 +37,7 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 		r.removes(ctx)
 		r.mustHaveLostNothing(ctx)
 
-		By("restarting a node, which forgets what was removed")
+		By("restarting the nodes in place, which forget what was removed, and keep their keys")
 		r.forgets(ctx)
 		By("being monitored as any other")
 		r.isMonitored(ctx)

@@ -203,8 +203,9 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates a pod unless it exists, then makes it ready. One whose containers somebody has reported on is left alone.
-func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
+// start creates a pod unless it exists, then makes it ready with these containers. One on whose containers somebody has reported is left
+// alone.
+func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...corev1.ContainerStatus) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
 			return err
@@ -213,7 +214,7 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
 	if podReady(pod) || len(pod.Status.ContainerStatuses) > 0 {
 		return nil
 	}
-	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "192.0.2.1"
+	pod.Status.Phase, pod.Status.PodIP, pod.Status.ContainerStatuses = corev1.PodRunning, "192.0.2.1", containers
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return c.client.Status().Update(ctx, pod)
 }

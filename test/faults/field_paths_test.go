@@ -66,6 +66,9 @@ var boundaryValues = []struct {
 	{`^spec\.tls\.clientAuth$`, []string{`"Require"`, `"None"`, `"Optional"`, `""`, `null`}},
 	{`^spec\.tls\.minVersion$`, []string{`"1.3"`, `"1.2"`, `"1.1"`, `1.3`, `null`}},
 	{`^spec\.tls\.plaintext$`, []string{`"Enabled"`, `"Disabled"`, `true`, `""`, `null`}},
+	{`^spec\.fillFrom\.name$`, []string{`"other"`, `"` + cacheName + `"`, `""`, `"UPPER"`, `"` + strings.Repeat("a", 254) + `"`, `1`, `null`}},
+	{`^spec\.storage\.type$`, []string{`"MemoryFile"`, `"Memory"`, `"memory"`, `""`, `null`}},
+	{`^spec\.updateStrategy\.podUpdatePolicy$`, []string{`"InPlaceIfPossible"`, `"ReCreate"`, `"InPlaceOnly"`, `""`, `null`}},
 	{`^spec\.workload$`, []string{`"StatefulSet"`, `"Deployment"`, `"DaemonSet"`, `""`, `null`}},
 	{`^spec\.restartedAt$`, []string{
 		`"2026-01-01T00:00:00Z"`, `"2026-01-01T00:00:00.5+01:00"`, `"0001-01-01T00:00:00Z"`, `"2026-01-01t00:00:00Z"`, `"2026-01-01"`,

@@ -7,7 +7,8 @@ package faults
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,39 +17,106 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// images are those that memcached runs with in each pod of a StatefulSet.
-type images struct {
-	mutex sync.Mutex
-	of    map[types.UID]string
+// missingImage is an image that cannot be pulled.
+const missingImage = "memcached:missing"
+
+// running is the status of memcached in a pod that has just started.
+func (s *statefulSet) running(pod *corev1.Pod) corev1.ContainerStatus {
+	container := pod.Spec.Containers[0]
+	return corev1.ContainerStatus{
+		Name: memcached.ContainerName, Image: container.Image, Resources: &container.Resources, Ready: true,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}
 }
 
-var allImages = &images{of: map[types.UID]string{}}
-
-// changed reports whether a pod has another image than memcached runs with, and lets it run with that.
-func (i *images) changed(pod *corev1.Pod) bool {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	image, ran := pod.Spec.Containers[0].Image, i.of[pod.UID]
-	i.of[pod.UID] = image
-	return ran != "" && ran != image
-}
-
-// sync does what the kubelet does with a pod that runs: it restarts memcached with another image, and gives it other resources.
+// sync does what the kubelet does with a pod that runs: it restarts memcached with another image, and gives it other resources. A pod on
+// whose containers somebody else has reported is left alone.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
-	if pod.UID == "" || pod.DeletionTimestamp != nil || !podReady(pod) {
+	found := memcached.StatusOf(pod, memcached.ContainerName)
+	if found == nil || found.Image == "" || pod.DeletionTimestamp != nil {
 		return nil
 	}
-	status := corev1.ContainerStatus{Name: memcached.ContainerName, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
-	if found := memcached.StatusOf(pod, memcached.ContainerName); found != nil {
-		status = *found.DeepCopy()
-	}
-	if allImages.changed(pod) {
+	allLaunchers.start(ctx, pod)
+	status, ready := s.running(pod), corev1.ConditionTrue
+	status.RestartCount = found.RestartCount
+	switch {
+	case status.Image == missingImage:
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}}
+		status.Ready, ready = false, corev1.ConditionFalse
+	case status.Image != found.Image:
 		status.RestartCount++
 	}
-	status.Resources = &pod.Spec.Containers[0].Resources
-	if len(pod.Status.ContainerStatuses) > 0 && equality.Semantic.DeepEqual(pod.Status.ContainerStatuses[0], status) {
+	if equality.Semantic.DeepEqual(*found, status) {
 		return nil
 	}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	return s.client.Status().Update(ctx, pod)
+}
+
+// podUIDs are the UIDs of the pods by name.
+func podUIDs(now objects) map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, pod := range now.pods() {
+		uids[pod.Name] = pod.UID
+	}
+	return uids
+}
+
+// inPlaceViolations returns the first moment at which a pod that served was given another image or other resources while another one was
+// being changed, or was not ready.
+func inPlaceViolations(entries []entry) []string {
+	now := objects{}
+	for _, e := range entries {
+		before, _ := now[e.key()].(*corev1.Pod)
+		now.add(e)
+		pod, ok := e.object.(*corev1.Pod)
+		if !ok || before == nil || before.UID != pod.UID || !podReady(before) || equality.Semantic.DeepEqual(before.Spec, pod.Spec) {
+			continue
+		}
+		for _, other := range now.pods() {
+			if other.UID != pod.UID && (!podReady(other) || beingChanged(other)) {
+				return []string{fmt.Sprintf("version %d: %s is changed while %s is", e.version, pod.Name, other.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+// beingChanged reports whether a pod may restart at any moment with another image, or get other resources.
+func beingChanged(pod *corev1.Pod) bool {
+	state, _ := memcached.InPlaceStateOf(pod)
+	status, container := memcached.StatusOf(pod, memcached.ContainerName), pod.Spec.Containers[0]
+	return len(state.Former) > 0 || status != nil && status.Image != "" &&
+		(status.Image != container.Image || !equality.Semantic.DeepEqual(*status.Resources, container.Resources))
+}
+
+// TestInPlaceInvariants checks histories with and without pods that are changed at the same time.
+func TestInPlaceInvariants(t *testing.T) {
+	t.Parallel()
+	pod := func(name, image, runs string) entry {
+		e := podEntry(name, true)
+		pod := e.object.(*corev1.Pod)
+		pod.Spec.Containers = []corev1.Container{{Image: image}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: memcached.ContainerName, Image: runs, Resources: &corev1.ResourceRequirements{}},
+		}
+		return e
+	}
+	whole := []entry{pod("cache-0", "1", "1"), pod("cache-1", "1", "1"), pod("cache-1", "2", "1")}
+	for name, test := range map[string]struct {
+		history []entry
+		wrong   int
+	}{
+		"one after another": {append(whole[:3:3], pod("cache-1", "2", "2"), pod("cache-0", "2", "1")), 0},
+		"both":              {append(whole[:3:3], pod("cache-0", "2", "1")), 1},
+		"one is not ready":  {[]entry{whole[0], podEntry("cache-1", false), pod("cache-0", "2", "1")}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if found := inPlaceViolations(numbered(test.history)); len(found) != test.wrong {
+				t.Errorf("%d violations, want %d: %v", len(found), test.wrong, found)
+			}
+		})
+	}
 }

@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,9 +34,11 @@ type launchers struct {
 	mutex sync.Mutex
 	// ran are the lists that each pod has run with, in order.
 	ran map[types.UID][]protocol.List
+	// together are the restarts while another node was to restart as well, by namespace.
+	together map[string][]string
 }
 
-var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}}
+var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}, together: map[string][]string{}}
 
 // Launcher implements controllers.Nodes.
 func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
@@ -45,10 +48,54 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 	if err != nil {
 		return protocol.Status{}, err
 	}
-	if ran := l.ran[pod.UID]; len(ran) == 0 || ran[len(ran)-1].Hash() != list.Hash() {
-		l.ran[pod.UID] = append(ran, list)
+	if !l.runs(pod, list.Hash()) {
+		if err := l.checkAlone(ctx, pod); err != nil {
+			return protocol.Status{}, err
+		}
+		l.ran[pod.UID] = append(l.ran[pod.UID], list)
 	}
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+}
+
+// start lets the launcher of a pod run what its ConfigMap has when the pod starts.
+func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if list, err := l.listOf(ctx, pod); err == nil && len(l.ran[pod.UID]) == 0 {
+		l.ran[pod.UID] = []protocol.List{list}
+	}
+}
+
+// runs reports whether a pod runs with a list.
+func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
+	ran := l.ran[pod.UID]
+	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
+}
+
+// checkAlone records that a pod restarts while another one that serves is to restart as well.
+func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
+	var pods corev1.PodList
+	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
+	if err := user.List(ctx, &pods, client.InNamespace(pod.Namespace), instance); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		other := &pods.Items[i]
+		if other.UID == pod.UID || !podReady(other) || len(l.ran[pod.UID]) == 0 || len(l.ran[other.UID]) == 0 {
+			continue
+		}
+		if list, err := l.listOf(ctx, other); err == nil && !l.runs(other, list.Hash()) {
+			l.together[pod.Namespace] = append(l.together[pod.Namespace], fmt.Sprintf("%s and %s restart together", pod.Name, other.Name))
+		}
+	}
+	return nil
+}
+
+// restartsTogether are those in a namespace.
+func (l *launchers) restartsTogether(namespace string) []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.together[namespace]
 }
 
 // Proxy implements controllers.Nodes.
@@ -92,13 +139,14 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 }
 
 // wentBack reports a pod that has run a list twice.
-func (l *launchers) wentBack() string {
+func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for uid, ran := range l.ran {
+	for _, pod := range pods {
+		ran := l.ran[pod.UID]
 		for i, list := range ran {
 			if slices.ContainsFunc(ran[:i], func(other protocol.List) bool { return other.Hash() == list.Hash() }) {
-				return fmt.Sprintf("the pod %s ran %v", uid, ran)
+				return fmt.Sprintf("the pod %s ran %v", pod.Name, ran)
 			}
 		}
 	}
@@ -119,7 +167,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)
 			}
 		}
-		return allLaunchers.wentBack()
+		return allLaunchers.wentBack(now.pods())
 	}
 }
 
@@ -136,27 +184,56 @@ func sameArguments(now objects) string {
 	}
 	hash, template := mc.Status.LastApplied.ArgumentsHash, set.Spec.Template.Annotations[memcached.TemplateAnnotation]
 	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
-	if err != nil || list.Hash() != hash || list.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) {
+	if err != nil || list.Hash() != hash || list.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) ||
+		list.Value("-m") != strconv.FormatInt(mc.Spec.Config.Memory.Value()>>20, 10) {
 		return fmt.Sprintf("the list %s is %v: %v", hash, list, err)
 	}
 	if restarted := mc.Spec.RestartedAt; restarted != nil && list.RestartedAt != restarted.UTC().Format(time.RFC3339) {
 		return fmt.Sprintf("the list is of %s, the restart at %s", list.RestartedAt, restarted)
 	}
-	want := protocol.Section{Default: hash, Nodes: map[int]string{}}
+	want := map[string]protocol.Section{template: {Default: hash, Nodes: map[int]string{}}}
 	for ordinal := range int(mc.Spec.Size) {
-		want.Nodes[ordinal] = hash
+		want[template].Nodes[ordinal] = hash
 	}
-	keys := 2
+	for _, pod := range now.pods() {
+		if different := differs(pod, &set.Spec.Template, hash); different != "" {
+			return pod.Name + " " + different
+		}
+		section, ordinal := memcached.SectionOf(pod), 0
+		if _, err := fmt.Sscanf(pod.Name, cacheName+"-%d", &ordinal); err != nil {
+			return err.Error()
+		}
+		if _, found := want[section]; !found { // it has changed in place
+			want[section] = protocol.Section{Default: hash, Nodes: map[int]string{}}
+		}
+		want[section].Nodes[ordinal] = hash
+	}
+	keys := 1 + len(want)
 	if mc.Spec.FillFrom != nil {
 		keys++
 	}
-	if text := config.Data[protocol.SectionKey(template)]; text != want.String() || len(config.Data) != keys {
-		return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, want, template)
-	}
-	for _, pod := range now.pods() {
-		if pod.Annotations[memcached.TemplateAnnotation] != template {
-			return pod.Name + " is of another template"
+	for section, nodes := range want {
+		if text := config.Data[protocol.SectionKey(section)]; text != nodes.String() || len(config.Data) != keys {
+			return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, nodes, section)
 		}
+	}
+	return ""
+}
+
+// differs reports how a pod differs from a new one, which would run with the list.
+func differs(pod *corev1.Pod, template *corev1.PodTemplateSpec, hash string) string {
+	allLaunchers.mutex.Lock()
+	defer allLaunchers.mutex.Unlock()
+	is, has := template.Spec.Containers[0], pod.Spec.Containers[0]
+	switch {
+	case pod.Annotations[memcached.TemplateAnnotation] != template.Annotations[memcached.TemplateAnnotation]:
+		return "is of another template"
+	case pod.Annotations[memcached.InPlaceAnnotation] != "":
+		return "is being changed"
+	case has.Image != is.Image || !equality.Semantic.DeepEqual(has.Resources, is.Resources):
+		return fmt.Sprintf("has %s with %v, a new one %s with %v", has.Image, has.Resources, is.Image, is.Resources)
+	case len(allLaunchers.ran[pod.UID]) > 0 && !allLaunchers.runs(pod, hash):
+		return fmt.Sprintf("runs %v, a new one %s", allLaunchers.ran[pod.UID], hash)
 	}
 	return ""
 }

@@ -137,6 +137,7 @@ func state(now objects) map[string]string {
 		object.SetGeneration(0)
 		object.SetManagedFields(nil)
 		object.SetCreationTimestamp(metav1.Time{})
+		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only hurries the kubelet
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
 			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"

@@ -7,6 +7,7 @@ package faults
 
 import (
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,9 +49,25 @@ var statefulSetScenarios = []scenario{
 			spec.UpdateStrategy.MinReadySeconds = 1
 		})
 	}},
-	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes), act: func(r *scenarioRun) {
+	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = 3 })
 		r.await("all nodes run with 3 threads", threadsOf(r, "3"))
+	}},
+	{name: "image-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
+		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+	}},
+	{name: "image-refused-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = missingImage })
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
+		r.await("the former image", membersOf(2, 2))
+		r.proxy.nextStep()
+		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+	}},
+	{name: "memory-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
+		r.changeInPlace(moreMemory)
+	}},
+	{name: "less-memory-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible, moreMemory), act: func(r *scenarioRun) {
+		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Memory = ptr.To(resource.MustParse("64Mi")) })
 	}},
 	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
 		change(r.sandbox, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
@@ -105,6 +122,37 @@ var statefulSetScenarios = []scenario{
 
 func statefulSetNodes(spec *cachev1alpha1.MemcachedSpec) {
 	spec.Workload = cachev1alpha1.WorkloadStatefulSet
+}
+
+func inPlaceIfPossible(spec *cachev1alpha1.MemcachedSpec) {
+	statefulSetNodes(spec)
+	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+}
+
+func moreMemory(spec *cachev1alpha1.MemcachedSpec) {
+	spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+}
+
+// inFiles keeps items through restarts.
+func inFiles(spec *cachev1alpha1.MemcachedSpec) {
+	moreMemory(spec)
+	spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+}
+
+// changeInPlace changes the spec, and waits until every pod is like a new one. All of them stay.
+func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
+	r.Helper()
+	before := podUIDs(latest(history.of(r.namespace)))
+	r.changeSpec(edit)
+	r.await("the change in place", func(now objects) string {
+		if uids := podUIDs(now); !maps.Equal(before, uids) {
+			return fmt.Sprintf("the pods were %v and are %v", before, uids)
+		}
+		if missing := settled(now); missing != "" {
+			return missing
+		}
+		return sameArguments(now)
+	})
 }
 
 // moveHalfWay moves a Memcached with two nodes to a StatefulSet whose second node does not become ready.

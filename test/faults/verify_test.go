@@ -29,10 +29,10 @@ func (r *scenarioRun) verify(got, want *outcome) {
 		}
 	}
 	entries := history.of(r.namespace)
-	found := append(frontViolations(entries), twinViolations(entries)...)
+	found := slices.Concat(frontViolations(entries), twinViolations(entries), allLaunchers.restartsTogether(r.namespace))
 	for _, name := range memcachedsIn(entries) {
 		seen := historyOf(entries, name)
-		found = slices.Concat(found, statusViolations(seen), serverViolations(seen), moveViolations(seen))
+		found = slices.Concat(found, statusViolations(seen), serverViolations(seen), moveViolations(seen), inPlaceViolations(seen))
 	}
 	if len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
@@ -66,7 +66,8 @@ var ourWrites = func() map[string]*regexp.Regexp {
 	}
 	configMaps := regexp.MustCompile("^" + either + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")$")
 	names["patch configmaps"], names["delete configmaps"] = configMaps, configMaps
-	names["delete pods"] = regexp.MustCompile("^" + either + `-\d+$`)
+	pods := regexp.MustCompile("^" + either + `-\d+$`)
+	names["delete pods"], names["patch pods"], names["patch pods/resize"] = pods, pods, pods
 	return names
 }()
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
@@ -34,7 +35,9 @@ type mistake struct {
 	pod     *corev1.PodStatus
 	// refusal is with what its pods are refused.
 	refusal string
-	says    []string
+	// report is what the agent of its node says.
+	report string
+	says   []string
 }
 
 // atApply are told by kubectl apply, as an error or a warning.
@@ -96,12 +99,27 @@ var inStatus = map[string]mistake{
 		says:    []string{"AdmissionDenied", "spec.scheduling.priorityClassName", "create the PriorityClass"},
 	},
 	"the name of a Service": {
-		cluster: &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, says: []string{"Conflict", "Service"},
+		cluster: &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, says: []string{"Conflict", "Service", "delete or rename one of the two"},
+	},
+	"the name of a Deployment": {
+		cluster: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+			},
+		}},
+		spec: `{size: 1}`, says: []string{"Conflict", "Deployment", "delete or rename one of the two"},
+	},
+	"a PriorityClass of the system": {
+		spec: `{size: 1, scheduling: {priorityClassName: system-node-critical}}`,
+		says: []string{"InvalidSpec", "spec.scheduling.priorityClassName", "use a class of your own"},
 	},
 	"a label that is none": {spec: `{size: 1, scheduling: {nodeSelector: {"not a label": x}}}`, says: []string{"InvalidSpec", "spec.scheduling.nodeSelector"}},
 }
 
-// The message about a mistake must be where a newcomer looks, and contain the field and the remedy.
+// The message about a mistake must be where a newcomer looks, and contain the field and the remedy. Mistakes with make deploy are in
+// test/manifests. Those that need memcached, such as a bad Secret, are in test/e2e as well.
 func TestMistakesAreTold(t *testing.T) {
 	i := install(t)
 	i.apply(t, kustomize.Render(t, repository.Path("config", "admission-warnings")))
@@ -126,12 +144,21 @@ func TestMistakesAreTold(t *testing.T) {
 		NewWithT(t).Expect(i.admin.Create(t.Context(), mc)).To(Succeed())
 		mistake{says: []string{"WaitingForOperator: Waiting for the operator"}}.expect(t, i.told(t, "unwatched", cachev1alpha1.ConditionReady))
 	})
-	i.start(t)
+	i.start(t, func(o *controllers.Options) { o.Nodes, o.AskAgents = reporters{}, true })
 	number := 0
 	for name, m := range inStatus {
 		number++
-		t.Run(name, func(t *testing.T) { i.expectTold(t, fmt.Sprintf("mistake-%d", number), m) })
+		t.Run(name, func(t *testing.T) {
+			i.expectTold(t, fmt.Sprintf("mistake-%d", number), cachev1alpha1.ConditionDegraded, m)
+		})
 	}
+	for name, m := range inReports {
+		m.pod = serving()
+		t.Run(name, func(t *testing.T) {
+			i.expectTold(t, strings.ToLower(m.says[0]), cachev1alpha1.ConditionNeedsAttention, m)
+		})
+	}
+	i.expectEvents(t)
 }
 
 func (m mistake) expect(t *testing.T, told string) {
@@ -143,8 +170,8 @@ func (m mistake) expect(t *testing.T, told string) {
 	}
 }
 
-// expectTold makes a mistake, and waits until the status tells of it.
-func (i *installation) expectTold(t *testing.T, name string, m mistake) {
+// expectTold makes a mistake, and waits until a condition tells of it.
+func (i *installation) expectTold(t *testing.T, name, condition string, m mistake) {
 	t.Helper()
 	g := NewWithT(t)
 	if m.cluster != nil {
@@ -175,9 +202,9 @@ func (i *installation) expectTold(t *testing.T, name string, m mistake) {
 		i.runNode(t, set, *m.pod)
 	}
 	begin := time.Now()
-	g.Eventually(func() string { return i.told(t, name, cachev1alpha1.ConditionDegraded) }, timeout).Should(HavePrefix(m.says[0]))
+	g.Eventually(func() string { return i.told(t, name, condition) }, timeout).Should(HavePrefix(m.says[0]))
 	t.Logf("told after %s", time.Since(begin).Round(time.Millisecond))
-	m.expect(t, i.told(t, name, cachev1alpha1.ConditionDegraded))
+	m.expect(t, i.told(t, name, condition))
 }
 
 // runNode creates the first pod of a StatefulSet with a status, as the controllers of Kubernetes would.

@@ -138,7 +138,7 @@ func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 }
 
 // start starts the operator with its own permissions and records its requests.
-func (i *installation) start(t *testing.T) *testenv.Requests {
+func (i *installation) start(t *testing.T, edits ...func(*controllers.Options)) *testenv.Requests {
 	t.Helper()
 	g := NewWithT(t)
 	requests := &testenv.Requests{}
@@ -151,6 +151,9 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	running, cancel := context.WithCancel(context.Background())
 	options := controllers.Options{
 		Memcached: memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: agentImage}, MaxConcurrentReconciles: 8,
+	}
+	for _, edit := range edits {
+		edit(&options)
 	}
 	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
 	g.Expect(proxy.SetupWithManager(mgr, proxy.Options{Options: options, Retry: time.Second})).To(Succeed())

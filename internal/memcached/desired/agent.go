@@ -21,21 +21,18 @@ func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	}
 }
 
-// wantsAgent reports whether an agent runs beside memcached, to serve metrics or to provide certificates and users.
-func wantsAgent(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.Monitoring.Enabled || agentOf(mc, podDefaults{}).HasCredentials()
-}
-
 // agents returns the native sidecars: the agent, if the spec needs one.
 func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
-	if !wantsAgent(mc) {
+	if !memcached.WantsAgent(mc) {
 		return nil
 	}
 	return []corev1.Container{agentOf(mc, defaults).Container()}
 }
 
 // needsAgentImage reports whether pods need the agent's image, which also contains the launcher.
-func needsAgentImage(mc *cachev1alpha1.Memcached) bool { return wantsAgent(mc) || hasLauncher(mc) }
+func needsAgentImage(mc *cachev1alpha1.Memcached) bool {
+	return memcached.WantsAgent(mc) || hasLauncher(mc)
+}
 
 // checkAgentImage returns a problem if the agent's image is needed and not known.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {

@@ -40,7 +40,7 @@ type fakeNode struct {
 }
 
 func (n *fakeNode) ready() bool {
-	return n.ran && !n.unready && n.pulling == "" && !n.changed.restarts() && (n.filling == 0 || n.late > 0)
+	return n.ran && !n.unready && n.pulling == "" && (n.filling == 0 || n.late > 0)
 }
 
 // whole reports whether a node serves with all items.
@@ -53,8 +53,8 @@ func (n *fakeNode) empty(late int) {
 	}
 }
 
-// serves differs from the conditions of the pod, which do not show a short restart.
-func (n *fakeNode) serves() bool { return n.ready() && n.next == nil }
+// serves differs from the conditions of the pod: these do not show a short restart, and the kubelet begins a restart late.
+func (n *fakeNode) serves() bool { return n.ready() && n.next == nil && !n.changed.restarts() }
 
 func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	pod := podOf(mc, n.ordinal, n.uid, n.template)

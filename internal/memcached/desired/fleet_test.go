@@ -67,7 +67,11 @@ func newFleet(t *testing.T, size int32, changes ...func(*cachev1alpha1.Memcached
 func (f *fleet) observed() memcached.Observed {
 	observed := memcached.Observed{Children: memcachedtest.Children(f.config, f.set)}
 	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
-		observed.Pods = append(observed.Pods, f.nodes[ordinal].pod(f.mc))
+		pod := f.nodes[ordinal].pod(f.mc)
+		if f.set == nil {
+			pod.OwnerReferences = nil
+		}
+		observed.Pods = append(observed.Pods, pod)
 	}
 	return observed
 }
@@ -236,12 +240,11 @@ func (f *fleet) fail(format string, args ...any) {
 
 // podOf completes what the API server knows of a pod.
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
+	labels := memcached.SelectorLabels(mc)
+	labels[appsv1.ControllerRevisionHashLabelKey] = revisionOf(template)
 	return corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: fmt.Sprintf("%s-%d", mc.Name, ordinal), Namespace: mc.Namespace, UID: uid,
-		Annotations: maps.Clone(template.Annotations),
-		Labels: map[string]string{
-			appsv1.ControllerRevisionHashLabelKey: revisionOf(template), memcached.InstanceLabel: mc.Name,
-		},
+		Annotations: maps.Clone(template.Annotations), Labels: labels,
 		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", mc.Name, "statefulset-uid")},
 	}, Spec: *template.Spec.DeepCopy()}
 }

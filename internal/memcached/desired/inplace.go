@@ -119,13 +119,14 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. No disruption budget protects it, so all other pods must serve.
+// free reports whether a pod may stop serving for a moment. No disruption budget protects it, so all other pods must serve. A pod that
+// has not restarted with its new image yet still looks ready.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
 	}
 	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && (!p.shrinks || !w.Open) &&
-		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) })
+		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })
 }
 
 // updated are the containers that change in place. The launcher's init container is not among them, because it has exited.

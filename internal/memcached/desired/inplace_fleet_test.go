@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -21,8 +22,10 @@ type changedPod struct {
 	annotations map[string]string
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
-	// starting are the containers that restart, actual the resources that are in effect, and infeasible is why they cannot be.
+	// starting are the containers that restart, runs the images that they run with if not those of the template, actual the resources that
+	// are in effect, and infeasible is why they cannot be.
 	starting   map[string]bool
+	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements
 	infeasible string
 	count      map[string]int32
@@ -79,16 +82,29 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 			n.pulling = name
 			continue
 		}
-		n.pulling, n.since = "", now
+		delete(n.changed.starting, name)
+		if runs := cmp.Or(n.changed.runs[name], memcached.ContainerOf(&n.template.Spec, name).Image); runs == image && n.pulling == "" {
+			continue // it was changed back before the kubelet looked
+		}
+		n.pulling, n.since, n.changed.runs = "", now, add(n.changed.runs, map[string]string{name: image})
 		n.changed.count = maps.Clone(n.changed.count)
 		if n.changed.count == nil {
 			n.changed.count = map[string]int32{}
 		}
 		n.changed.count[name]++
-		delete(n.changed.starting, name)
 	}
 	if n.changed.infeasible == "" {
 		n.changed.actual = nil
+	}
+}
+
+// slowKubelets lets all others act before the kubelets do.
+func (f *fleet) slowKubelets() {
+	f.t.Helper()
+	for range 4 {
+		f.act()
+		f.report()
+		f.reconcile()
 	}
 }
 

@@ -186,6 +186,17 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
+// restartPending reports whether the kubelet has yet to restart a container of the pod with a new image.
+func restartPending(pod *corev1.Pod) bool {
+	state, _ := memcached.InPlaceStateOf(pod)
+	for name, restarts := range state.Restarts {
+		if starts := startsOf(pod, name); starts >= 0 && starts <= restarts {
+			return true
+		}
+	}
+	return false
+}
+
 // restarting reports whether the pod has not yet served with its new images for minReadySeconds.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {

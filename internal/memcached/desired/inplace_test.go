@@ -94,7 +94,7 @@ func TestInPlace(t *testing.T) {
 			f.mc.Spec.Paused = false
 		}},
 	} {
-		for turns := 1; turns < 14; turns += 2 {
+		for turns := 1; turns < 14; turns++ {
 			t.Run(name, func(t *testing.T) {
 				f := newFleet(t, 3, inPlacePolicy, func(mc *cachev1alpha1.Memcached) {
 					if story.cache != nil {
@@ -109,6 +109,7 @@ func TestInPlace(t *testing.T) {
 					}
 					story.then(f)
 					made += max(int(f.mc.Spec.Size)-len(f.nodes), 0)
+					f.slowKubelets()
 				}
 				f.settle()
 				over := turns > 5 && story.then != nil // it may be complete

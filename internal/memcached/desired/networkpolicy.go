@@ -22,7 +22,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 		clients = append(clients, port.Number)
 	}
 	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(mc.Spec.NetworkPolicy.From, clients...)}
-	if mc.Spec.Monitoring.Enabled || wantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
+	if mc.Spec.Monitoring.Enabled || memcached.WantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
 		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
 	}
 	if ports := portsForOperator(mc); len(ports) > 0 {
@@ -54,13 +54,13 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	return peers
 }
 
-// portsForOperator returns the ports that the operator itself uses: the launcher's, and that of an agent which checks Secrets.
+// portsForOperator returns the ports that the operator itself uses: the launcher's, and the agent's.
 func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	var ports []int32
 	if hasLauncher(mc) {
 		ports = append(ports, memcached.LauncherPort)
 	}
-	if memcached.HasCredentials(mc) {
+	if memcached.WantsAgent(mc) {
 		ports = append(ports, memcached.MetricsPort)
 	}
 	return ports

@@ -216,9 +216,10 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 		operators := map[socket]bool{}
 		for _, container := range slices.Concat(template.Spec.Containers, template.Spec.InitContainers) {
 			for _, open := range container.Ports {
-				if open.ContainerPort == launcherPort || open.ContainerPort == metricsPort && mc.Spec.Auth != nil {
+				if open.ContainerPort == launcherPort || open.ContainerPort == metricsPort {
 					operators[socket{open.Protocol, open.ContainerPort}] = true
-				} else {
+				}
+				if open.ContainerPort != launcherPort && (open.ContainerPort != metricsPort || mc.Spec.Monitoring.Enabled) {
 					want[socket{open.Protocol, open.ContainerPort}] = true
 				}
 			}

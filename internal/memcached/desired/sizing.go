@@ -171,7 +171,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
 		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
-		agent:       wantsAgent(mc),
+		agent:       memcached.WantsAgent(mc),
 		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
 		launcher:    hasLauncher(mc),
 		tls:         mc.Spec.TLS != nil,

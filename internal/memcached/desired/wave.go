@@ -85,11 +85,11 @@ func effectOf(former, next protocol.List) memcached.Effect {
 }
 
 // find finds the nodes of a template. It opens the wave unless all of them run with the wanted list. If they all did before, it
-// ignores a different entry: somebody else has written that.
+// ignores a different entry: somebody else has written that. Pods without their StatefulSet are nodes too: the next one adopts them.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
-	for _, pod := range w.v.Workload.Nodes(w.v.Pods) {
+	for _, pod := range append(w.v.Workload.Nodes(w.v.Pods), w.v.Orphans()...) {
 		ordinal, ok := memcached.Ordinal(pod)
 		stays := w.inPlace.Open || pod.Annotations[memcached.TemplateAnnotation] == template
 		if !ok || !stays || w.entries[ordinal] == "" {
@@ -247,7 +247,7 @@ func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()
 	}
-	return w.v.Former != nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
+	return w.v.Former != nil || w.v.Workload == nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 
 // atOnce returns how many nodes may be unavailable at the same time.

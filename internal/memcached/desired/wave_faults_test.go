@@ -39,6 +39,19 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
+// TestOrphanedNodes deletes a StatefulSet without its pods, before a wave or in the middle of one. The next StatefulSet adopts them.
+func TestOrphanedNodes(t *testing.T) {
+	for turns := range 6 {
+		f := newFleet(t, 3)
+		threadsOf(2)(f.mc)
+		for range turns {
+			f.turn()
+		}
+		f.set = nil
+		f.settle()
+	}
+}
+
 // TestUnreadyNode covers a node that is not ready: it gets the list at once, and no other node changes before it is ready.
 func TestUnreadyNode(t *testing.T) {
 	f := newFleet(t, 3)

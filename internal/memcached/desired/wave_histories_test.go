@@ -23,7 +23,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 37))
-			f := newFleet(t, int32(random.IntN(6)), atOnce(1+random.IntN(2)))
+			f := newFleet(t, int32(random.IntN(6)), atOnce(1+random.IntN(2)), []func(*cachev1alpha1.Memcached){inPlacePolicy, reCreate}[seed%2])
 			for range 12 {
 				f.happen(random)
 				for range random.IntN(8) {
@@ -40,7 +40,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 func (f *fleet) happen(random *rand.Rand) {
 	spec := &f.mc.Spec
 	node := f.nodes[random.IntN(6)]
-	switch event := random.IntN(18); event {
+	switch event := random.IntN(22); event {
 	case 0, 1, 2:
 		spec.Config.Threads = []int32{0, 2, 3, 8}[random.IntN(4)]
 	case 3:
@@ -72,6 +72,12 @@ func (f *fleet) happen(random *rand.Rand) {
 		f.opts = memcached.Options{DefaultImage: fmt.Sprintf("memcached:%d", random.IntN(3)), AgentImage: fmt.Sprintf("agent:%d", random.IntN(3))}
 	case 16:
 		f.tamper(random)
+	case 17:
+		[]func(*cachev1alpha1.Memcached){inPlacePolicy, reCreate}[random.IntN(2)](f.mc)
+	case 18, 19:
+		memcachedtest.Image([]string{"", "memcached:1.7", "memcached:1.8"}[random.IntN(3)])(f.mc)
+	case 20:
+		memoryOf([]string{"64Mi", "128Mi", "256Mi"}[random.IntN(3)])(f.mc)
 	default:
 		if node == nil {
 			return

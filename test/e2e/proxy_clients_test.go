@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// repeatable is for how long a client whose connection has ended connects again.
+const repeatable = 5 * time.Second
+
+// proxyClients are clients of proxies that keep their connections. One whose connection ends connects to the Service.
+type proxyClients struct {
+	address string
+	stops   []func()
+	// What they have met: values, misses, connections that ended, and the slowest answer in milliseconds. What must not be: values that a key
+	// cannot have, and requests without an answer.
+	hit, missed, again, slowest, wrong, failed atomic.Int64
+	failure, ended                             atomic.Value
+}
+
+// start makes a client do one step after the other.
+func (c *proxyClients) start(ctx context.Context, address string, step func(context.Context, **traffic.Conn)) {
+	GinkgoHelper()
+	conn := clustertest.Must(traffic.Connect(ctx, dial, address))
+	c.stops = append(c.stops, clustertest.InBackground(ctx, func(ctx context.Context) {
+		for ctx.Err() == nil {
+			step(ctx, &conn)
+		}
+		_ = conn.Close()
+	}))
+}
+
+func (c *proxyClients) stop() {
+	for _, stop := range c.stops {
+		stop()
+	}
+}
+
+// ask sends a request, and again over another connection if the one that it has ends. However many attempts that takes, it is one reconnect:
+// the Service leads to a proxy that has crashed until Kubernetes knows. It refuses connections, and for the millisecond in which the kernel
+// closes the sockets of memcached one after the other, it may accept one and reset it.
+func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
+	began := time.Now()
+	err := request(*conn)
+	if err != nil && ctx.Err() == nil {
+		c.again.Add(1)
+		c.ended.Store(err.Error())
+	}
+	for err != nil && ctx.Err() == nil && time.Since(began) < repeatable {
+		_ = (*conn).Close()
+		var next *traffic.Conn
+		if next, err = traffic.Connect(ctx, dial, c.address); err != nil {
+			time.Sleep(20 * time.Millisecond) // as clients do before they try again
+			continue
+		}
+		*conn = next
+		err = request(next)
+	}
+	if took := time.Since(began).Milliseconds(); ctx.Err() == nil && took > c.slowest.Load() {
+		c.slowest.Store(took)
+	}
+	return err
+}
+
+// get gets a key, and counts what it has. A value is right or wrong.
+func (c *proxyClients) get(ctx context.Context, conn **traffic.Conn, key string, right func(value string) bool) {
+	var value *memcache.Value
+	err := c.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
+		value, err = conn.Value(ctx, key)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		c.fail("get %s: %v", key, err)
+	case value == nil:
+		c.missed.Add(1)
+	default:
+		c.hit.Add(1)
+		if !right(string(value.Bytes)) {
+			c.wrong.Add(1)
+		}
+	}
+}
+
+func (c *proxyClients) fail(format string, args ...any) {
+	c.failed.Add(1)
+	c.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
+}
+
+// untilAsked waits until they have asked for so many keys more, whatever the answer.
+func (c *proxyClients) untilAsked(ctx context.Context, keys int64) {
+	GinkgoHelper()
+	asked := func() int64 { return c.hit.Load() + c.missed.Load() + c.failed.Load() }
+	Eventually(ctx, asked).WithTimeout(time.Minute).Should(BeNumerically(">", asked()+keys))
+}
+
+// reconnected fails unless at most so many connections have ended.
+func (c *proxyClients) reconnected(atMost int64) {
+	GinkgoHelper()
+	Expect(c.again.Load()).To(BeNumerically("<=", atMost), "connections that ended, the last by %v", c.ended.Load())
+}
+
+// String says what they have met.
+func (c *proxyClients) String() string {
+	return fmt.Sprintf("%d hits, %d misses, %d wrong values, %d errors, %d reconnects, the slowest answer after %d ms", c.hit.Load(),
+		c.missed.Load(), c.wrong.Load(), c.failed.Load(), c.again.Load(), c.slowest.Load())
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// Each writer writes through both proxies in turn and reads through both, so proxies that divide the keys in different ways show old values.
+var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
+	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
+		front := newProxy(ctx, mc)
+		before := clustertest.Incarnations(proxiesOf(ctx, front))
+		w := startWriters(ctx, front)
+		for _, size := range []int32{4, 3} {
+			w.refused.Store(0)
+			scale(ctx, mc, size)
+			var from time.Time
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Reread(ctx, front)).To(Succeed())
+				g.Expect(front.Status.Routes.Next).To(HaveValue(Equal(size)))
+				from = front.Status.Routes.From.Time
+			}).WithTimeout(2 * time.Minute).Should(Succeed())
+			Eventually(ctx, func() time.Duration { return time.Until(from) }).WithTimeout(3 * time.Minute).Should(BeNumerically("<", time.Second))
+			w.since.Store(math.MaxInt64) // the proxies change at the same moment, as exactly as their clocks and threads allow
+			Expect(w.wrong.Load()).To(BeZero(), "old values until %d nodes share the keys", size)
+			refused, older := w.refused.Load(), w.older.Load()
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(k8s.Reread(ctx, front)).To(Succeed())
+				g.Expect(front.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: size}))
+			}).WithTimeout(time.Minute).Should(Succeed())
+			since, meanwhile := w.numbers.Load()+1, w.older.Load()
+			w.since.Store(since)
+			AddReportEntry(fmt.Sprintf("%d nodes: %d writes refused before the switch, %d old values until the status said that both proxies had "+
+				"changed, %.1f s after the announced moment", size, refused, meanwhile-older, time.Since(from).Seconds()))
+			missed, late := w.missed.Load(), w.refused.Load()
+			w.untilAsked(ctx, 2*ownedKeys)
+			AddReportEntry(fmt.Sprintf("%d writes since: %d old values, %d misses, %d writes refused", w.numbers.Load()-since, w.wrong.Load(),
+				w.missed.Load()-missed, w.refused.Load()-late))
+			Expect(w.wrong.Load()).To(BeZero(), "old values since %d nodes share the keys", size)
+			Expect(w.refused.Load()).To(Equal(late), "writes refused since then")
+		}
+		w.stop()
+		AddReportEntry("in all: " + w.String())
+		w.older.Store(0)
+		missed := w.missed.Load()
+		w.throughEach(ctx, func(conn **traffic.Conn, _ int) {
+			for key := range ownedKeys {
+				w.read(ctx, conn, key)
+			}
+		})
+		AddReportEntry(fmt.Sprintf("%d keys at the end, through each proxy: %d old values of the %d keys written since, %d of the others, %d misses",
+			ownedKeys, w.wrong.Load(), w.writtenSince(), w.older.Load(), w.missed.Load()-missed))
+		Expect(w.wrong.Load()).To(BeZero(), "old values of keys written since the last change")
+		Expect(w.hit.Load()).To(BeNumerically(">", 2*ownedKeys))
+		Expect(w.failed.Load()).To(BeZero(), "%v", w.failure.Load())
+		w.reconnected(0)
+		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
+	})
+})
+
+// startWriters starts clients that have a connection to each proxy, and use their own keys only.
+func startWriters(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
+	GinkgoHelper()
+	const writers = 4
+	o := newOwners(ctx, front)
+	for number := range writers {
+		other, step := k8s.ConnectTo(ctx, traffic.Address(&o.proxies[1])), 0
+		o.start(ctx, traffic.Address(&o.proxies[0]), func(ctx context.Context, conn **traffic.Conn) {
+			conns := []**traffic.Conn{conn, &other}
+			key, formerly := step*writers%ownedKeys+number, step*7*writers%ownedKeys+number
+			o.set(ctx, conns[step%2], key)
+			for _, conn := range conns {
+				o.read(ctx, conn, key)
+			}
+			o.read(ctx, conns[step/2%2], formerly)
+			step++
+		})
+	}
+	return o
+}
+
+// writtenSince counts the keys whose values must not be old.
+func (o *owners) writtenSince() (keys int) {
+	for key := range o.stored {
+		if o.stored[key].Load() >= o.since.Load() {
+			keys++
+		}
+	}
+	return keys
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/controllers"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+)
+
+// inEvents are made one after the other in the Deployment of a cache that runs, and each is told by an event of its own.
+var inEvents = []struct {
+	name string
+	edit func(*appsv1.DeploymentSpec)
+	says string
+}{
+	{
+		"another size", func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(5)) },
+		"Deployment edited was changed by kubectl-edit (spec.replicas): restored",
+	},
+	{
+		"another image", func(spec *appsv1.DeploymentSpec) { spec.Template.Spec.Containers[0].Image = "memcached:1.5" },
+		`(spec.template.spec.containers[name="memcached"].image): restored; nodes that have started with the change lost their keys`,
+	},
+	{
+		"a variable", func(spec *appsv1.DeploymentSpec) {
+			spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FOO", Value: "bar"}}
+		},
+		`(spec.template.spec.containers[name="memcached"].env): restored; nodes that have started with the change lost their keys`,
+	},
+	{
+		"a size again and again, as an autoscaler for the Deployment", func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(4)) },
+		"spec.replicas of Deployment edited is changed again and again by kubectl-edit: aim what scales it at the Memcached",
+	},
+}
+
+// inReports are told by the agent of a node that serves. They are named after the reason.
+var inReports = map[string]mistake{
+	"a key that does not fit any more": {
+		spec:   `{size: 1, workload: StatefulSet, tls: {secretName: certificate}}`,
+		report: "tls.key does not fit the first certificate in tls.crt: store the key",
+		says:   []string{"InvalidCertificate", "of the Secret certificate", "tls.key", "store the key"},
+	},
+	"a certificate for another name": {
+		spec:   `{size: 1, workload: StatefulSet, tls: {secretName: certificate}}`,
+		report: "issue the certificate in tls.crt for the names that clients check",
+		says:   []string{"CertificateNames", "of the Secret certificate", "tls.crt"},
+	},
+	"too many clients": {
+		spec:   `{size: 1, workload: StatefulSet, monitoring: {enabled: true}}`,
+		report: "raise spec.config.maxConnections",
+		says:   []string{"ConnectionLimit", "raise spec.config.maxConnections"},
+	},
+}
+
+// serving is the status of a pod that serves.
+func serving() *corev1.PodStatus {
+	return &corev1.PodStatus{
+		PodIP: "192.0.2.1", PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
+}
+
+// reporters answer for the agents of the nodes of inReports. Nobody else answers.
+type reporters struct{ controllers.Nodes }
+
+func (reporters) Agent(_ context.Context, pod *corev1.Pod, _ []string) (agentprotocol.Status, error) {
+	for _, m := range inReports {
+		if reason := m.says[0]; pod.Name == strings.ToLower(reason)+"-0" {
+			return agentprotocol.Status{Problems: []agentprotocol.Problem{{Reason: reason, Message: m.report}}}, nil
+		}
+	}
+	return agentprotocol.Status{}, errors.New("connection refused")
+}
+
+func (reporters) Launcher(context.Context, *corev1.Pod) (protocol.Status, error) {
+	return protocol.Status{}, errors.New("connection refused")
+}
+
+// expectEvents makes mistakes in the Deployment of a cache, and waits until an event tells each of them.
+func (i *installation) expectEvents(t *testing.T) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(i.admin.Create(t.Context(), memcachedOf(t, "edited", "{size: 1}"))).To(Succeed())
+	deployment := &appsv1.Deployment{ObjectMeta: named("edited")}
+	read := func() error { return i.admin.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment) }
+	g.Eventually(read, timeout).Should(Succeed())
+	intact := deployment.Spec.DeepCopy()
+	for _, m := range inEvents {
+		t.Run(m.name, func(t *testing.T) {
+			NewWithT(t).Eventually(func(g Gomega) {
+				if read() == nil && equality.Semantic.DeepEqual(deployment.Spec, *intact) {
+					m.edit(&deployment.Spec)
+					g.Expect(i.admin.Update(t.Context(), deployment, client.FieldOwner("kubectl-edit"))).To(Succeed())
+				}
+				g.Expect(i.notes(t, "edited")).To(ContainElement(ContainSubstring(m.says)))
+			}, timeout).Should(Succeed())
+		})
+	}
+}
+
+// notes are the texts of the events of a Memcached.
+func (i *installation) notes(t *testing.T, name string) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	NewWithT(t).Expect(i.admin.List(t.Context(), &list, client.InNamespace(shop))).To(Succeed())
+	var notes []string
+	for _, event := range list.Items {
+		if event.Regarding.Kind == "Memcached" && event.Regarding.Name == name {
+			notes = append(notes, event.Note)
+		}
+	}
+	return notes
+}
