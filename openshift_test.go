@@ -108,7 +108,7 @@ func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 	return deployment.Spec.Template.Spec.SecurityContext.RunAsUser
 }
 
-// mayAsk returns what says whether the manager may ask the cluster what it is.
+// mayAsk returns a function that reports whether the manager may ask the cluster for its kind.
 func (i installation) mayAsk(t *testing.T) func() bool {
 	return func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

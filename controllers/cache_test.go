@@ -67,7 +67,7 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsAllOfAChild compares what was received with what the cache keeps of it.
+// TestTheCacheKeepsAllOfAChild compares a received object with the cached one.
 func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
 	mc.Spec.Size = 3
@@ -242,7 +242,7 @@ func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
 	}
 }
 
-// podTransform is that of the cache for pods. client-go transforms what a list has twice: for the list, and for the cache.
+// podTransform returns the cache's transform for pods. client-go applies it twice to a list: for the list, and for the cache.
 func podTransform(object any) (any, error) {
 	for kind, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {

@@ -91,7 +91,7 @@ func (r *reporter) after(d time.Duration) {
 	r.clock.SetTime(r.clock.Now().Add(d))
 }
 
-// told is a Memcached whose status has a reason of Progressing.
+// told returns a Memcached whose status has this reason of Progressing.
 func told(name, reason string) cachev1alpha1.Memcached {
 	mc := cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "1"}}
 	progressing := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason}

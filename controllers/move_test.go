@@ -18,9 +18,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestMoveSeenByALaggingCache moves the nodes to a StatefulSet and undoes that at the end. After each step, it starts processes whose
-// caches show each of the workloads as it was at some earlier moment. Such a process must not take a step that it would not take with
-// a current cache: nodes would leave that the user wants, and their keys with them.
+// TestMoveSeenByALaggingCache moves the nodes to a StatefulSet, and moves them back at the end. After each step, it starts
+// processes whose caches show earlier versions of the two workloads. Such a process must take only steps that it would also take
+// with a current cache. Any other step would stop nodes that the user wants, with their keys.
 func TestMoveSeenByALaggingCache(t *testing.T) {
 	m := newMoving(t)
 	m.moments = m.moments[len(m.moments)-1:]

@@ -101,7 +101,7 @@ func process(server client.WithWatch, clock clock.PassiveClock, cache func() cli
 		memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
 }
 
-// applyTo does what matters here of a server-side apply. The fake server has neither UIDs nor generations.
+// applyTo imitates the parts of a server-side apply that matter here. The fake server has neither UIDs nor generations.
 func applyTo(ctx context.Context, server client.WithWatch, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	text, err := patch.Data(object)
 	if err != nil {

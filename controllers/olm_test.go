@@ -45,7 +45,7 @@ const (
 	writeCondition = "update operatorconditions"
 )
 
-// olm is what OLM v0 leaves in the cluster when it has installed the operator.
+// olm is the state of a cluster in which OLM v0 has installed the operator.
 type olm struct {
 	client    client.Client
 	condition *operatorsv2.OperatorCondition
@@ -130,7 +130,7 @@ func asOperator() *rest.Config {
 	return impersonated
 }
 
-// knows is what OLM was told, in the form True/NoRollout: and the message.
+// knows returns what was reported to OLM, in the form True/NoRollout: and the message.
 func (o *olm) knows(ctx context.Context) string {
 	GinkgoHelper()
 	Expect(o.client.Get(ctx, client.ObjectKeyFromObject(o.condition), o.condition)).To(Succeed())

@@ -96,7 +96,7 @@ var _ = Describe("A newer default image that waits for a change of the Memcached
 	})
 })
 
-// undo does what kubectl rollout undo does: the annotations come back with the template.
+// undo imitates kubectl rollout undo: the earlier annotations return with the template.
 func undo(d, earlier *appsv1.Deployment) {
 	d.Spec.Template, d.Annotations = earlier.Spec.Template, maps.Clone(earlier.Annotations)
 }

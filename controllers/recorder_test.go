@@ -85,7 +85,7 @@ func (b burst) send(recorder *controllers.Recorder, version string) {
 	recorder.Eventf(mc, nil, b.eventType, b.reason, "Reconcile", "%s", b.note)
 }
 
-// TestSeries sends events about versions of an object. client-go makes a series of those that tell of the same version.
+// TestSeries sends events about versions of an object. client-go makes a series of events about the same version.
 func TestSeries(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	var sent sentEvents

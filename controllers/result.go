@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// RecheckInterval is how long to wait before a check without an event: for an unwatched object that has the name of a child, or for
-// a created object that the cache should hold by then.
+// RecheckInterval is how long to wait before a check without an event. Such a check finds a name that has become free, or a created
+// object that the cache should hold by then.
 const RecheckInterval = apply.CreationGrace
 
 // resultOf describes the result of a write in one word, for the metric.

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// rollOut does what the Deployment controller, the scheduler and the kubelet do, all at once: it replaces the pods by as
-// many new ones as the Deployment says, and reports them as ready.
+// rollOut does the work of the Deployment controller, the scheduler and the kubelet in one step. It replaces the pods by as many
+// new ones as the Deployment asks for, and reports them as ready.
 func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -135,8 +135,8 @@ func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
 // podNames are those that newPod created, by namespace.
 var podNames = map[string][]string{}
 
-// pods returns the pods of a Memcached. It gets them one by one, since an API server without much to do takes up to
-// 100 ms to be sure that a list is up to date.
+// pods returns the pods of a Memcached. It gets them one by one. For a list, an idle API server takes up to 100 ms to be sure that
+// the list is up to date.
 func pods(ctx context.Context, namespace, instance string) []corev1.Pod {
 	GinkgoHelper()
 	var found []corev1.Pod

@@ -45,8 +45,8 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator is a Reconciler whose steps the tests take one by one. Its cache is always up to date unless a test says
-// otherwise, and its requests past the cache are recorded.
+// operator is a Reconciler that a test runs step by step. Its cache is up to date unless the test changes that. Its requests past
+// the cache are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests

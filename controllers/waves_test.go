@@ -34,7 +34,7 @@ type launchers struct {
 	refused map[string]*protocol.Refusal
 	fills   map[string]*protocol.Fill
 	asked   []string
-	// problems are what the agents of the pods say by name. One of a pod that is not among them does not answer.
+	// problems are the problems that agents report, by the name of the pod. Agents of other pods do not answer.
 	problems map[string][]agentprotocol.Problem
 }
 
@@ -77,7 +77,7 @@ func (l *launchers) look() []string {
 	return asked
 }
 
-// follow lets pods run what the ConfigMap says.
+// follow makes pods run the arguments in the ConfigMap.
 func (l *launchers) follow(ctx context.Context, mc *cachev1alpha1.Memcached, ordinals ...int) {
 	GinkgoHelper()
 	view := memcached.View{Memcached: mc, Observed: memcached.Observed{Children: []client.Object{argumentsOf(ctx, mc)}}}

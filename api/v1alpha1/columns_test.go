@@ -71,7 +71,7 @@ func report(ctx context.Context, mc *cachev1alpha1.Memcached, ready int32, reaso
 	Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
 }
 
-// row is what kubectl get shows of a Memcached, but for its name and age; wideRow what it shows with -o wide.
+// row returns the columns of kubectl get, without name and age; wideRow returns those of -o wide.
 func row(ctx context.Context, mc *cachev1alpha1.Memcached) string     { return cells(ctx, mc, 0) }
 func wideRow(ctx context.Context, mc *cachev1alpha1.Memcached) string { return cells(ctx, mc, 1) }
 

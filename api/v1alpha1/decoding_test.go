@@ -53,7 +53,7 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
-		// These the cluster interprets: what it refuses is told by the Degraded condition.
+		// Only the cluster can check these fields: the Degraded condition reports what it refuses.
 		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
 			`^spec\.networkPolicy\.(from|metricsFrom)\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
 		Expect(problems(tries, func(t *try) error {
@@ -171,10 +171,10 @@ func (t *try) decode(stored []byte, refusal error) {
 	}
 }
 
-// undecodable says why what was accepted cannot be decoded.
+// undecodable returns an error if an accepted object cannot be decoded.
 func (t *try) undecodable() error { return t.decodeErr }
 
-// undesirable says what desired.For does that it may not: panic, or report a problem without a reason or a message.
+// undesirable returns an error if desired.For panics, or reports a problem without a reason or a message.
 func (t *try) undesirable() (problem error) {
 	if t.refusal != nil || t.decodeErr != nil {
 		return nil
@@ -192,7 +192,7 @@ func (t *try) undesirable() (problem error) {
 	return nil
 }
 
-// unnamed returns a refusal that names neither the field nor what it is in.
+// unnamed returns an error if a refusal names neither the field nor its parent.
 func (t *try) unnamed() error {
 	if t.refusal == nil {
 		return nil
@@ -207,7 +207,7 @@ func (t *try) unnamed() error {
 	return t.refusal
 }
 
-// problems are the tries of which the function has something to say.
+// problems returns the messages of the tries for which the function returns an error.
 func problems(tries []*try, say func(*try) error) []string {
 	var found []string
 	for _, t := range tries {
@@ -218,7 +218,7 @@ func problems(tries []*try, say func(*try) error) []string {
 	return found
 }
 
-// neverAccepted are the places of which no value is accepted: the test does not reach them, or nobody can use them.
+// neverAccepted returns the fields for which no value was accepted: the test does not reach them, or nobody can use them.
 func neverAccepted(tries []*try) []string {
 	accepted := map[string]bool{}
 	for _, t := range tries {

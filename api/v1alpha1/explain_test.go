@@ -59,7 +59,7 @@ var computedDefaults = map[string]string{
 	"spec.scheduling.topologySpreadConstraints[0].nodeTaintsPolicy":   "Ignore",
 }
 
-// kubectl explain shows descriptions. It shows neither defaults nor bounds.
+// kubectl explain shows descriptions, but no defaults and bounds. So the descriptions must name them.
 func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
 	rows := len(ruledBounds) + len(computedDefaults)
 	for _, field := range ownFields() {
@@ -140,8 +140,8 @@ func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
 	return found
 }
 
-// kubectl explain joins the lines of a description and wraps them again, but starts a new line after a colon and before what looks
-// like an item of a list.
+// kubectl explain joins the lines of a description and wraps them again. It starts a new line after a colon, and before a line that
+// looks like a list item.
 func TestDescriptionsHaveNoRaggedLines(t *testing.T) {
 	item := regexp.MustCompile(`^\s*(\d+\.?|-|\*)\s|^\s`)
 	for _, place := range slices.Concat(places("spec"), places("status")) {

@@ -7,8 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady is the summary: every node runs what the spec asks for and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while enough nodes are ready and a Service finds them. Enough is at least one, and the size that
-	// the cluster has accepted less maxUnavailable. Nodes that a larger size adds do not count as missing.
+	// ConditionAvailable is True while clients find enough ready nodes through a Service: at least one, and no fewer than
+	// maxUnavailable below the size in the workload. Nodes that a larger size adds do not count as missing.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"

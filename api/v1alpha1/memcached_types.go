@@ -182,8 +182,8 @@ type MemcachedConfig struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The default is
-	// 1024, and at least 23 clients can always connect. Those of memcached itself are added to its option -c. A client beyond the
-	// limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, and 59 KiB with tls.
+	// 1024, and at least 23 clients can always connect. memcached's option -c is higher, by its own connections. A client beyond
+	// the limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, and 59 KiB with tls.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1

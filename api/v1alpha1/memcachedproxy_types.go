@@ -121,7 +121,7 @@ type MemcachedProxyPool struct {
 // MemcachedProxyConfig is the configuration of a proxy.
 type MemcachedProxyConfig struct {
 	// maxConnections is the number of connections that clients can have open to each proxy at once, from 1 to 65536. The default is
-	// 1024. A client beyond the limit gets an error and is disconnected, unless the proxy lacks connections to nodes before.
+	// 1024. A client beyond the limit gets an error and is disconnected. The proxy may run out of connections to nodes before.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1

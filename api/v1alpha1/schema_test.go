@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// kubernetesTypes are the fields whose types, and so whose texts, are those of Kubernetes.
+// kubernetesTypes matches fields with types of Kubernetes, whose descriptions are not ours.
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
 // kubernetesShapes are those whose types are ours and have the fields of Kubernetes' types.

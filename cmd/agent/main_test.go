@@ -130,8 +130,8 @@ func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	}
 }
 
-// The agent runs beside every memcached: what it links is memory of each node. It links nothing but what the operator links as
-// well, so that the licenses in the image and the SBOM, which are made from the operator, cover both.
+// An agent runs in each pod, so its modules take memory there. It may link only modules that the operator links too: the licenses
+// in the image and the SBOM come from the operator, and must cover both.
 func TestTheAgentLinksFewModules(t *testing.T) {
 	agent, operator := modules(t, "."), modules(t, "../..")
 	want := []string{

@@ -86,7 +86,7 @@ func routes(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
 	return live(ctx, front, &corev1.ConfigMap{}, "-routes").Data["routes"]
 }
 
-// rollOut does what the Deployment controller, the scheduler and the kubelet do, all at once.
+// rollOut does the work of the Deployment controller, the scheduler and the kubelet in one step.
 func rollOut(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 	GinkgoHelper()
 	deployment := live(ctx, front, &appsv1.Deployment{}, "")

@@ -59,8 +59,8 @@ const (
 	writeStatus     = "patch memcachedproxies/status"
 )
 
-// operator is a Reconciler whose steps the tests take one by one. Its cache is up to date but for what the tests say, and its requests
-// past the cache are recorded.
+// operator is a Reconciler that a test runs step by step. Its cache is up to date unless the test changes that. Its requests past
+// the cache are recorded.
 type operator struct {
 	*proxy.Reconciler
 	requests *testenv.Requests
@@ -89,7 +89,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers answer as if the kubelet had just brought the ConfigMap, but for the pods with former routes.
+// launchers answer as if the kubelet had just delivered the ConfigMap, except in pods with former routes.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string

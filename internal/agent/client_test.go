@@ -106,7 +106,7 @@ func TestAClockThatIsSetBackMakesNoAnswerLast(t *testing.T) {
 	}
 }
 
-// The connection that the agent holds is what it still sees memcached with when clients have used up all others.
+// When clients have used up all connections, the agent can still reach memcached over the connection that it holds.
 func TestMemcachedAtItsConnectionLimitIsReadyAndReadable(t *testing.T) {
 	f := newFake(t, recorded(t, "default"))
 	c, clock := newTestClient(t, f)

@@ -43,7 +43,7 @@ func newLauncher(t *testing.T, status string) string {
 	return server.Listener.Addr().String()
 }
 
-// Routes that are refused are seen. A launcher that does not answer takes away its series alone.
+// Series show refused routes. If the launcher does not answer, only its series are missing.
 func TestRoutesSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
@@ -66,7 +66,7 @@ func TestRoutesSeries(t *testing.T) {
 	}
 }
 
-// A node says what it has from its twin, as long as it has one and its launcher answers.
+// The agent serves series about the copy from a twin while there is a twin and the launcher answers.
 func TestFillSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A host that opens connections and does nothing with them loses the oldest of them, and a request of the same host gets its response:
-// it may be the kubelet, or a pod behind the address of the cluster node.
+// A host with many idle connections loses the oldest of them. Its next request is still answered: the host may be the kubelet, or a
+// pod that has the cluster node's address.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn

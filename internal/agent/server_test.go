@@ -118,7 +118,7 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		behavior func(net.Conn)
-		// reason is that of the failed scrape, ready the answer of /readyz; the address is left out.
+		// reason is the reason of the failed scrape, and ready is the answer of /readyz, both without the address.
 		reason, ready string
 	}{
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},

@@ -45,7 +45,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 // errUnseen makes the reconcile start again with the object that was missing from the cache.
 var errUnseen = errors.New("the cache has not received an object that exists")
 
-// discover reads an object that the cache does not hold from the API server. It remembers an object of this owner as written, and
+// discover asks the API server for an object that is missing from the cache. It remembers an object of this owner as written, and
 // any other as a conflict.
 func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (exists bool, _ error) {
 	live, err := a.empty(desired)

@@ -65,8 +65,8 @@ func TestFirstStartWithForeignArguments(t *testing.T) {
 	}
 }
 
-// The kubelet starts the container again when memcached has crashed: with what it ran with, or with what the ConfigMap now says, and
-// without items, which nobody has written down.
+// When memcached has crashed, the kubelet starts the container again. memcached then runs with its last list, or with the one in
+// the ConfigMap, and without items, because the crash wrote no NAME.meta.
 func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -145,7 +145,7 @@ func TestTimeInEffect(t *testing.T) {
 	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 }
 
-// An agent ends memcached so that it forgets what was removed from a Secret, at any time.
+// An agent may end memcached at any time, to revoke what was removed from a Secret.
 func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -22,7 +22,7 @@ func TestProxyWithoutConnections(t *testing.T) {
 	p.beginWith(2)
 	conns := p.occupy()
 	node, other := p.direct(0), p.direct(1)
-	// The launcher has no connection left to ask, but memcached reads what it signals.
+	// The launcher has no connection to memcached left, but its signal still makes memcached read the routes.
 	p.lead(1)
 	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
 	p.await("they are", func() error { return p.allAt(conns[0], node) }) // some keys were those of the node that is no longer used
@@ -92,7 +92,7 @@ func (p *proxyPod) occupy() (conns []*memcache.Conn) {
 	return conns
 }
 
-// Clients that take every connection, and go on trying, cost others their turn, but neither the proxy nor a node that comes back.
+// Clients that use every connection keep other clients out. The proxy and a node that returns must still work.
 func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Clients that ask for much and read nothing cost others an error at most, and the proxy no more memory than its limit has: 24 MiB, and 40
+// Clients that request much and read nothing may cause errors for others, but no more memory than the limit allows: 24 MiB, and 40
 // MiB for each thread.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// slowest reads keys until it is told to stop, and tells how long the slowest answer took. An error fails the test.
+// slowest reads keys until stop is called, which returns the time of the slowest answer. An error fails the test.
 func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
 	go func() {
@@ -45,7 +45,7 @@ func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	}
 }
 
-// A node comes back with another address. The ring goes by its name, and clients and the other nodes notice nothing.
+// A node returns with another address. The ring uses its name, so clients and the other nodes notice nothing.
 func TestNodeReplaced(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -90,7 +90,7 @@ func TestNodeReplaced(t *testing.T) {
 	}
 }
 
-// While DNS is away, the proxy goes on with the addresses that it knows, and no client waits for DNS.
+// While DNS does not answer, the proxy uses the addresses that it knows, and no client waits for DNS.
 func TestNodeAndDNSAway(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -224,7 +224,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// memcached gets addresses as they are written, those of IPv6 too.
+// memcached must also understand IPv6 addresses as the launcher writes them.
 func TestAddressOfIPv6(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

@@ -223,7 +223,7 @@ func TestFirstStartNeedsRoutes(t *testing.T) {
 	}
 }
 
-// A reload that memcached refuses leaves the former routes in effect.
+// If memcached refuses a reload, the former routes stay in effect.
 func TestFailedReload(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

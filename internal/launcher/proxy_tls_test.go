@@ -50,7 +50,7 @@ func (p *proxyPod) certify(authority *credentials.Authority) string {
 // hangUp signals memcached, as an agent does.
 func (p *proxyPod) hangUp() error { return syscall.Kill(p.memcachedPID(), syscall.SIGHUP) }
 
-// memcachedPID asks memcached, whose arguments do not tell whose it is.
+// memcachedPID asks memcached for its process ID, because the arguments of all tests look the same.
 func (p *proxyPod) memcachedPID() int {
 	p.t.Helper()
 	stats, err := p.client().Stats(p.t.Context())
@@ -127,8 +127,8 @@ func TestProxyWithClientCertificates(t *testing.T) {
 	}
 }
 
-// What TLS takes is in the memory model of the operator: 5 MiB, and 42 KiB for each connection more. Half of the clients have sent a part of
-// a request, and the others do not read what they have asked for.
+// The operator's memory model must cover TLS: 5 MiB, and 42 KiB for each connection. Half of the clients send a part of a request,
+// and the others do not read their responses.
 func TestMemoryForTLS(t *testing.T) {
 	t.Parallel()
 	const clients = 600

@@ -34,8 +34,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 // errEnded means that the container has to end, so that no process may be started.
 var errEnded = errors.New("the container is to end")
 
-// stop stops memcached and waits for its end. If the items are in a file, memcached writes the rest of what it needs to use them
-// again.
+// stop stops memcached and waits for its end. If the items are in a file, SIGUSR1 makes memcached write NAME.meta before it ends.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	if l.list.InFile() {
 		signal = syscall.SIGUSR1

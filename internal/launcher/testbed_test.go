@@ -58,7 +58,7 @@ func newPod(t *testing.T) *pod {
 	must(t, err)
 	_, port, err := net.SplitHostPort(p.options.Memcached)
 	must(t, err)
-	// memcached must be told that it may run as root, and gets an address and a file of this test. With some arguments, it ends at once
+	// The script lets memcached run as root, and gives it an address and a file of this test. With some arguments, it exits at once
 	// or soon.
 	script := fmt.Sprintf(`#!/bin/sh
 for argument; do

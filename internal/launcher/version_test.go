@@ -49,7 +49,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Another image in the same pod does not read what the former one has written.
+// Another image in the same pod does not read the items that the former image has written.
 func TestAnotherVersionStartsEmpty(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

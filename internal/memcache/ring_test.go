@@ -79,8 +79,8 @@ func TestKetamaIgnoresTheOrder(t *testing.T) {
 	}
 }
 
-// Clients keep the keys of servers that stay, but for the share of those that come. Real servers gave 0.765, 0.684, 0.641 and
-// 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
+// When servers are added, clients still find the keys of the others, except for the share of the new ones. Real servers gave 0.765,
+// 0.684, 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
 func TestKetamaKeepsKeysByName(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")

@@ -15,8 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestNamesOfChildren leads from a Memcached to each of its children and back. If the suffix of a row ended with that of another one
-// of its Kind, an object could be that of two Memcacheds, which would share what is remembered of it.
+// TestNamesOfChildren gets each child's name from a Memcached, and the Memcached from that name. If a suffix ended with another one
+// of the same Kind, one object could belong to two Memcacheds.
 func TestNamesOfChildren(t *testing.T) {
 	suffixes := map[string][]string{}
 	for _, child := range Children {

@@ -5,7 +5,7 @@
 // plan. Package desired decides what the objects must be. Package status decides what the status must be. Neither imports the
 // other.
 //
-// All three are pure: they use no cluster, clock, environment or log. Tables and golden files can test all of them.
-//
 // watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
+//
+// All three are pure: they use no cluster, clock, environment or log. Tables and golden files can test all of them.
 package memcached

@@ -19,8 +19,8 @@ type Written struct {
 	Waiting string
 	// Pending are the kinds of objects that spec.paused keeps from being written.
 	Pending []string
-	// TemplatePending reports that the workload does not have the desired pod template, because its write was held back or refused.
-	// The status needs it for changes of the template by others; changes of the spec it finds itself.
+	// TemplatePending reports that the workload lacks the desired pod template, because its write was held back or refused. The
+	// status cannot see that itself if somebody else has changed the template.
 	TemplatePending bool
 
 	// Created reports that an object was created, Changed that one was created, changed or deleted.

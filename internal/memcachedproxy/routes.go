@@ -57,8 +57,7 @@ func (v View) liveRoutes() *protocol.Routes {
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
 // slotsOf returns the number of slots among which the keys are divided, and false if it is unknown. A slot consists of one node of
-// each pool, so the smallest pool determines the number. A pool without nodes does not count: its nodes are like nodes that are
-// away.
+// each pool, so the smallest pool determines the number. Pools without any node are ignored, as if all their nodes were away.
 func slotsOf(v View) (count int, known bool) {
 	for _, mc := range v.Pools() {
 		nodes, known := nodesOf(mc)

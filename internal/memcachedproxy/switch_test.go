@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// Whatever the sizes of a cache are and however late the operator sees them, proxies that read each ConfigMap within a minute and a half
-// divide the keys in the same way at each moment.
+// All proxies must divide the keys in the same way at each moment, whatever the sizes of a cache and however late the operator
+// notices them. The proxies read each ConfigMap within a minute and a half.
 func TestProxiesSwitchTogether(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))

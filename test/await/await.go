@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. It watches to learn when to check again and decides on what the check then
-// reads, so it neither polls nor depends on the order of events.
+// Package await waits for a condition in a cluster. A watch tells it when to check again, and the check itself reads the cluster.
+// So it neither polls nor depends on the order of events.
 package await
 
 import (
@@ -20,8 +20,8 @@ const watchRetry = 200 * time.Millisecond
 // the next check may succeed.
 type Check func(ctx context.Context) (missing string, err error)
 
-// Until returns nil as soon as the check reports nothing missing. It checks at once and after each change of the watched
-// kinds, which the options restrict. If the context ends first, the error contains its cause and what was missing.
+// Until returns nil as soon as the check finds nothing missing. It checks at once and after each change of the watched kinds; the
+// options limit which objects are watched. If the context ends first, the error contains the context's cause and what was missing.
 func Until(
 	ctx context.Context, c client.WithWatch, check Check, kinds []client.ObjectList, opts ...client.ListOption,
 ) error {

@@ -21,7 +21,7 @@ import (
 const (
 	// mostAgentMemory is in MiB.
 	mostAgentMemory = 15
-	// mostAgentCPU is what an agent may use at rest, in CPUs.
+	// mostAgentCPU is the limit for an agent without scrapes, in CPUs.
 	mostAgentCPU  = 0.01
 	slowestScrape = 50 * time.Millisecond
 )
@@ -60,7 +60,7 @@ func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// agentSample is what a new agent took for some scrapes, and then at rest.
+// agentSample is what a new agent needs for some scrapes, and then without scrapes.
 type agentSample struct {
 	// scraped is how long each scrape took, and failed how many had no statistics of memcached.
 	scraped []time.Duration

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is what an agent took for 100 scrapes, some of them slow, and for half a minute at rest.
+// sample is what an agent needed for 100 scrapes, some of them slow, and for half a minute without scrapes.
 func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	return agentSample{
 		scraped: slices.Concat(slices.Repeat([]time.Duration{51 * time.Millisecond}, slow),

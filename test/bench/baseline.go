@@ -81,8 +81,8 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, client.FieldOwner(rawUser))
 }
 
-// rawWriter does only what the operator must do: it creates the children of each new Memcached and writes its status once, and
-// it scales the Deployment for each new size. It reads nothing, compares nothing and repairs nothing.
+// rawWriter does only what an operator must do. It creates the children of each new Memcached, writes its status once, and scales
+// the Deployment for each new size. It reads, compares and repairs nothing.
 type rawWriter struct {
 	client client.WithWatch
 	create create

@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits how much longer the operator may take until everything is ready than the same children take when they are
-// created at the same times without an operator.
+// bareRatio limits the operator's time until everything is ready. It is relative to the time of the same children when they are
+// created without an operator, at the same times.
 const bareRatio = 1.15
 
-// burst is a round of M5: how long n Memcacheds that are created at once take to become Ready, and how long their children
-// take to become available without an operator.
+// burst is one round of M5: how long n Memcacheds that are created together take to become Ready, and how long their children take
+// without an operator.
 type burst struct {
 	operator, atOnce, replayed time.Duration
 	// creations are what the operator created.

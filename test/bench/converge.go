@@ -11,8 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// quietPeriod is how long the operator must have written nothing before it counts as idle. It reacts half a second after an
-// event, and 30 s after a create that its cache has not confirmed.
+// quietPeriod is how long the operator must write nothing before it counts as idle. It reacts half a second after an event, and 30
+// s after a create if the object is not in its cache.
 const quietPeriod = 3 * time.Second
 
 // Limits of the writes until a Memcached is Ready: one for each child, and these for its status.

@@ -23,11 +23,11 @@ var created, restarted = stage{converge, "creation to Ready"}, stage{restart, "r
 
 type costs map[stage]cost
 
-// cost is the number of requests of each sort, as far as it is the same in every run.
+// cost is the number of requests of each sort. It holds only sorts whose number is the same in every run.
 type cost map[string]float64
 
-// costOf counts requests for each of n Memcacheds. Status writes that report progress every five seconds depend on the time, and
-// rejected writes and those that change nothing are not allowed anyway.
+// costOf returns the requests for each of n Memcacheds. It leaves out status writes that report progress every five seconds, since
+// their number depends on the time. Rejected writes and writes without a change are errors anyway.
 func costOf(requests []request, n int) cost {
 	children, statuses := writesPerObject(requests)
 	c, each := count(requests), float64(n)
@@ -39,8 +39,8 @@ func costOf(requests []request, n int) cost {
 	}
 }
 
-// costOfStart also counts the Kinds that an operator that starts watches, since the number of watches that the API server ends differs,
-// and lists, of which one for each Kind is not for a resource.
+// costOfStart returns the cost of a starting operator. It counts watched Kinds instead of watches, because the API server ends a
+// varying number of watches. It also counts lists, without the first list of each Kind.
 func costOfStart(requests []request, n int) cost {
 	watched, listed := sets.Set[string]{}, sets.Set[string]{}
 	for _, r := range requests {
@@ -73,7 +73,7 @@ func (c cost) beyond(other cost) float64 {
 	return more
 }
 
-// holdNoMore compares what Memcacheds with monitoring cost with what those without cost, as far as that was measured.
+// holdNoMore compares the costs of Memcacheds with monitoring and without, where both were measured.
 func (b *bench) holdNoMore(with costs) {
 	inOrder := slices.SortedFunc(maps.Keys(with), func(a, b stage) int {
 		return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.name, b.name))

@@ -24,8 +24,8 @@ func requestsOf(n int, each ...request) []request {
 	return requests
 }
 
-// TestMonitoringCostsNoMore compares operators that did something for each of 10 Memcacheds with one that made two writes for
-// each of 40, listed a Kind and watched one.
+// TestMonitoringCostsNoMore compares two kinds of operators. The first did something for each of 10 Memcacheds. The second made two
+// writes for each of 40 Memcacheds, listed a Kind and watched one.
 func TestMonitoringCostsNoMore(t *testing.T) {
 	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
 	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}

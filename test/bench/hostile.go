@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/test/largest"
 )
 
-// hostile measures what n Memcacheds of the largest size that the API server accepts cost the operator, all in one namespace,
-// as one tenant could create them. The operator must stay below its memory limit.
+// hostile measures what n Memcacheds of the largest accepted size cost the operator. One tenant could create them in one namespace.
+// The operator must stay below its memory limit.
 func (b *bench) hostile(ctx context.Context, t *testbed, n int) {
 	limit := must(memoryLimit())
 	t.createNamespaces(ctx, 1, true)

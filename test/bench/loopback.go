@@ -84,7 +84,8 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	return path{name: name, hosts: []string{host}, between: pid}
 }
 
-// proxyArguments are those that the launcher has in the pods of a MemcachedProxy with the smallest spec but for its threads.
+// proxyArguments returns the launcher's arguments in the pods of a MemcachedProxy with the smallest spec and this number of
+// threads.
 func proxyArguments(threads int32) ([]string, error) {
 	pool := memcachedNumber(0, statefulSetNodes)
 	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures the operator: how many requests it sends, how fast it is compared with a client that does only what must be
-// done, and which resources it needs. make bench builds its dependencies and runs it on simulated clusters that it starts
-// itself. The operator runs as a process with the permissions of config/rbac and the flags of config/manager.
-// docs/benchmarks.md defines the metrics.
+// Bench measures the operator: how many requests it sends, how fast it is in comparison with a client that does only the necessary
+// work, and which resources it needs. make bench builds its dependencies and runs it on simulated clusters, which it starts itself.
+// The operator runs as a process with the permissions of config/rbac and the flags of config/manager. docs/benchmarks.md defines
+// the metrics.
 //
-// Bench exits with 1 when a value exceeds its threshold, after all measurements, and with 2 when a measurement fails.
+// After all measurements, Bench exits with 1 if a value exceeds its threshold. It exits with 2 when a measurement fails.
 package main
 
 import (

@@ -23,7 +23,7 @@ const progressStatusInterval = 5 * time.Second
 type change struct {
 	name string
 	do   func(context.Context) error
-	// children and statuses limit the writes that follow, those of statuses beside one every five seconds.
+	// children and statuses limit the number of later writes. For statuses, one every five seconds is allowed in addition.
 	children, statuses int
 }
 

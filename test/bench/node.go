@@ -153,7 +153,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return err
 }
 
-// onLoopback returns the arguments of a memcached that listens on other addresses than in a pod, and whose folder is another one.
+// onLoopback returns memcached's arguments with other addresses than in a pod, and with another directory.
 func onLoopback(container corev1.Container, plain, secure, dir string) []string {
 	replaced := []string{
 		fmt.Sprintf("127.0.0.1:%d", memcached.Port), plain, fmt.Sprintf("*:%d", memcached.TLSPort), secure,

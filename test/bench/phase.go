@@ -40,7 +40,7 @@ func (p *openPhase) waitForVersions(ctx context.Context) {
 	})
 }
 
-// waitUntilQuiet waits until in addition the operator has written nothing for as long. It returns what the operator requested.
+// waitUntilQuiet also waits until the operator has written nothing for the quiet period. It returns the operator's requests.
 func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	var requests []request
 	waitUntilStable(ctx, func() int {
@@ -95,7 +95,7 @@ func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name strin
 	return requests
 }
 
-// updates is the number of accepted writes that create a new version of an object, unless they change nothing.
+// updates returns the number of accepted writes that created a new version of an object.
 func updates(requests []request) int {
 	return countIf(requests, func(r request) bool {
 		return r.columnOf() == accepted && r.verb != "delete" && r.verb != "deletecollection"

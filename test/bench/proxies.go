@@ -151,7 +151,7 @@ func (b *bench) addPath(p path, s pathSample) {
 		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)
 		add("memory of the proxy", "MiB", s.resident)
 	}
-	// The machine may stop a process for longer than a proxy waits for it, but not in most rounds.
+	// The machine may stop a process for longer than a proxy waits, but that happens in few rounds.
 	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 

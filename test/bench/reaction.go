@@ -22,9 +22,8 @@ const (
 	slowestReaction = 2 * time.Second
 )
 
-// edit changes the sizes of some Memcacheds one after the other and returns the reactions. A reaction begins when the user's
-// request reaches the API server, or at the time notBefore if that is later, and ends when the request for the Deployment is
-// answered.
+// edit changes the sizes of some Memcacheds one after the other, and returns the reactions. A reaction begins when the user's
+// request reaches the API server, but not before notBefore. It ends when the request for the Deployment is answered.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {

@@ -21,9 +21,9 @@ const (
 	laterAtMost = 500 * time.Millisecond
 )
 
-// becomeReady measures how long Memcacheds that are created every half second, so that nothing is saturated, take to become
-// Ready, and how long bare children take to become available at the same pace without an operator. Half of the bare children
-// are created before the Memcacheds and half after, because a cluster slows down as it fills.
+// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an
+// operator. One is created every half second, so that nothing is saturated. Half of the bare children are created before the
+// Memcacheds and half after, because a cluster becomes slower as it fills.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
 	t.createNamespaces(ctx, 2*n, true)
@@ -43,7 +43,7 @@ func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	b.addReadiness(between(ours.began, ready.firstMatches()), between(ours.began, deployments), between(bare.began, deployments))
 }
 
-// createBare creates the children of the Memcacheds from first to before end, one set every half second, and waits until all
+// createBare creates the children of the Memcacheds from first to before end, one set every half second. It waits until all
 // Deployments are available, including those of earlier calls.
 func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) {
 	children := must(childrenOf(end))

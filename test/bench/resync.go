@@ -28,9 +28,9 @@ const (
 	resyncs = 2
 )
 
-// resync counts the requests of the operator when its caches deliver all n Memcacheds and their children again, which in the
-// operator is every ten hours. Before the first resync, it reconciles everything once. The operator has no flag for the period,
-// so its controller runs in the process of the benchmark.
+// resync counts the operator's requests when its caches deliver all n Memcacheds and their children again. That happens every ten
+// hours. Before the first resync, the operator reconciles everything once. There is no flag for the period, so the controller runs
+// in the benchmark's own process.
 func (b *bench) resync(ctx context.Context, t *testbed, n int) {
 	options := controllers.CacheOptions("")
 	options.SyncPeriod = ptr.To(b.options.resync)

@@ -15,8 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// rotate measures what the operator requests when the certificates and users of n Memcacheds are replaced at once: nothing. The
-// agents read Secrets, the operator does not.
+// rotate checks that the operator sends no request when the certificates and users of n Memcacheds are replaced at once. Agents
+// read Secrets; the operator does not.
 func (b *bench) rotate(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()

@@ -115,7 +115,7 @@ func TestClientOf(t *testing.T) {
 	}
 }
 
-// serverConfig is what the spec says about TLS, nil for nothing.
+// serverConfig returns the TLS configuration for the spec, nil without TLS.
 func serverConfig(t *testing.T, with issued, mc *cachev1alpha1.Memcached) *tls.Config {
 	t.Helper()
 	if mc.Spec.TLS == nil {

@@ -43,7 +43,7 @@ const (
 
 const nodes = 20
 
-// childKinds are the kinds of the children that each of these Memcacheds has, statefulSetKinds those of one with a StatefulSet.
+// childKinds are the kinds of a Memcached's children. statefulSetKinds are those with a StatefulSet.
 var childKinds, statefulSetKinds = kindsOf(memcachedNumber(0)), kindsOf(memcachedNumber(0, statefulSetNodes))
 
 func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {

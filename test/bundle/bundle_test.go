@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle_test proves what the OLM bundle promises, beside test/scorecard: every validator of the
-// Operator Framework accepts it, it agrees with the rest of the project, and hack/bundle refuses bad input.
+// Package bundle_test checks the OLM bundle, in addition to test/scorecard. Every validator of the Operator Framework must accept
+// it, it must agree with the rest of the project, and hack/bundle must refuse bad input.
 package bundle_test
 
 import (

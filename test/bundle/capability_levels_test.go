@@ -33,7 +33,7 @@ func criteria(t *testing.T, level string) map[string]string {
 	return proofs
 }
 
-// The bundle claims the highest level whose criteria, and those of all levels below, have proofs.
+// The bundle claims a level only if all criteria of that level and those below have proofs.
 func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	proven := ""
 	for _, level := range levels {

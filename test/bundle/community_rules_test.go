@@ -196,7 +196,8 @@ func replacesNothing(_ operator, bundle submission) []string {
 	return nil
 }
 
-// Without FBC, the versions in a channel follow each other by semantic version, or each names its predecessor, which ours do not.
+// Without FBC, the versions in a channel follow each other by semantic version. Otherwise each must name its predecessor, which
+// ours do not.
 func hasNoDanglingBundle(o operator) []string {
 	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" && len(o.bundles) > 1 {
 		return []string{"nothing upgrades " + o.bundles[0].folder}
@@ -204,7 +205,7 @@ func hasNoDanglingBundle(o operator) []string {
 	return nil
 }
 
-// The pipeline looks for these keys of the template as they are written here, although opm does not care about their case.
+// The pipeline needs exactly these keys in the template, although opm ignores upper and lower case.
 func hasATemplateToAmend(o operator) []string {
 	if !o.ci.FBC.Enabled {
 		return nil

@@ -56,7 +56,7 @@ func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// The page says how each version is tested, and the nightly workflow tests with all but the newest, with which make check tests.
+// The page lists how each version is tested. make check tests with the newest version, and the nightly workflow with all others.
 func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	versions := supported(t)
 	var rows []string

@@ -16,8 +16,8 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// Stand-ins for kustomize and operator-sdk, so that these tests need neither: make verify runs the real ones. Like the real one,
-// the operator-sdk leaves half a bundle behind when it fails.
+// Stand-ins for kustomize and operator-sdk, so that these tests need neither. make verify runs the real ones. When it fails,
+// operator-sdk leaves half of a bundle; so does its stand-in.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// openShift returns the OpenShift versions whose catalogs are asked for, with the Kubernetes of each if it is known.
+// openShift returns the OpenShift versions for which make builds catalogs, with the Kubernetes version of each if it is known.
 func openShift() (versions []string, kubernetes map[string]string, err error) {
 	text, err := os.ReadFile(repository.Path("hack", "bundle", "openshift.txt"))
 	if err != nil {
@@ -41,7 +41,7 @@ func catalogs(t *testing.T) []string {
 	return versions
 }
 
-// The list that make passes on is that of the table, and a version of OpenShift 5 is one.
+// make and the table must list the same versions. A version of OpenShift 5 is valid.
 func TestMakeNamesTheCatalogsOfTheTable(t *testing.T) {
 	versions := catalogs(t)
 	command := exec.Command("make", "--no-print-directory", "--eval", "show:; @echo $(OPENSHIFT_CATALOGS)", "show")

@@ -47,7 +47,7 @@ func outdated(t *testing.T, module string) (output string, failed bool) {
 	return string(text), err != nil
 }
 
-// What nobody raises is named; what cannot be raised, was raised lately or is indirect is not.
+// Dependencies that nobody updates are listed, except those that cannot be updated, were updated recently, or are indirect.
 func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	fine := "module example.org/m\n\nrequire (\n\texample.org/newest v1.0.0\n\texample.org/recent v1.0.0\n)\n\nrequire (\n" +
 		"\texample.org/indirect v1.0.0 // indirect\n)\n"
@@ -70,7 +70,7 @@ func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	}
 }
 
-// The tools of the Makefile are among what is looked up.
+// The tools of the Makefile are checked as well.
 func TestEveryToolOfTheMakefileIsLookedUp(t *testing.T) {
 	makefile := repository.Read(t, "Makefile")
 	if calls := strings.Count(makefile, "$(call go-install,"); calls < 5 || calls != strings.Count(makefile, "_VERSION))\n") {

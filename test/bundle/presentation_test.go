@@ -68,7 +68,7 @@ func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	}
 }
 
-// Every example has a description, which promises a host of its own to each node only if the example does so.
+// Every example has a description. It promises a host for each node only if the example does so.
 func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	descriptions := annotation[map[string]struct {
 		Description string `json:"description"`
@@ -113,7 +113,7 @@ func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	}
 }
 
-// The maturity is that of the API, whatever the version is called: an operator is no more stable than what its users write.
+// The maturity is that of the API, whatever the version is: an operator is not more stable than the resources that its users write.
 func TestMaturityIsThatOfTheAPI(t *testing.T) {
 	csv := bundle(t).CSV
 	owned := csv.Spec.CustomResourceDefinitions.Owned

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Each image says beside it how it was built and what is in it, for every platform.
+// Each image is pushed for every platform, with its provenance and SBOM.
 func TestImagesArePushedWithTheirProvenance(t *testing.T) {
 	folder := t.TempDir()
 	tool := filepath.Join(folder, "docker")

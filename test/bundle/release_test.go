@@ -88,7 +88,7 @@ func TestReleaseWithoutFindings(t *testing.T) {
 	}
 }
 
-// Each mistake is one finding, which says what to do.
+// Each mistake gives one finding, with the remedy.
 func TestReleaseIsRefused(t *testing.T) {
 	csv := "bundle/manifests/memcached-operator.clusterserviceversion.yaml"
 	replace := func(file, before, after string) func(*testing.T, string) {

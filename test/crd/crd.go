@@ -79,8 +79,7 @@ func (s *Schema) Admit(object map[string]any) error {
 	return errs.ToAggregate()
 }
 
-// Validate reports why the API server would refuse an object, or which of its fields it would drop, since the schema has none of that
-// name.
+// Validate returns why the API server would refuse an object, or which fields it would drop because the schema does not have them.
 func (s *Schema) Validate(text []byte) error {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {

@@ -8,8 +8,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig file with a new certificate for a user, who has the permissions that the cluster's
-// RBAC gives to that name and to the groups. Server is the URL of the API server.
+// WriteKubeconfig writes a kubeconfig with a new certificate for a user. The cluster's RBAC gives permissions to that name and to
+// the groups. Server is the URL of the API server.
 func (a *Authority) WriteKubeconfig(path, server, user string, groups ...string) error {
 	id, err := a.User(user, groups...)
 	if err != nil {

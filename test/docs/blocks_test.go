@@ -23,10 +23,11 @@ import (
 // notInNames matches what the name of a namespace cannot have.
 var notInNames = regexp.MustCompile(`[^a-z0-9]`)
 
-// marker is what a comment in front of a block may say.
+// marker matches the allowed comments before a block.
 var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not run: .+)$`)
 
-// A block that looks like commands to readers looks like commands to the tests, and a name leads to the story that runs it.
+// Readers and tests must recognize the same blocks as commands, and a marker with a name must belong to a story that runs the
+// block.
 func TestBlocksSayHowTheyRun(t *testing.T) {
 	stories := storiesOf(t)
 	for _, page := range pages(t) {
@@ -62,9 +63,8 @@ func storiesOf(t *testing.T) string {
 	return all.String()
 }
 
-// What the pages tell readers to run is run, and what they tell them to apply is applied, in the order of each page. There are
-// no pods: test/e2e runs what needs them. A Memcached that a page shows is one that the API server accepts, even if nothing
-// applies it.
+// Each command and manifest that a page tells readers to use is run or applied, in the order of the page. There are no pods:
+// test/e2e runs what needs them. The API server must accept each Memcached on a page, even if no command applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs reads the Markdown files of this repository, and runs what they tell readers to run: blocks of kubectl commands,
-// and manifests, in the order of the page, against an API server. A comment in front of a block says otherwise:
+// Package docs reads the Markdown files of this repository. It runs the kubectl commands and applies the manifests that they
+// contain, in the order of the page, against an API server. A comment before a block changes that:
 //
-//	<!-- run by make test-e2e -->     needs pods that run, so it runs on a cluster, with the rest of its page
-//	<!-- run: NAME -->                is run by a story of test/e2e that knows the name
-//	<!-- fails: some words -->        fails, and prints these words
-//	<!-- not run: the reason -->      runs nowhere; a Memcached in it is validated all the same
+// <!-- run by make test-e2e -->     needs running pods, so it runs on a cluster, with the rest of its page
+// <!-- run: NAME -->                is run by a story of test/e2e that knows the name
+// <!-- fails: some words -->        fails, and prints these words
+// <!-- not run: the reason -->      is never run; a Memcached in it is validated all the same
 //
-// A paragraph that ends with the words "Not run by a test:" in front of a block says the last as well.
+// A paragraph that ends with "Not run by a test:" before a block means the same as the last comment.
 package docs
 
 import (
@@ -53,7 +53,7 @@ type Block struct {
 	Marker string
 }
 
-// Markers that say how a block runs, if they do not say it completely.
+// Markers that say how a block runs, or begin to say it.
 const (
 	OnCluster = "run by make test-e2e"
 	NotRun    = "not run: "

@@ -27,8 +27,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A real Prometheus scrapes real nodes while clients use them. Its rules are those of config/components/monitoring, but for their
-// durations. At first nothing is wrong. Then everything goes wrong that there is an alert for.
+// A real Prometheus scrapes real nodes while clients use them. Its rules are those of config/components/monitoring with shorter
+// durations. At first nothing is wrong. Then there is one problem for each alert.
 var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 	It("has data for every rule and every panel, and an alert for everything that goes wrong", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newShop(ctx)
@@ -124,7 +124,7 @@ func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 	}
 }
 
-// useMore has the clients of a cache write much more than its memory holds, and read what nobody has written.
+// useMore makes the clients of a cache write much more than its memory holds, and read keys that nobody has written.
 func (s *shop) useMore(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const keys, value = 12_000, 32_000
@@ -147,7 +147,7 @@ func (s *shop) useMore(ctx context.Context, o *observed) {
 	}
 }
 
-// breakNodes has one node of a cache restart, clients take all connections of another one, and the other two hang.
+// breakNodes makes one node of a cache restart, lets clients use all connections of another one, and makes the other two hang.
 func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	pods := nodesOf(ctx, s.sessions)
@@ -177,7 +177,7 @@ func (s *shop) breakImage(ctx context.Context, o *observed) {
 	k8s.Change(ctx, s.search, func() { s.search.Spec.Image = s.search.Status.Image + "-missing" })
 }
 
-// fillContainer gives the node of a cache more item memory than its spec says, and stores as much in it as its container just holds.
+// fillContainer gives a node more item memory than its spec allows, and stores as much in it as its container can hold.
 func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const size = 64 << 10
@@ -199,7 +199,7 @@ func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	}
 }
 
-// workingSet is the memory of the container of memcached that the kernel cannot take back at once, in bytes.
+// workingSet is the memory of the memcached container that the kernel cannot reclaim at once, in bytes.
 func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	GinkgoHelper()
 	// cgroup v2, or cgroup v1.
@@ -215,7 +215,7 @@ func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	return number(usage) - inactive
 }
 
-// nodesOf returns the pods of a cache, when those that somebody else has added are gone.
+// nodesOf returns the pods of a cache after pods that somebody else has added are gone.
 func nodesOf(ctx context.Context, mc *cachev1alpha1.Memcached) (pods []corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() []corev1.Pod {

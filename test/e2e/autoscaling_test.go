@@ -174,7 +174,7 @@ func (a *autoscaled) mustRunCommands(ctx context.Context) {
 	Expect(output.String()).To(MatchRegexp(`(?s)SuccessfulRescale.*New size: 4.*sessions`))
 }
 
-// use reads keys without pause from all nodes of a cache, and follows when these change, until the context ends.
+// use keeps reading keys from all nodes of a cache until the context ends. It also notices new nodes.
 func use(ctx context.Context, cache client.ObjectKey) {
 	for ctx.Err() == nil {
 		var mc cachev1alpha1.Memcached
@@ -213,8 +213,8 @@ func (a *autoscaled) corrections(ctx context.Context) []string {
 	return regexp.MustCompile(`(?m)^memcached_operator_corrections_total.*$`).FindAllString(body, -1)
 }
 
-// operatorMustOnlyFollow fails if the operator has written the size, has written the Deployment more than once for each change
-// of the size, or has a complaint.
+// operatorMustOnlyFollow fails if the operator has written the size, has written the Deployment more than once for each change of
+// the size, or has reported a problem.
 func (a *autoscaled) operatorMustOnlyFollow(since time.Time, history *sizes) {
 	GinkgoHelper()
 	writes := map[string]int{}
@@ -281,7 +281,7 @@ func (s *sizes) report() (seen []int32, complaints []string) {
 	return slices.Clone(s.sizes), slices.Clone(s.complaints)
 }
 
-// mustBeStepsOfOne fails unless the sizes begin and end with the minimum, never leave the bounds, and change by one.
+// mustBeStepsOfOne fails unless the sizes begin and end with the minimum, stay within the bounds, and change by one.
 func (s *sizes) mustBeStepsOfOne(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	GinkgoHelper()
 	seen, _ := s.report()

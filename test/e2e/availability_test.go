@@ -17,8 +17,8 @@ import (
 
 // How long a change may wait after the leader has gone. Candidates read the lease every 1 to 2.2 s.
 const (
-	// afterKill is an unreleased lease of 15 s, seen up to 2.2 s late and read up to 2.2 s after its end, and time for a slow
-	// machine.
+	// afterKill is the time until a new leader writes: an unreleased lease of 15 s, 2.2 s until the last renewal is noticed, 2.2 s
+	// until its end is noticed, and time for a slow machine.
 	afterKill = 30 * time.Second
 	// afterEnd is less than the rest of an unreleased lease.
 	afterEnd = 10 * time.Second
@@ -72,7 +72,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
 		followedSince(ctx, "SIGSTOP", sent, afterKill)
-		// The paused one has seen neither the change above nor this one: it wants and reads outdated state at first.
+		// The paused operator has not received this change or the one above, so it first decides on outdated state.
 		f.userScalesOther(ctx)
 		other := childrenOf(ctx, f.other)
 

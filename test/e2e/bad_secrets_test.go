@@ -25,13 +25,13 @@ import (
 const (
 	// spoiledKeys is how many keys a node holds before its Secret is spoiled.
 	spoiledKeys = 100
-	// longestRefusal is how long a node that starts may take to say what is wrong. The rest is for a busy machine.
+	// longestRefusal is how long a starting node may take to report what is wrong, with a reserve for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
 	// longestUntold is within how much time the operator hears what an agent knows: it asks once a minute, and looks every 5 seconds.
 	longestUntold = 65*time.Second + busyMachine
 )
 
-// Each kind of bad content has a cache of its own, so that the kubelet delivers all of them at once.
+// Each kind of bad content has its own cache, so that the kubelet delivers all of them at the same time.
 var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		caches := newSpoiledCaches(ctx)
@@ -213,7 +213,7 @@ func (s *spoiledCache) untilNoticed(ctx context.Context) {
 		Should(ContainSubstring("\nmemcached_agent_reload_success 0\n"), s.name)
 }
 
-// untilTold waits until the Memcached says what the agent has noticed, although it is Ready.
+// untilTold waits until the Memcached, which is Ready, reports what the agent has noticed.
 func (s *spoiledCache) untilTold(ctx context.Context) {
 	GinkgoHelper()
 	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)

@@ -70,7 +70,7 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 
 func mebibytes(amount float64) string { return strconv.FormatFloat(amount, 'f', 1, 64) }
 
-// askForTooMuch asks for one key very often in one request, several times, and returns the replies to each number of keys.
+// askForTooMuch sends requests for the same key many times in one request, and returns the replies for each number of keys.
 func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[int]map[string]int {
 	defer GinkgoRecover()
 	sizes := []int{5_000, 20_000, 100_000, 200_000, 400_000}

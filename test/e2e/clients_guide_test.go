@@ -31,8 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the blocks with names of the README, the tutorial, docs/clients.md and the pages by language. Manifests without one on the latter
-// say that they are not run.
+// guideBlocks returns the named blocks of the README, the tutorial, docs/clients.md and the pages by language. Manifests without a name on
+// these pages say that they are not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
@@ -133,7 +133,7 @@ func (g *guide) use(clients ...*guideClient) {
 	}
 }
 
-// guideClient is a process that uses a cache with the code of docs/clients.md, and a driver that obeys commands.
+// guideClient is a process that uses a cache with the code of docs/clients.md. A driver in it accepts commands.
 type guideClient struct {
 	name    string
 	input   io.Writer
@@ -184,8 +184,8 @@ func compile(ctx context.Context, code, driver string) []string {
 	return []string{command}
 }
 
-// applicationProcess returns a process with the environment of an application, one variable more. It does not end with the context, but with a
-// signal, so that it can end its own processes.
+// applicationProcess returns a process with the environment of an application and one more variable. A signal ends it instead of
+// the context, so that it can end its own processes.
 func applicationProcess(ctx context.Context, variable string, command ...string) *exec.Cmd {
 	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	process.Env = append(os.Environ(), variable, "TMPDIR="+GinkgoT().TempDir())

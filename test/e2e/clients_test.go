@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// guideKeys are enough for the share of a node to be what the guide says.
+	// guideKeys are enough keys to measure the shares in the guide.
 	guideKeys = 1000
 	// guidePeriod is how often each client reads all keys while the nodes change.
 	guidePeriod = 300 * time.Millisecond
@@ -67,7 +67,7 @@ type guide struct {
 	rows    [][]string
 }
 
-// refill empties all nodes and has the first client write all keys, until every client finds all of them.
+// refill empties all nodes, and lets the first client write all keys until every client finds them.
 func (g *guide) refill(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(gomega Gomega) {
@@ -82,8 +82,8 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change changes the nodes while every client reads all keys again and again. No request may fail, and no client may ever find
-// fewer keys than the ring promises, which are at least a share of all.
+// change changes the nodes while every client reads all keys again and again. No request may fail, and every client must always
+// find as many keys as the ring promises, at least this share.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -123,7 +123,7 @@ func (g *guide) replace(ctx context.Context, title string) {
 	g.refill(ctx)
 }
 
-// watch has every client read all keys again and again during a change of the nodes, until it finds so many keys as the change
+// watch makes every client read all keys again and again during a change of the nodes, until it finds as many keys as the change
 // returns. It adds a row to the table.
 func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
 	GinkgoHelper()
@@ -219,7 +219,7 @@ func (g *guide) addresses(ctx context.Context) []string {
 	return addresses
 }
 
-// mustBeInDNS fails unless the name of the Service and its SRV records lead to the nodes.
+// mustBeInDNS fails unless the Service's name and its SRV records resolve to the nodes.
 func (g *guide) mustBeInDNS(ctx context.Context) {
 	GinkgoHelper()
 	nodes := g.addresses(ctx)

@@ -134,7 +134,7 @@ func untilRunning(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}).Should(Succeed())
 }
 
-// begin records the pods of each cache, and waits until the budgets allow so many evictions of ready pods.
+// begin records the pods of each cache, and waits until the budgets allow this number of evictions of ready pods.
 func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32) {
 	GinkgoHelper()
 	for _, c := range s.caches {
@@ -165,7 +165,7 @@ func (s *drainedNode) refusalsOf(drain *gexec.Session, pod string) int {
 		pod, s.namespace))
 }
 
-// left returns how many pods of each cache the drain has left alone.
+// left returns how many pods of each cache the drain has not deleted.
 func (s *drainedNode) left(ctx context.Context) map[string]int {
 	GinkgoHelper()
 	left := map[string]int{}

@@ -119,7 +119,8 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both are the numbers of nodes of which neither was ready, and away how often a node of a cache was seen that was not.
+	// both lists numbers for which the nodes of both caches were not ready at the same time. away counts how often a node of one
+	// cache was not ready.
 	both []string
 	away map[string]int
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// filledKeys take a small part of the memory, so that nothing is evicted.
+// filledKeys is a number of keys that takes a small part of the memory, so that nothing is evicted.
 const filledKeys = 20_000
 
 // workloads are the Kinds that can run nodes.
 var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 
-// filledCaches are full caches of three nodes, one for each Kind of workload, and a table of what is left after each change. All
-// changes apply to all of them at the same time.
+// filledCaches are full caches of three nodes, one for each Kind of workload, and a table of the share of keys after each change.
+// Each change applies to all caches at the same time.
 type filledCaches struct {
 	caches []*filledCache
 	rows   [][]string
@@ -165,8 +165,8 @@ func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	}
 }
 
-// fill writes all keys, unless all are there: it proves more if the same items survive several changes. It empties each server
-// first, which may have kept old values of keys that another server came to own.
+// fill writes all keys, unless all exist: keeping the same items during several changes proves more. It first empties each server,
+// which may still have old values of keys that another server has owned since.
 func (s snapshot) fill(ctx context.Context) {
 	GinkgoHelper()
 	cache := k8s.NewClientOf(s.servers...)

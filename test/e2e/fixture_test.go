@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// bystander is a Memcached that nobody changes and that clients use: whatever a story does, nothing may happen to it.
+// bystander is a Memcached that nobody changes and that clients use. No story may affect it.
 type bystander struct {
 	mc *cachev1alpha1.Memcached
 	// since is when the watch over it began. The rest is its state at that time.
@@ -155,7 +155,7 @@ const (
 	keysPerRound = 100
 )
 
-// steadyTraffic is an application that reads the same keys on all nodes of a cache all the time, and writes.
+// steadyTraffic is an application that keeps reading the same keys from all nodes of a cache, and writes.
 type steadyTraffic struct {
 	cache *traffic.Client
 	keys  int

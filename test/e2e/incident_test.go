@@ -92,7 +92,8 @@ func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), r
 	i.mustServe(ctx, nodes)
 }
 
-// happens causes the failure, and returns when the conditions and an event have the reason and their messages all the words.
+// happens causes the failure. It returns when the conditions and an event have the reason, and their messages contain all the
+// words.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
 	began := time.Now()
@@ -114,8 +115,8 @@ func (i *incident) happens(ctx context.Context, what func(), reason string, says
 	i.untilEvent(ctx, "Warning", reason, says...)
 }
 
-// mustServe fails unless the cache is Available, so many nodes were ready all the time, and the nodes that have stayed hold
-// their keys.
+// mustServe fails unless the cache is Available, this number of nodes was always ready, and the remaining nodes have kept their
+// keys.
 func (i *incident) mustServe(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	available := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionAvailable)

@@ -30,8 +30,8 @@ import (
 // unreachableSeconds is how long the pods of the story tolerate that their cluster node does not report.
 const unreachableSeconds = 1
 
-// The cluster nodes of the story are simulated, but nothing else is: kube-controller-manager finds out that one of them does not
-// report, and evicts its pods, and the operator deletes the pod with its own permissions and under its admission policy.
+// Only the cluster nodes of this story are simulated. kube-controller-manager notices that one of them does not report, and evicts
+// its pods. The operator deletes the pod with its own permissions and under its admission policy.
 var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), func() {
 	It("costs a StatefulSet's pod its place, but not its name", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
@@ -163,7 +163,7 @@ func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]cor
 	return pods
 }
 
-// notesOf returns what the events of a reason say about a Memcached.
+// notesOf returns the notes of a Memcached's events with a reason.
 func notesOf(ctx context.Context, mc *cachev1alpha1.Memcached, reason string) []string {
 	GinkgoHelper()
 	var events eventsv1.EventList

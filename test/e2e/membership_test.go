@@ -23,18 +23,18 @@ import (
 
 // What clients may rely on when the members of a cache change.
 const (
-	// longestKnown is how long a client may know a node whose deletion has begun, from DNS or from the status.
+	// longestKnown is how long clients may still find a deleted node, in DNS or in the status.
 	longestKnown = 7 * time.Second
 	// recordTTL is the part of it for which a client may cache an answer of the cluster's DNS.
 	recordTTL = 5 * time.Second
 	// shortestService is how long such a node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, less a
 	// second for the news of the deletion to reach this test.
 	shortestService = 4 * time.Second
-	// longestBlind is how long the sampler may have seen nothing. On a busy machine answers are slow.
+	// longestBlind is how long the sampler may get no answer, because a busy machine is slow.
 	longestBlind = 3 * time.Second
 )
 
-// The figures need the DNS of the local cluster, which keeps no answers, and the network of the pods.
+// This measurement needs the DNS of the local cluster, which does not cache answers, and the network of the pods.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
 	var m *membership
 	BeforeEach(func() { m = newMembership() })
@@ -113,7 +113,7 @@ func newMembership() *membership {
 	return m
 }
 
-// see makes a change and checks what clients see of it. There are never fewer nodes than fewest, nor more than most.
+// see makes a change and checks what clients find. There are never fewer nodes than fewest, nor more than most.
 func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
@@ -162,7 +162,7 @@ type summary struct {
 	dns, status figures
 	// blind is the longest time without a sample.
 	blind time.Duration
-	// left are the names of the pods that have left, in their order.
+	// left are the names of the pods that are gone, in the order in which they ended.
 	left []string
 	// failures are those of announced nodes that were not leaving.
 	failures []string
@@ -172,11 +172,11 @@ type summary struct {
 	served time.Duration
 }
 
-// figures are what either DNS or status.nodes said.
+// figures are the results for either DNS or status.nodes.
 type figures struct {
 	// fewest and most are the smallest and the largest number of members.
 	fewest, most int
-	// stale is the longest time after its deletion had begun at which a pod was still seen as a member.
+	// stale is the longest time for which a pod was still listed after its deletion had begun.
 	stale time.Duration
 	// complete is the time from the change until only the remaining members were seen.
 	complete time.Duration
@@ -223,8 +223,8 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	s.ended += len(failures) - leaving
 }
 
-// figuresOf counts in samples, which call a pod what nameOf returns. What was seen before the change does not count: a new node may
-// be Ready some time before DNS knows it.
+// figuresOf computes the results from samples. nameOf returns the name of a pod in the samples. Samples from before the change do
+// not count: a new node may be Ready some time before DNS lists it.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
 	f := figures{fewest: len(samples[0].members)}

@@ -104,8 +104,8 @@ func installIn(ctx context.Context, namespace string) (uninstall func(context.Co
 	return uninstall
 }
 
-// mustStayIn fails if the operator of a namespace has sent a request outside of it since a time, or a forbidden one. URLs
-// without a resource are discovery.
+// mustStayIn fails if the operator of a namespace has since sent a request outside of it, or a forbidden one. URLs without a
+// resource are discovery.
 func mustStayIn(namespace string, since time.Time) {
 	GinkgoHelper()
 	inside := 0

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The plugin says what the nodes say when they are asked directly, and finds keys where clients find them.
+// The plugin must report the same as the nodes themselves, and find keys where clients find them.
 var _ = Describe("kubectl memcached", func() {
 	for _, workload := range workloads {
 		It("shows and changes a cache of a "+string(workload), SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -190,7 +190,7 @@ func (p *pluginStory) flushes(ctx context.Context) {
 	Expect(p.has(ctx, traffic.Key(1))).To(BeEmpty())
 }
 
-// namesPermissions tells a user who may only look what is missing.
+// namesPermissions checks that a user with read permissions learns which permission is missing.
 func (p *pluginStory) namesPermissions(ctx context.Context) {
 	GinkgoHelper()
 	in := "--namespace=" + p.mc.Namespace

@@ -93,8 +93,8 @@ const (
 	faultyKeys = 10
 	// faultyTimeout is how long its clients wait for an answer: longer than the slow one ever takes.
 	faultyTimeout = 5 * time.Second
-	// A stuttering memcached is stopped most of the time. A turn is not a whole second, so that a client that asks once a second
-	// meets a different part of each.
+	// A stuttering memcached is stopped most of the time. A period is not a whole second, so that a client with one request a
+	// second meets a different part of each.
 	stutterStop, stutterPeriod = 800 * time.Millisecond, 1100 * time.Millisecond
 )
 
@@ -112,7 +112,7 @@ type faultyNode struct {
 
 	// stopAsking ends askPeriodically. Then the counts may be read.
 	stopAsking func()
-	// asked counts the attempts of a client to connect and send a command, connected and answered those that got that far.
+	// asked counts a client's attempts to connect and send a command. connected and answered count those that reached this point.
 	asked, connected, answered int
 	slowest                    time.Duration
 }

@@ -29,8 +29,8 @@ import (
 const (
 	// faster is how many times shorter all durations in the rules and queries are: a minute takes a second.
 	faster = 60
-	// scrapeInterval is longer than the second for which an agent waits for a memcached that hangs, and a third of the five seconds
-	// that rates cover here.
+	// scrapeInterval is longer than the second for which an agent waits for a hanging memcached. It is a third of the five seconds
+	// over which rates are computed here.
 	scrapeInterval = "1500ms"
 	// rateInterval is what Grafana makes of that: four scrapes.
 	rateInterval = "6s"
@@ -41,7 +41,7 @@ const (
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// observed is a Prometheus, configured as docs/operations/monitoring.md says, and what it must see.
+// observed is a Prometheus with the configuration in docs/operations/monitoring.md, and what it must report.
 type observed struct {
 	monitoring.Prometheus
 
@@ -88,8 +88,8 @@ func aboutCredentials(rule monitoring.Rule) bool {
 	return strings.Contains(rule.Expr, "memcached_agent_")
 }
 
-// credentialsInPod creates the account of a Prometheus with the documented permissions, and puts its credentials where they are in a
-// pod. It returns the address of the API server that pods use.
+// credentialsInPod creates the account of a Prometheus with the documented permissions, and writes its credentials to the same
+// files as in a pod. It returns the API server's address for pods.
 func credentialsInPod(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	const name, role = "prometheus", "prometheus-memcached"
@@ -128,7 +128,7 @@ func (o *observed) untilSilent(ctx context.Context) {
 	}).Should(BeEmpty())
 }
 
-// because says why an alert must fire, for a cache, and for one of its pods if there is one.
+// because records why an alert must fire for a cache, and for one of its pods unless that is nil.
 func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
 	labels := model.LabelSet{"namespace": model.LabelValue(mc.Namespace), "memcached": model.LabelValue(mc.Name)}
 	if pod != nil {
@@ -190,8 +190,8 @@ func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	clustertest.AddTable("Alerts, with rules in which a minute is a second", rows)
 }
 
-// mustHaveData fails unless every rule and every query of the dashboards had results meanwhile: also the expressions of alerts, which
-// have none while nothing is wrong.
+// mustHaveData fails unless every rule and every query of the dashboards has had results. Expressions of alerts count too, although
+// they have results only when something is wrong.
 func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Dashboard) {
 	GinkgoHelper()
 	queries := map[string]string{}

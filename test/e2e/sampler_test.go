@@ -74,7 +74,7 @@ type failure struct {
 	err error
 }
 
-// sampleMembership makes a change to a Memcached and observes its members until nobody comes or leaves any more.
+// sampleMembership makes a change to a Memcached and observes its members until they no longer change.
 func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *sampler {
 	GinkgoHelper()
 	m := &sampler{
@@ -100,8 +100,8 @@ func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change f
 	return m
 }
 
-// untilSettled waits until exactly the wanted number of pods exists, DNS and the status name these and no others, and the watch
-// has reported the end of all others.
+// untilSettled waits until exactly the wanted number of pods exists, DNS and the status name exactly these pods, and the watch has
+// reported the end of all others.
 func (m *sampler) untilSettled(ctx context.Context, size int32) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -85,7 +85,7 @@ func (p places) with(word string) []string {
 	return found
 }
 
-// saidIn returns everything that the cluster shows of a namespace, and the logs of the operator and of the cluster.
+// saidIn returns everything that the cluster shows about a namespace, and the logs of the operator and of the cluster.
 func saidIn(ctx context.Context, namespace string) places {
 	GinkgoHelper()
 	said := places{"objects": k8s.Kubectl(ctx, "get", "--namespace", namespace, "--output=yaml",
@@ -97,7 +97,7 @@ func saidIn(ctx context.Context, namespace string) places {
 			said["metrics of "+pods.Items[i].Name] = scrape(ctx, agentOf(&pods.Items[i]))
 		}
 	}
-	// The node also keeps what containers said before they were restarted. audit.log has no bodies, and is large.
+	// The cluster node also keeps logs of earlier containers. audit.log is left out: it has no bodies, and is large.
 	for _, pattern := range []string{
 		"/var/log/pods/" + namespace + "_*/*/*", "/var/log/pods/" + operatorNamespace + "_*/*/*", clusterDir + "/*.log",
 	} {

@@ -51,8 +51,8 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
 		},
-		// In a small node, memory that is not for items weighs most: a page for each slab class, the reserve for the kernel, and
-		// the buffers, of which the filler uses few since it reads its answers.
+		// In a small node, memory that is not for items has the greatest share: a page for each slab class, the reserve for the
+		// kernel, and the buffers. The filler uses few buffers, since it reads its responses.
 		Entry("memory 64Mi", clustertest.Core, SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
@@ -115,8 +115,8 @@ func connect(ctx context.Context, address string) (*traffic.Conn, string) {
 	return conn, clustertest.Must(conn.Command(ctx, "mn"))
 }
 
-// peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel has charged to the
-// container, which is what the limit applies to.
+// peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel counts for the
+// container. The limit applies to the latter.
 type peak struct{ limit, process, container float64 }
 
 // peakOf reads the peaks. With TLS, memcached is not the first process that its container sees.

@@ -3,10 +3,10 @@
 
 //go:build e2e
 
-// Package e2e tests the operator as its users meet it: deployed from its manifests and its image to a cluster with real
-// nodes, on which real memcached serves real clients. Each file is a story of a user.
+// Package e2e tests the operator as users run it. It is deployed from its manifests and its image to a cluster with real nodes, on
+// which real memcached serves real clients. Each file is a story of a user.
 //
-// make test-e2e runs it on a local cluster that it starts, or on the one that KUBECONFIG names.
+// make test-e2e runs it on a local cluster that it starts, or on the cluster of KUBECONFIG.
 package e2e
 
 import (

@@ -28,10 +28,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Caches are filled, something changes, and the hit ratio shows what is left. The client hashes consistently (ketama) by the
-// names of the servers and writes nothing in between. It must find exactly the keys that were written to a process that still
-// runs and still owns them. The bounds of the Deployment are those of rings whose nodes have random names. A StatefulSet keeps
-// its names, so a node costs its own share only: 1/N, within 2 %.
+// Caches are filled, something changes, and the hit ratio shows how many keys are left. The client hashes consistently (ketama) by
+// the names of the servers and writes nothing in between. It must find exactly the keys of processes that still run and still own
+// these keys. For the Deployment, the bounds are those of rings whose nodes have random names. A StatefulSet keeps its names, so a
+// node costs only its own share: 1/N, within 2 %.
 var _ = Describe("A filled cache", Ordered, func() {
 	var f *filledCaches
 	BeforeAll(func(ctx SpecContext) { f = newFilledCaches(ctx) }, NodeTimeout(2*time.Minute))
@@ -281,8 +281,8 @@ func (c *filledCache) untilReplaced(ctx context.Context, victim *corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// untilOperatorReconciles waits until only the new operator is left and has followed a change. Without a change, it would write
-// nothing that proves a reconcile.
+// untilOperatorReconciles waits until only the new operator is left and has carried out a change. Without a change, it would write
+// nothing, and so not show that it reconciles.
 func (f *filledCaches) untilOperatorReconciles(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// servesLibraries uses the cache with what docs/clients.md tells applications to use.
+// servesLibraries uses the cache with the libraries and settings in docs/clients.md.
 func (r *rotation) servesLibraries(ctx context.Context) {
 	GinkgoHelper()
 	By("serving pymemcache and openssl s_client")

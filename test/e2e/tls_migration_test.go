@@ -66,7 +66,7 @@ type tlsMove struct {
 	steps  []string
 }
 
-// newMove creates a cache without TLS, whose nodes serve until all clients have noticed that they leave, and the Secret for later.
+// newMove creates a cache without TLS, and the Secret for later. Deleted nodes serve until all clients have noticed.
 func newMove(ctx context.Context) *tlsMove {
 	GinkgoHelper()
 	m := &tlsMove{blocks: guideBlocks()}

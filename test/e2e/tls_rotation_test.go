@@ -36,7 +36,7 @@ const (
 	busyMachine   = 20 * time.Second
 )
 
-// Reasons for which agents say that memcached must be restarted.
+// Reasons of agents for a required restart.
 const (
 	caRemoved   = "ca_removed"
 	userRemoved = "user_removed"
@@ -137,8 +137,8 @@ func (r *rotation) takesAuthority(ctx context.Context) {
 	r.untilReported(ctx, r.pods)
 }
 
-// removes removes a CA and a user, and changes a password. New logins fail at once. For the rest, the nodes say that they need a
-// restart.
+// removes removes a CA and a user, and changes a password. New logins fail at once. Everything else works until a restart, which
+// the nodes report as required.
 func (r *rotation) removes(ctx context.Context) {
 	GinkgoHelper()
 	former := r.member
@@ -246,8 +246,8 @@ func (s *secured) with(other map[string][]byte) map[string][]byte {
 	return content
 }
 
-// untilReported waits until agents and kubectl memcached say that nodes serve the certificate, and need a restart for these reasons
-// and no other.
+// untilReported waits until agents and kubectl memcached report that nodes serve the certificate and need a restart for exactly
+// these reasons.
 func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons ...string) {
 	GinkgoHelper()
 	lines := []types.GomegaMatcher{

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// defaultRounds is how often each command is sent, twice: the first time, memcached may allocate what it goes on to use.
+	// defaultRounds is how often each command is sent. It is sent twice as often, because memcached may allocate memory in the
+	// first half that it then reuses.
 	defaultRounds = 2000
 	// next separates the requests of a round.
 	next = " | "
@@ -27,8 +28,8 @@ const (
 	leak = 4 * kibibyte
 )
 
-// commands are those of memcached's doc/protocol.txt, with its subcommands, and what is not in the order of the protocol. Each is
-// sent in a loop on one connection.
+// commands are the commands in memcached's doc/protocol.txt with their subcommands, and malformed ones. Each is sent in a loop on
+// one connection.
 var commands = []string{
 	"set k 0 0 3\nabc", "add k 0 0 3\nabc", "replace k 0 0 3\nabc", "append k 0 0 0\n", "prepend k 0 0 0\n", "cas k 0 0 3 1\nabc",
 	"set k 0 0 -1", "set k 0 0 2147483647", "set k 0 0 3 noreply\nabc", "set k 0 0 2\nabc", "set k 0 0 2000000\n" + strings.Repeat("x", 2000000),
@@ -90,7 +91,7 @@ func TestRestartsOfTheCrawlerLeak(t *testing.T) {
 	}
 }
 
-// repeated sends a command twice as often as it is told, and returns by how much memcached grew the second time.
+// repeated sends a command for twice this number of rounds, and returns by how much memcached grew in the second half.
 func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	t.Helper()
 	conn := n.connect(t)
@@ -101,8 +102,8 @@ func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	return n.resident(t) - before
 }
 
-// send sends a command so often, each time after the response to what came before: memcached takes a moment to stop a thread. Each
-// request ends with mn, whose response is MN.
+// send sends a command again and again, each time after the response to the previous one, because memcached takes a moment to stop
+// a thread. Each request ends with mn, whose response is MN.
 func send(conn net.Conn, reader *bufio.Reader, command string, rounds int) error {
 	var requests []string
 	for request := range strings.SplitSeq(command, next) {

@@ -31,7 +31,7 @@ const (
 	settled = time.Second
 )
 
-// handshakes are what clients send who never authenticate, and the most that each may cost a node: the figures are those of
+// handshakes are data of clients that never authenticate, with the limit of their cost for a node. The numbers are those of
 // docs/concepts/sizing.md.
 var handshakes = map[string]struct {
 	sent        func() []byte
@@ -42,7 +42,7 @@ var handshakes = map[string]struct {
 	"complete":   {func() []byte { return inRecords(clientHello()) }, 450 * kibibyte, 650 * kibibyte},
 }
 
-// With clientAuth: Require and users, clients have neither a certificate nor a password here.
+// With clientAuth: Require and users, these clients have neither a certificate nor a password.
 func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	for name, handshake := range handshakes {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	}
 }
 
-// memcached counts from the last command, so that a client that goes on sending a handshake is idle as well.
+// memcached counts from the last command, so a client that keeps sending parts of a handshake is idle as well.
 func TestIdleTimeoutEndsUnfinishedHandshakes(t *testing.T) {
 	n := start(t, secured(&metav1.Duration{Duration: time.Second}), secrets(t))
 	for name, handshake := range handshakes {

@@ -45,7 +45,7 @@ type node struct {
 	limit   int64
 }
 
-// start starts a node of a Memcached with a spec. The files are those that memcached gets from the agent.
+// start starts a node of a Memcached with this spec. An agent would give memcached these files.
 func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
 	t.Helper()
 	container := containerOf(t, spec)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kustomize renders kustomizations with the library of the kustomize command, so that a test sees what a cluster would
-// get.
+// Package kustomize renders kustomizations with the library of the kustomize command. A test then reads the same objects as a
+// cluster.
 package kustomize
 
 import (

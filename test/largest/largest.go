@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package largest creates the largest Memcached that the API server accepts, for tests and benchmarks of what a malicious user
-// can do with many of them.
+// Package largest creates the largest Memcached that the API server accepts. Tests and benchmarks show with it what a malicious
+// user can do with many of them.
 package largest
 
 import (
@@ -38,8 +38,8 @@ const (
 	exceptions            = 8
 )
 
-// Memcached returns a Memcached whose annotations and every field of whose spec are as large as the API server accepts. Its
-// children are valid too. Labels, finalizers and owner references are limited only by the size of a request.
+// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted value of every field of the spec.
+// Its children are valid too. Labels, finalizers and owner references are limited only by the size of a request.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -201,7 +201,7 @@ func peers() []cachev1alpha1.NetworkPolicyPeer {
 	return all
 }
 
-// metadata has 16 of the largest labels, and annotations that fill what is left.
+// metadata returns 16 of the largest labels, and annotations that fill the rest.
 func metadata() cachev1alpha1.Metadata {
 	labels := map[string]cachev1alpha1.LabelValue{}
 	for i := range 16 {

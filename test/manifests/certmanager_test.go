@@ -70,7 +70,7 @@ func TestCertManagerRefusesMistakes(t *testing.T) {
 	)
 }
 
-// What cert-manager's webhook refuses is not in the schema, and of Issuers that do not exist it only says so in a status.
+// The schema does not contain the rules of cert-manager's webhook. A missing Issuer shows only in a status.
 func TestCertManagerCanIssueTheCertificates(t *testing.T) {
 	objects := ofCertManager(t)
 	text := func(object *unstructured.Unstructured, path ...string) string {

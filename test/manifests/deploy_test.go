@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The stand-ins need neither a cluster nor tools: the end-to-end tests use the real ones. They record the arguments, and what
+// Stand-ins for the tools, which need no cluster; the end-to-end tests use the real ones. They record their arguments, and what
 // kubectl applies and deletes.
 const (
 	kustomizeStandIn = `#!/bin/sh

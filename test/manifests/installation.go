@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests installs what config/ contains in an API server, for tests of what the installation permits. Its own tests
-// prove what the files promise.
+// Package manifests installs config/ in an API server, so that other tests can check what the installation permits. Its own tests
+// check the files.
 package manifests
 
 import (
@@ -136,7 +136,7 @@ func (i *Installation) TokenOfMetricsReader(t *testing.T) string {
 	if err := i.Admin.Create(t.Context(), binding); err != nil {
 		t.Fatal(fmt.Errorf("bind the role: %w", err))
 	}
-	// The API server reads its roles by a watch, and the operator remembers a refusal for half a minute.
+	// The API server reads the new roles from a watch, and the operator caches a refusal for half a minute.
 	NewWithT(t).Eventually(func(g Gomega) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  fmt.Sprintf("system:serviceaccount:%s:reader", Namespace),

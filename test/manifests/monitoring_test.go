@@ -133,7 +133,7 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods is the template of the pods in the golden file with an agent of a package in internal.
+// monitoredPods returns the pod template in the golden file of a package in internal that has an agent.
 func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
 	t.Helper()
 	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)

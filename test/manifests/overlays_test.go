@@ -114,7 +114,8 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// The operator of several namespaces has in each of them what that of config/default has everywhere. The rest is the same.
+// In each of its namespaces, the operator of several namespaces has the permissions that config/default grants everywhere. The rest
+// is the same.
 func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
 	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
 	const binding = "memcached-operator-manager-rolebinding"

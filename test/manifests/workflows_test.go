@@ -85,7 +85,7 @@ func TestWorkflowsArePinnedAndHaveFewPermissions(t *testing.T) {
 	}
 }
 
-// A check that finds nothing proves nothing.
+// A check that cannot fail proves nothing, so it gets mistakes to find.
 func TestMistakesInWorkflowsAreFound(t *testing.T) {
 	text := repository.Read(t, ".github", "workflows", "ci.yaml")
 	for before, after := range map[string]string{
@@ -121,8 +121,8 @@ func TestMistakesInTheReleaseAreFound(t *testing.T) {
 	}
 }
 
-// The release workflow runs every block of the page but the first and the last, which are for maintainers, in their order. So does the
-// rehearsal, with all.
+// The release workflow runs all blocks of the page in order, except the first and the last, which are for maintainers. The
+// rehearsal runs all blocks.
 func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	names := func(pattern string, file ...string) []string {
 		var found []string
@@ -144,7 +144,7 @@ func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// The workflow runs what contributors run, and nothing that only it could run.
+// The workflow runs only commands that contributors can run too.
 func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 	var parsed workflow
 	if err := yaml.Unmarshal([]byte(repository.Read(t, ".github", "workflows", "ci.yaml")), &parsed); err != nil {
@@ -191,7 +191,7 @@ func TestTheScenariosOfEveryChangeExist(t *testing.T) {
 	}
 }
 
-// What make check-all runs runs every night, and so do the suites that it leaves out because they take hours.
+// Every suite of make check-all runs every night, and so do the suites that take hours.
 func TestEverySuiteRunsNightly(t *testing.T) {
 	nightly := repository.Read(t, ".github", "workflows", "nightly.yaml")
 	var suites []string

@@ -20,7 +20,7 @@ const (
 // Rule is a recording rule or an alert, as far as tests read it.
 type Rule struct{ Record, Alert, Expr, For string }
 
-// Rules returns the rules of a PrometheusRule, and the rule file that a Prometheus without the Prometheus operator reads.
+// Rules returns the rules of a PrometheusRule, and a rule file for a Prometheus without the Prometheus operator.
 func Rules(prometheusRule string) (rules []Rule, file []byte, err error) {
 	var object struct{ Spec json.RawMessage }
 	if err := yaml.Unmarshal([]byte(prometheusRule), &object); err != nil {

@@ -68,7 +68,7 @@ func read(t *testing.T, file string) string {
 // anyDuration matches durations wherever they are. The names of series have them behind a letter.
 var anyDuration = regexp.MustCompile(`\b\d+(ms|[smhdwy])\b`)
 
-// A test with faster rules is about those of the component: each duration is shorter, and nothing else is different.
+// Tests use faster rules. They must differ from the component's rules only in shorter durations.
 func TestFasterShortensEveryDurationAndNothingElse(t *testing.T) {
 	const factor = 60
 	before := expressions(t, func(text string) string { return text })

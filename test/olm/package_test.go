@@ -145,7 +145,7 @@ func uninstall(ctx context.Context, namespace, version string) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// removeRest deletes what OLM leaves behind: its own record of the operator.
+// removeRest deletes OLM's own record of the operator, which OLM leaves behind.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
 	// OLM recreates the record as long as anything exists that it lists.
@@ -164,8 +164,8 @@ func remains(ctx context.Context) []string {
 	return k8s.Remains(ctx, operatorsv1.GroupVersion.WithKind("Operator"))
 }
 
-// left returns all objects in a namespace, except those that Kubernetes puts into each and the operator's lease, which the next
-// operator there takes over.
+// left returns all objects in a namespace. It omits those that Kubernetes creates in each namespace, and the operator's lease,
+// which the next operator takes over.
 func left(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	var kinds []string

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, without that of a mirror. It leaves out tags and digests, since
+// repositoryOf returns the path of an image in its registry, without that of a mirror. It leaves out tags and digests, because
 // stand-ins have others.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")

@@ -61,7 +61,7 @@ func mirrored(image string) string {
 	return mirror + "/" + path
 }
 
-// pinned is the name of an image in the mirror with its digest, as skopeo inspect or crane digest print it.
+// pinned returns the name of an image in the mirror with its digest, as skopeo inspect or crane digest print it.
 func pinned(ctx context.Context, image string) string {
 	GinkgoHelper()
 	name := mirrored(image)

@@ -3,8 +3,8 @@
 
 //go:build olm
 
-// Package olm tests the OLM package of the operator as its users meet it: a real Operator Lifecycle Manager installs,
-// upgrades and uninstalls the operator on a real node, on which real memcached serves real clients. Each file is a story.
+// Package olm tests the operator's OLM package as users install it. A real Operator Lifecycle Manager installs, upgrades and
+// uninstalls the operator on a real node, on which real memcached serves real clients. Each file is a story.
 //
 // make test-olm runs it on a local cluster that it starts.
 package olm

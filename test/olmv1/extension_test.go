@@ -101,7 +101,7 @@ func deleteExtension(ctx context.Context) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(operatorNamespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// beginStory begins every story on a cluster with the catalog and without any part of the operator, and leaves nothing.
+// beginStory starts a story on a cluster with the catalog and without the operator, and removes everything at the end.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Remains(ctx)).To(BeEmpty())

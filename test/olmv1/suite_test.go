@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The version of the checkout and the next one, from the variables of the Makefile of the same names.
+// The version of the checkout and the next version. The Makefile sets both variables.
 var version, nextVersion = os.Getenv("VERSION"), os.Getenv("NEXT_VERSION")
 
 // k8s is the cluster, as its administrator sees it.

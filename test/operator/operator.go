@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator installs the operator on a simulated cluster and runs it as a process of this machine, with the container
-// arguments and variables of config/manager. Its callers run in the root of the repository.
+// Package operator installs the operator on a simulated cluster and runs it as a local process, with the container arguments and
+// variables of config/manager. The working directory must be the root of the repository.
 package operator
 
 import (
@@ -43,8 +43,8 @@ type Operator struct {
 	health string
 }
 
-// Start starts the operator as a user of the cluster, and does not wait until it is ready. The arguments and variables come
-// after those of config/manager.
+// Start starts the operator as a user of the cluster. It does not wait until the operator is ready. The arguments and variables are
+// added to those of config/manager.
 func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
 	health, err := FreeAddress()
 	if err != nil {

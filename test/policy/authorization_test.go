@@ -89,8 +89,7 @@ var forbidden = []right{
 	{"*", "*", "*", "", ""},
 }
 
-// Even without policies, the roles of the operator grant none of these rights, and the API server enforces what the authorizer
-// reports.
+// Even without policies, the operator's roles grant none of these rights. The API server enforces what its authorizer reports.
 func TestRolesGrantNothingBeyond(t *testing.T) {
 	i := install(t)
 	for _, right := range forbidden {

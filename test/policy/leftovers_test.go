@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What others have left behind is deleted or resized by the operator under the policies, and no more than that.
+// Under the policies, the operator can delete or resize what others have left behind, and do no more to it.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

@@ -26,11 +26,11 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// mistake is what a newcomer does wrong, and what they must read about it: the field, and what to do.
+// mistake is a mistake of a newcomer, and what the message must contain: the field and the remedy.
 type mistake struct {
 	// spec is what they apply, by default a cache of one node.
 	spec string
-	// cluster is what is in the way of its objects, and pod what becomes of its node.
+	// cluster is an object in the way of the Memcached's objects. pod is the state of its pod.
 	cluster client.Object
 	pod     *corev1.PodStatus
 	// refusal is with what its pods are refused.
@@ -118,8 +118,8 @@ var inStatus = map[string]mistake{
 	"a label that is none": {spec: `{size: 1, scheduling: {nodeSelector: {"not a label": x}}}`, says: []string{"InvalidSpec", "spec.scheduling.nodeSelector"}},
 }
 
-// A newcomer reads what is wrong where they look, with the field and what to do. Mistakes with make deploy are in test/manifests; those that
-// need memcached, such as a bad Secret, are in test/e2e as well.
+// The message about a mistake must be where a newcomer looks, and contain the field and the remedy. Mistakes with make deploy are in
+// test/manifests. Those that need memcached, such as a bad Secret, are in test/e2e as well.
 func TestMistakesAreTold(t *testing.T) {
 	i := install(t)
 	i.apply(t, kustomize.Render(t, repository.Path("config", "admission-warnings")))
@@ -225,7 +225,7 @@ func (i *installation) runNode(t *testing.T, set *appsv1.StatefulSet, status cor
 	g.Expect(i.admin.Status().Update(t.Context(), pod)).To(Succeed())
 }
 
-// told is what a condition says, as "Reason: message".
+// told returns a condition as "Reason: message".
 func (i *installation) told(t *testing.T, name, condition string) string {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{}

@@ -34,8 +34,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The operator runs with its own roles and under the policies, and none of its requests is refused: neither for the samples
-// nor for the golden files, which use every field of the API, neither on creation nor later.
+// The operator runs with its own roles and under the policies. None of its requests may be refused, for the samples and for the
+// golden files, which use every field of the API, neither at the creation nor later.
 func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)

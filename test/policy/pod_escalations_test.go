@@ -47,7 +47,7 @@ func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 	})
 }
 
-// volumes is what the policy says about a volume that is not for certificates or users.
+// volumes is the policy's message about a volume that is not for certificates or users.
 const volumes = "spec.template.spec.volumes: must be credentials in memory, tls-secret and users-secret with one Secret each, and in a StatefulSet"
 
 // podEscalations are attempted when a Deployment is created and when it is updated.

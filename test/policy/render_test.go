@@ -107,8 +107,8 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	checked := 0
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		g.Expect(checker.Check(policy)).To(BeEmpty(), policy.Name)
-		// With an error, the check must report something, except for the policy of all resources, which have no type in
-		// common.
+		// If an expression has an error, the check must report something. The policy of all resources is the exception: these have
+		// no type in common.
 		if strings.HasSuffix(policy.Name, "-writes") {
 			continue
 		}
@@ -135,7 +135,7 @@ func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv
 	return all
 }
 
-// An owner of another version of our API is never found, so that what it owns is never collected.
+// The garbage collector never finds an owner with an unserved version of the API, and so never deletes what it owns.
 func TestPoliciesAllowExactlyTheServedVersions(t *testing.T) {
 	g := NewWithT(t)
 	objects := render(t, overlay{base: "default"})

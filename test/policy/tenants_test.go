@@ -20,8 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The manifest that docs/operations/security.md offers for the namespace of a tenant refuses what it documents, and nothing
-// else.
+// docs/operations/security.md has a manifest for a tenant's namespace. It must refuse exactly what the page says.
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalationsSince is the first version of Kubernetes whose API server has, by default, the field that an attempt sets. Older
-// ones drop it, so that there is nothing to refuse.
+// escalationsSince is the first version of Kubernetes whose API server has, by default, the field of an attempt. Older ones drop
+// the field, so there is nothing to refuse.
 var escalationsSince = map[string]testenv.Minor{
 	"device of another":          34,
 	"users of the node":          33,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes that never outlive their parent: each writes its output to a file, Stop ends it, and on
-// Linux it ends with its parent even if the parent is killed.
+// Package process runs child processes that end with their parent, on Linux even if the parent is killed. Each writes its output to
+// a file, and Stop ends it.
 package process
 
 import (

@@ -24,7 +24,7 @@ var goVersions = map[string]*regexp.Regexp{
 	".md":        regexp.MustCompile(`Go (1\.[0-9.]*\d)`),
 }
 
-// goVersionFiles returns the files that name the version: those of every module, of the images, and what contributors read.
+// goVersionFiles returns the files that contain the Go version: those of every module, of the images, and for contributors.
 func goVersionFiles(t *testing.T) []string {
 	t.Helper()
 	files := []string{"Dockerfile", "test/scorecard/Dockerfile", "README.md", "CONTRIBUTING.md", ".github/workflows/ci.yaml", ".github/workflows/nightly.yaml"}
@@ -77,7 +77,7 @@ func TestOneVersionOfGo(t *testing.T) {
 	}
 }
 
-// A check that finds nothing proves nothing.
+// A check that cannot fail proves nothing, so it gets a wrong version to find.
 func TestAnotherVersionOfGoIsFound(t *testing.T) {
 	version := repository.GoVersion(t)
 	for _, file := range goVersionFiles(t) {

@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// fewest is how many golden files and samples there must be at least: a pattern that matches nothing would prove nothing.
+// fewest is the least number of golden files and samples. A pattern that matches nothing would test nothing.
 const fewest = 15
 
 // Memcacheds returns the Memcacheds of the golden files, one for every feature of the API, and of the samples. Each has the name

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Path returns the path of a file or folder from the folder of go.mod, which is above the working directory of every test.
+// Path returns a path relative to the directory of go.mod, which is above the working directory of every test.
 func Path(elements ...string) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -46,7 +46,7 @@ func ReadFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// Variable returns the default of a variable in the Makefile, or in the file that says what is published.
+// Variable returns the default of a variable in the Makefile, or in the file that lists what is published.
 func Variable(t *testing.T, name string) string {
 	t.Helper()
 	text := Read(t, "hack", "release", "published.mk") + Read(t, "Makefile")
@@ -57,8 +57,8 @@ func Variable(t *testing.T, name string) string {
 	return match[1]
 }
 
-// ByTag returns a text with the images of the project, and memcached's, named by their tags in place of the digests that were
-// recorded when they were pushed: config and the documentation name tags.
+// ByTag returns a text in which images of the project and of memcached have tags instead of digests. The digests are recorded when
+// images are pushed; config and the documentation name tags.
 func ByTag(t *testing.T, text string) string {
 	t.Helper()
 	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")
@@ -93,7 +93,7 @@ func GoVersion(t *testing.T) string {
 	return match[1]
 }
 
-// NewestKubernetes returns the minor version of Kubernetes that the operator is built for, which is the newest supported one.
+// NewestKubernetes returns the newest supported minor version of Kubernetes. The operator is built for it.
 func NewestKubernetes(t *testing.T) int {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^\tk8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(Read(t, "go.mod"))

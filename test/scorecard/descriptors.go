@@ -19,7 +19,8 @@ var foreign = []string{
 	"networkPolicy.metricsFrom", "conditions",
 }
 
-// descriptors finds fields of the API without a descriptor, and descriptors of missing fields or that a console could not show.
+// descriptors finds fields of the API without a descriptor, and descriptors of missing fields or of fields that a console cannot
+// show.
 func descriptors(b *bundle) []string {
 	var wrong []string
 	for _, crd := range b.crds {

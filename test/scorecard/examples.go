@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// examples finds examples that a user could not create: the API does not know a field, the schema or one of its rules refuses
-// it, or the operator cannot make objects from it. Each example needs a description.
+// examples finds examples without a description, and examples that a user could not create: the schema or a rule refuses one, the
+// API does not have a field, or the operator cannot make objects from it.
 func examples(b *bundle) []string {
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(b.csv.Annotations["alm-examples"]), &all); err != nil {

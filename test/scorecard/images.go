@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// images finds images of the operator or an example that are not related images, which a mirror would not copy, and unused
-// related images.
+// images finds images of the operator or an example that are no related images, because a mirror would not copy them. It also finds
+// unused related images.
 func images(b *bundle) []string {
 	used := map[string][]string{}
 	use := func(image, by string) { used[image] = append(used[image], by) }

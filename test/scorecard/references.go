@@ -103,8 +103,8 @@ func needVolume(volume corev1.Volume, need func(kind, name string, optional *boo
 	}
 }
 
-// unmountedFiles returns the arguments that name a file outside of every volume, such as a certificate that is not mounted: the
-// manager would crash.
+// unmountedFiles returns arguments that name a file outside of every volume, such as a certificate that is not mounted. With such
+// an argument, the manager crashes.
 func unmountedFiles(pod corev1.PodTemplateSpec) []string {
 	var missing []string
 	for _, container := range containersOf(pod) {
@@ -134,7 +134,7 @@ func (b *bundle) makesServiceAccount(name string) bool {
 	return false
 }
 
-// danglingOf returns what is wrong with the references of an object that OLM creates beside the Deployment.
+// danglingOf returns what is wrong with the references of an object that OLM creates in addition to the Deployment.
 func (b *bundle) danglingOf(object *unstructured.Unstructured) []string {
 	var wrong []string
 	name := object.GetKind() + " " + object.GetName()

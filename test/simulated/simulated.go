@@ -32,7 +32,7 @@ const stopGrace = 10 * time.Second
 // tailLines is how many lines of each log a failed wait shows.
 const tailLines = 5
 
-// The group to which Kubernetes grants all permissions, and the user to which it grants those of a scheduler.
+// The group with all permissions in Kubernetes, and the user with the permissions of a scheduler.
 const (
 	mastersGroup  = "system:masters"
 	schedulerUser = "system:kube-scheduler"
@@ -170,7 +170,7 @@ func (c *Cluster) run(name string, args []string) error {
 	return nil
 }
 
-// tails shows what each component printed last, for a failure whose cause is unknown.
+// tails returns the last output of each component, for a failure of unknown cause.
 func (c *Cluster) tails() string {
 	var tails strings.Builder
 	for _, component := range c.components {

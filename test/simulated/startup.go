@@ -192,7 +192,7 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// reasonOf prefers the cause of the end of the context, such as the failure of a component, to the resulting error.
+// reasonOf returns the cause of the context's end, such as a failed component, or else the error.
 func reasonOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

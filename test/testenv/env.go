@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv starts the API server that the suites of this repository run against, and records what a client
-// sends to it.
+// Package testenv starts the API server for the suites of this repository, and records what a client sends to it.
 package testenv
 
 import (

@@ -22,7 +22,7 @@ type Request struct {
 	Code int
 }
 
-// String is the verb, the resource with its subresource, and the status if it says that the request was refused.
+// String returns the verb, the resource with its subresource, and the status if the request was refused.
 func (r Request) String() string {
 	s := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -39,9 +39,9 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records what clients send. Only Refused tells of leases, events and what is no resource: they follow clocks, not the
-// state of objects.
-// Who sees the effect of a write finds the write recorded: requests without an answer yet are waited for.
+// Requests records what clients send. Leases, events and requests that are not about resources depend on clocks, so only Refused
+// reports them. Reading the records waits for requests without an answer: if a test sees the effect of a write, it also finds the
+// write.
 type Requests struct {
 	unanswered sync.RWMutex
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Minor is the minor version of Kubernetes of an API server: 30 of 1.30.14. The suites that depend on the API server run with the
-// oldest supported version too, and expect from it what it has.
+// Minor is the minor version of an API server's Kubernetes: 30 for 1.30.14. Suites that depend on the API server also run with the
+// oldest supported version, and expect only what that can do.
 type Minor uint
 
 // MinorOf asks an API server for its version.

@@ -17,14 +17,14 @@ const (
 	largestChunk = 64 << 10
 )
 
-// Filler gives one memcached node all the load that it is sized for: every allowed connection, more items than its item memory
-// holds, items of every size, and concurrent requests on all connections.
+// Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, items of every
+// size, and concurrent requests on all connections.
 //
-// It stores the items that take the most memory. Values of 50 to 80 bytes come first: enough for the hash table to reach its
-// largest size, and so similar in size that they take all pages. Then come values of each size up to the largest: each slab
-// class gets a page for its first item although none is left.
+// It stores the items that take the most memory. First come values of 50 to 80 bytes. There are enough of them for the largest hash
+// table, and they are so similar in size that they take all pages. Then come values of each size up to the largest: each slab class
+// gets a page for its first item although none is left.
 //
-// It reads the responses that it requests. Memcached has no limit for the memory that slower clients cost.
+// It reads its responses. memcached has no limit for the memory that slower clients cost.
 type Filler struct {
 	// Address is the host:port of the node.
 	Address string

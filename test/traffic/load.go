@@ -20,8 +20,8 @@ const getsInTen = 9
 // stored is the reply to a set that memcached has obeyed.
 const stored = "STORED"
 
-// Load is what clients request from one node that has all of their keys, or from several that share them. Each client has a connection
-// to each node, and sends a request when it has the reply to the previous one.
+// Load is the requests of clients to one node that has all of their keys, or to several nodes that share them. Each client has a
+// connection to each node. It sends a request when it has the reply to the previous one.
 type Load struct {
 	// Requests is how many requests all clients send together. Nine of ten are gets, the others sets.
 	Requests int

@@ -69,8 +69,8 @@ func (r *Ring) Each(visit func(net.Addr) error) error {
 	return nil
 }
 
-// tcpAddress is a host:port. It is not a *net.TCPAddr for two reasons: the client in package memcache groups keys by comparing
-// addresses with ==, and a host name must be resolved when it is dialed, because a recreated pod may have another IP address.
+// tcpAddress is a host:port. It is not a *net.TCPAddr for two reasons. The client in package memcache groups keys by comparing
+// addresses with ==. And a host name must be resolved at each dial, because a recreated pod may have another IP address.
 type tcpAddress string
 
 // Network returns the network to dial.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// memcached serves the last certificate of each algorithm of a key that it has read, and a client gets the algorithm that it prefers. A new pod, or
-// a memcached that has ended, has read none.
+// For each key algorithm, memcached serves the last certificate that it has read, and the client chooses the algorithm. A restarted
+// memcached starts with the current certificate only.
 func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	for name, test := range map[string]struct{ first, second *issued }{"to RSA": {ofEC, ofRSA}, "to ECDSA": {ofRSA, ofEC}} {

@@ -57,8 +57,8 @@ func (r *rotation) change(before func(number int)) {
 	}
 }
 
-// mustConverge checks that new clients get the new content, and that the agent reports exactly what is left of the old one, or at
-// least that.
+// mustConverge checks that new clients get the new content, and that the agent reports what is left of the old one. If exact is
+// false, the agent may report more.
 func (r *rotation) mustConverge(exact bool) {
 	r.t.Helper()
 	if !r.memcached.serves(r.second, r.freshUsers) {

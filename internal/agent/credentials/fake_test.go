@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// fakeMemcached reads the files as memcached 1.6.45 does, with its traps: it acts on a signal only at its next tick, a pair that does
-// not match refuses everybody, a pair stays until one with a key of the same kind replaces it, CAs stay trusted, and a user file that it
-// does not understand is ignored.
+// fakeMemcached reads the files as memcached 1.6.45 does, with its traps. It acts on a signal only at its next tick. With a key
+// that does not match its certificate, it refuses everybody. A certificate stays until one with the same kind of key replaces it.
+// CAs stay trusted. It ignores a user file that it cannot parse.
 type fakeMemcached struct {
 	t      testing.TB
 	folder string
@@ -42,7 +42,7 @@ type fakeMemcached struct {
 	beforeCall func(number int)
 }
 
-// start starts it anew, with what the files hold.
+// start restarts it with the content of the files.
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again
@@ -103,7 +103,7 @@ func (f *fakeMemcached) tick() {
 	}
 }
 
-// removed reports what has effect although it is gone.
+// removed reports what was removed but still works.
 func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
 	var trusted, lines []string
 	for _, authority := range authorities {

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// container runs a shell script in a file system like that of memcached's container, under the name of a pod. It replaces itself by the
-// launcher. Its arguments are the folder of the credentials, and the command.
+// container runs a shell script in a file system like that of memcached's container, with the host name of a pod. The script
+// replaces itself by the launcher. Its arguments are the directory of the credentials and the command.
 const container = `set -e
 echo cache-0 >/proc/sys/kernel/hostname
 mount -t tmpfs none /run && mkdir /run/memcached && mount --bind "$1" /run/memcached

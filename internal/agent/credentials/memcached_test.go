@@ -49,7 +49,7 @@ func TestMemcachedRotatesItsCertificate(t *testing.T) {
 	p.mustKeepSecrets()
 }
 
-// Clients with OpenSSL prefer other keys than those with Go. Each gets the certificate that is in use.
+// Clients with OpenSSL and with Go prefer different keys. Each must get the current certificate.
 func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)

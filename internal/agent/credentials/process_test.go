@@ -38,7 +38,8 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 
 // A process that has ended is not signaled, even if its ID is another one's by now.
 func TestTheSignal(t *testing.T) {
-	// A child ignores what its parent ignores, as nohup does, and a shell cannot trap that. It does not inherit what is caught.
+	// A child process ignores the signals that its parent ignores, as with nohup, and a shell cannot trap those. So the test
+	// catches the signal instead: a child does not inherit that.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)

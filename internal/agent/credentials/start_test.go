@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// invalidSecrets are Secrets with which memcached must not work, and what the agent says.
+// invalidSecrets are Secrets that memcached must not use, with the agent's message.
 func invalidSecrets(t *testing.T) map[string]struct {
 	tls, users map[string][]byte
 	want       string

@@ -63,7 +63,7 @@ func (b *testbed) startAgent() {
 	}
 }
 
-// begin has the agent do what comes before memcached can start.
+// begin runs the agent's steps before memcached can start.
 func (b *testbed) begin() error {
 	if err := b.agent.state.open(); err != nil {
 		return err

@@ -36,7 +36,7 @@ func TestAMemcachedThatDoesNotReloadIsSignaledAgain(t *testing.T) {
 	}
 }
 
-// A CA more, or a user less, shows neither in the certificate nor in the logins of the users that there are.
+// An additional CA or a removed user does not show in the certificate, nor in the logins of the other users.
 func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	served := issue(t, 0xa1, ca)

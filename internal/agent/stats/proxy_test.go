@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The page has those of a proxy that are not those of a node.
+// The page must list the series that only a proxy has.
 func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	page := repository.Read(t, "docs", "operations", "metrics.md")
 	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")

@@ -7,5 +7,5 @@
 //
 // At most one batch of about 4 MiB is under way, and values of any size are passed on in parts. That limits the memory, which
 // belongs to memcached, and the load on the source, which has clients. If a client deletes an item from both memcacheds between the
-// two requests, the copy brings it back; that takes only milliseconds.
+// two requests, the copy brings the item back. There are only milliseconds between these requests.
 package fill

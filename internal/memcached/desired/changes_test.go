@@ -90,7 +90,7 @@ func TestRecordedSpecFits(t *testing.T) {
 	}
 }
 
-// fieldNames are the JSON names of the fields of a type, and those of their fields, as deep as it is asked for.
+// fieldNames returns the JSON names of a type's fields, including nested ones up to this depth.
 func fieldNames(of reflect.Type, depth int) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -22,8 +22,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestSampleOfCopies has what the sample of copies becomes. Both caches become the same, but for their names; one budget covers the
-// nodes of both, and none of one cache alone is in its way; the proxy leads to both.
+// TestSampleOfCopies checks the objects of the sample of copies. Both caches are the same except for their names. One budget covers
+// the nodes of both, and no cache has a budget of its own. The proxy routes to both.
 func TestSampleOfCopies(t *testing.T) {
 	texts := strings.Split(repository.Read(t, "config", "samples", "copies", "cache_v1alpha1_memcached_copies.yaml"), "\n---\n")
 	if len(texts) != 4 {

@@ -30,7 +30,7 @@ func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
 }
 
-// checkVolumes has that Secrets are mounted by the agent alone, and that memcached reads what the agent has checked.
+// checkVolumes checks that only the agent mounts Secrets, and that memcached reads what the agent has checked.
 func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 	t.Helper()
 	readers := map[string][]string{}

@@ -32,7 +32,7 @@ type fakeNode struct {
 	// changed is how the pod differs from its template, and pulling is why the kubelet cannot pull an image.
 	changed changedPod
 	pulling string
-	// silent says that nobody answers the operator, and unready that the pod does not serve.
+	// silent means that the launcher does not answer the operator, and unready that the pod does not serve.
 	silent, unready bool
 	// fills says that an empty node is filled by a twin, which takes some ticks. The pod of one that restarts shows that later.
 	fills         bool
@@ -53,7 +53,7 @@ func (n *fakeNode) empty(late int) {
 	}
 }
 
-// serves is not what the conditions of the pod say: a restart is too short for them, and the kubelet begins one late.
+// serves differs from the conditions of the pod: these do not show a short restart, and the kubelet begins a restart late.
 func (n *fakeNode) serves() bool { return n.ready() && n.next == nil && !n.changed.restarts() }
 
 func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {

@@ -27,7 +27,8 @@ func (f *fleet) entries(section string) map[int]string {
 	return view.Arguments().Sections[section].Nodes
 }
 
-// checkRest has what is true at rest: every pod runs what a new one would run, nobody is asked, and there is nothing to write.
+// checkRest checks a cache without a change in progress: each pod runs what a new one would run, nothing is asked, and nothing is
+// written.
 func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// act lets the controller of the StatefulSet act: it makes and removes pods. It replaces the last one that is not made from the template,
-// unless one after it is not ready.
+// act lets the StatefulSet's controller act: it creates and deletes pods. It replaces the last pod with another template, unless a
+// pod after that is not ready.
 func (f *fleet) act() {
 	if f.set == nil {
 		return

@@ -63,7 +63,7 @@ func newFleet(t *testing.T, size int32, changes ...func(*cachev1alpha1.Memcached
 	return f
 }
 
-// observed is what the operator sees.
+// observed returns what the operator reads.
 func (f *fleet) observed() memcached.Observed {
 	observed := memcached.Observed{Children: memcachedtest.Children(f.config, f.set)}
 	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
@@ -194,7 +194,7 @@ func (f *fleet) tick() {
 	}
 }
 
-// turn lets everybody act once.
+// turn lets the operator, the controller and each node act once.
 func (f *fleet) turn() {
 	f.t.Helper()
 	f.act()
@@ -207,7 +207,7 @@ func (f *fleet) turn() {
 	f.reconcile()
 }
 
-// settle lets everybody act until nothing is left to do, and checks that it is as it should be.
+// settle repeats turn until nothing is left to do, and checks the result.
 func (f *fleet) settle() {
 	f.t.Helper()
 	for range 400 {

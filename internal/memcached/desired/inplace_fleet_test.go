@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changedPod is what differs in a pod from the template that it was made from, by container. The kubelet has done what runs says.
+// changedPod is how a pod differs from its first template, by container. runs is what the kubelet has already carried out.
 type changedPod struct {
 	label       string
 	annotations map[string]string
@@ -173,7 +173,7 @@ func (f *fleet) checkAlone(node *fakeNode) {
 	}
 }
 
-// checkPod has what is true of each pod at rest: it is like the template.
+// checkPod checks that a pod is like the template when no change is in progress.
 func (f *fleet) checkPod(pod *corev1.Pod) {
 	f.t.Helper()
 	for _, name := range updated {

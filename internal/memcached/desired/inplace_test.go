@@ -18,7 +18,7 @@ import (
 
 func withAgents(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestInPlaceOfThree tells what is written for a new image, step by step.
+// TestInPlaceOfThree checks each write for a new image.
 func TestInPlaceOfThree(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)
 	memcachedtest.Image("memcached:1.7")(f.mc)
@@ -35,7 +35,7 @@ func TestInPlaceOfThree(t *testing.T) {
 	f.settle()
 }
 
-// TestInPlace has what the user does, what happens meanwhile, and whether pods are new in the end.
+// TestInPlace covers changes by the user, events during them, and whether the pods are new in the end.
 func TestInPlace(t *testing.T) {
 	image := memcachedtest.Image("memcached:1.7")
 	cpu := func(cpu string) func(*cachev1alpha1.Memcached) {
@@ -126,7 +126,8 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
-// TestInPlaceRefused has what a cluster node cannot give: one pod was changed, has what it had, and the others were left alone.
+// TestInPlaceRefused covers resources that a cluster node cannot give. One pod was changed and changed back; the others were left
+// alone.
 func TestInPlaceRefused(t *testing.T) {
 	for name, story := range map[string]struct {
 		happens func(*fleet)
@@ -181,7 +182,7 @@ func TestInPlaceRefused(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryOrder has what comes first: the limit if there is more memory, the arguments if there is less.
+// TestMoreMemoryOrder checks the order of changes: with more memory the limit comes first, with less memory the arguments.
 func TestMoreMemoryOrder(t *testing.T) {
 	order := func(from, to string) string {
 		f := newFleet(t, 1, inPlacePolicy, memoryOf(from))
@@ -198,7 +199,7 @@ func TestMoreMemoryOrder(t *testing.T) {
 	}
 }
 
-// TestNotInPlace has what lets pods be replaced in the middle of a change, and none of them be changed.
+// TestNotInPlace covers events during a change after which pods must be replaced instead.
 func TestNotInPlace(t *testing.T) {
 	for name, happens := range map[string]func(*memcached.View){
 		"an API server that cannot resize": func(v *memcached.View) {

@@ -170,7 +170,7 @@ func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *apps
 	}
 }
 
-// checkStatefulSet has what the API server asks of a StatefulSet, and what keeps its nodes independent of each other.
+// checkStatefulSet checks the API server's rules for a StatefulSet, and that nodes are independent of each other.
 func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
 	t.Helper()
 	spec := set.Spec

@@ -69,7 +69,7 @@ func TestKeptDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeptByTheStatus has workloads that are not as the operator left them, or that are gone, and what the status says.
+// TestDefaultsKeptByTheStatus covers workloads that others have changed or deleted while the status still has the record.
 func TestDefaultsKeptByTheStatus(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	lost := func(w *memcached.Workload) { w.SetAnnotations(nil) }
@@ -128,7 +128,8 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 	}
 }
 
-// TestRestartKeptByTheStatus has nodes with a restartedAt that the spec no longer has, and a workload of which somebody has taken it.
+// TestRestartKeptByTheStatus covers nodes with a restartedAt that the spec no longer has, and that somebody removed from the
+// workload.
 func TestRestartKeptByTheStatus(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))

@@ -46,8 +46,8 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	)}
 }
 
-// launch makes the launcher run memcached in its container. The launcher also answers the probes: during a restart of memcached,
-// which takes a second or two, they must not fail.
+// launch makes the launcher run memcached in its container. The launcher also answers the probes, so that they do not fail
+// while memcached restarts, which takes a second or two.
 func launch(container *corev1.Container) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{

@@ -43,7 +43,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveTurnsBack changes the mind of the user in the middle of a move, also while a workload has not begun what it has been told.
+// TestMoveTurnsBack changes the spec back in the middle of a move, also before a workload has carried out its last size.
 func TestMoveTurnsBack(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("order %d", seed), func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMoveWithAnotherSize(t *testing.T) {
 	}
 }
 
-// TestMoveWaitsForNodes has a new workload whose nodes do not become ready: the former one stays.
+// TestMoveWaitsForNodes covers a new workload whose nodes do not become ready: the former one stays.
 func TestMoveWaitsForNodes(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	former := live(t, mc, memcachedtest.Options)
@@ -98,8 +98,8 @@ func TestMoveWaitsForNodes(t *testing.T) {
 	}
 }
 
-// TestMoveCountsNodesThatStay has nodes that have moved from a StatefulSet of two to a Deployment, and counts of them that were right
-// before, or will be.
+// TestMoveCountsNodesThatStay covers nodes that have moved from a StatefulSet of two to a Deployment, with counts that are out of
+// date or ahead.
 func TestMoveCountsNodesThatStay(t *testing.T) {
 	for name, row := range map[string]struct {
 		size, available, unobserved int32

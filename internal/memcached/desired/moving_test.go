@@ -26,7 +26,7 @@ type moving struct {
 	mc        *cachev1alpha1.Memcached
 	random    *rand.Rand
 	workloads map[cachev1alpha1.WorkloadKind]client.Object
-	// ready are the nodes of each workload, and whether they are ready. The operator sees those of cached, which lags.
+	// ready is whether each node of each workload is ready. The operator reads cached, which lags.
 	ready, cached map[cachev1alpha1.WorkloadKind][]bool
 	log           []string
 }
@@ -48,7 +48,7 @@ func newMoving(t *testing.T, seed uint64, mc *cachev1alpha1.Memcached) *moving {
 	return m
 }
 
-// observed is what the operator sees.
+// observed returns what the operator reads.
 func (m *moving) observed() memcached.Observed {
 	var observed memcached.Observed
 	for kind, object := range m.workloads {

@@ -44,7 +44,8 @@ func newPair(t *testing.T, seed uint64, size int32) *pair {
 	return p
 }
 
-// turn lets everybody act once, in any order, and checks that no node and its twin are away.
+// turn lets both operators, the controllers and the nodes act once, in any order. It checks that never a node and its twin are
+// away.
 func (p *pair) turn() {
 	for _, f := range p.both() {
 		acts := []func(){
@@ -121,7 +122,7 @@ func (p *pair) settle() {
 		strings.Join(p.a.log, "\n"), strings.Join(p.b.log, "\n"))
 }
 
-// TestTwinsNeverLeaveTogether has what a user does to both at once, or to one after the other, with everybody in any order.
+// TestTwinsNeverLeaveTogether covers changes of both caches, at once or one after the other, with all actors in any order.
 func TestTwinsNeverLeaveTogether(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *pair){
@@ -189,7 +190,7 @@ func (p *pair) turns(count int) {
 	}
 }
 
-// TestTheSmallerNameGoesFirst tells which nodes leave, in order.
+// TestTheSmallerNameGoesFirst checks the order in which nodes stop.
 func TestTheSmallerNameGoesFirst(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, 1, 3)

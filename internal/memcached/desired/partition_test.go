@@ -5,8 +5,8 @@ package desired
 
 import "testing"
 
-// TestPartition has nodes by their number: o is outdated and serves, x is outdated and away, + is replaced and serves, - is replaced and
-// does not serve yet, or is missing.
+// TestPartition describes nodes by number: o is outdated and serves, x is outdated and does not serve, + is replaced and serves, -
+// is replaced and does not serve yet, or is missing.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	for nodes, want := range map[string]struct{ first, next int }{

@@ -24,7 +24,7 @@ import (
 type portsSeen struct {
 	// Service, Container, Policy and Listeners are all ports for clients, as name:number or number.
 	Service, Container, Policy, Listeners []string
-	// Probes are the ports that the kubelet asks, and Launcher those that only the operator and the kubelet may.
+	// Probes are the ports that the kubelet uses. Launcher are ports for the operator and the kubelet only.
 	Probes, Launcher []string
 	// Servers and ConfigMap are what clients read.
 	Servers   []string

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// resources returns the container's resources. The memory limit is given or computed: a node that is killed for its memory loses
-// its part of the cache.
+// resources returns the container's resources, with a given or computed memory limit. The limit must be high enough, since the
+// kernel kills a node that exceeds it, and its part of the cache is lost.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given && defaults.MemoryLimit != "" {

@@ -50,7 +50,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestQuantities has those that the API server would round up, which writes them differently from what was applied.
+// TestQuantities covers quantities that the API server rounds up, or writes differently.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct{ name, given, want string }{
 		{"cpu", "100500u", "101m"},

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The numbers of these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18, as VmHWM, the highest
-// resident memory that the process ever had. Load "mixed" has items of 100 B to 100 KB, log-uniform; "small" has 10-byte
-// values (chunks of 96 bytes) until evictions, and waits until the hash table has stopped growing.
+// The numbers of these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18. They are VmHWM, the highest
+// resident memory of the process. Load "mixed" has items of 100 B to 100 KB, log-uniform. Load "small" has 10-byte values (chunks
+// of 96 bytes) until there are evictions and the hash table has stopped growing.
 
 // usable is how many clients -c 1024 lets in with 4 threads and two listeners.
 const usable = 1024 - 8 - 5*4 - 1
@@ -92,9 +92,9 @@ func TestFloorIsTheFormula(t *testing.T) {
 	}
 }
 
-// TestBufferLimit has what memcached makes of the limit: each thread may allocate its share of it in buffers of 16 KiB. A
-// connection that has sent a part of a command keeps one, and each holds 13 of the responses that a multiget has for each
-// of its keys until they are sent. With less, connections are closed and multigets refused.
+// TestBufferLimit checks the limit against memcached's rules. Each thread may allocate its part of the limit in buffers of 16 KiB.
+// A connection that has sent a part of a command keeps one buffer. A multiget needs a response for each of its keys until they are
+// sent; 13 fit into a buffer. With too few buffers, connections are closed and multigets are refused.
 func TestBufferLimit(t *testing.T) {
 	const buffer, responses, multiget = 16 * kibibyte, 13, 5000
 	for _, c := range []struct {
@@ -232,9 +232,9 @@ func TestCheckLimit(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit has memcached's own arithmetic: of -c, 8 + 5 for each thread + 1 for the second listener are not for
-// clients, and it needs 5 for each thread + 32 to start (measured: -c 200 with 4 threads lets 172 in with one listener and
-// 171 with two; -c 26 with 4 threads does not start). Two more are for the probes.
+// TestConnectionLimit checks the limit against memcached's rules. Of -c, memcached takes 8, 5 for each thread, and 1 for the second
+// listener. It needs 5 for each thread and 32 more to start. Measured: -c 200 with 4 threads admits 172 clients with one listener
+// and 171 with two; -c 26 with 4 threads does not start. The probes need two more.
 func TestConnectionLimit(t *testing.T) {
 	for _, c := range []struct{ connections, threads, want int32 }{
 		{169, 4, 200},

@@ -53,7 +53,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentWithoutImage has an operator that nobody has told its image.
+// TestAgentWithoutImage covers an operator that does not know its own image.
 func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	for field, change := range map[string]func(*cachev1alpha1.Memcached){

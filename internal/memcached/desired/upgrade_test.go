@@ -23,7 +23,7 @@ import (
 const (
 	olderImage = "docker.io/library/memcached:1.6.40"
 	olderAgent = "example.com/memcached-operator:v0.9.0"
-	// olderLimit is what another sizing model computed for 64Mi; ours comes to presentLimit.
+	// olderLimit is the limit of another sizing model for 64Mi. The current model gives presentLimit.
 	olderLimit   = "242Mi"
 	presentLimit = "198Mi"
 	limitWithTLS = "245Mi"
@@ -106,8 +106,8 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 	}
 }
 
-// TestUpgradeThenChange has changes that the user makes after an upgrade: those that replace the nodes anyway adopt the
-// present defaults, and no others do.
+// TestUpgradeThenChange covers changes that the user makes after an upgrade. Only those that replace the nodes anyway adopt the
+// current defaults.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	// A StatefulSet keeps its pods through these: memcached restarts in them.

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSilentNode stops a wave, before it has begun or in the middle, and says what helps.
+// TestSilentNode covers a node whose launcher does not answer. It stops a wave at any time, and the message says what helps.
 func TestSilentNode(t *testing.T) {
 	for _, ordinal := range []int{2, 1} {
 		f := newFleet(t, 3)
@@ -39,7 +39,7 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestOrphanedNodes has a StatefulSet that is deleted without its pods before a wave, and in the middle of one. The next one adopts them.
+// TestOrphanedNodes deletes a StatefulSet without its pods, before a wave or in the middle of one. The next StatefulSet adopts them.
 func TestOrphanedNodes(t *testing.T) {
 	for turns := range 6 {
 		f := newFleet(t, 3)
@@ -52,7 +52,7 @@ func TestOrphanedNodes(t *testing.T) {
 	}
 }
 
-// TestUnreadyNode gets the list at once, and no other one moves before it is ready.
+// TestUnreadyNode covers a node that is not ready: it gets the list at once, and no other node changes before it is ready.
 func TestUnreadyNode(t *testing.T) {
 	f := newFleet(t, 3)
 	f.nodes[0].unready = true
@@ -91,8 +91,8 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
-// TestNewNodesWithARefusedList start with the former list: those of a larger size in the same edit, and one that takes the place of the
-// node that has refused it.
+// TestNewNodesWithARefusedList covers nodes that start with the former list: those of a larger size in the same edit, and the
+// replacement of the node that has refused the new list.
 func TestNewNodesWithARefusedList(t *testing.T) {
 	for name, story := range map[string]struct {
 		size int32
@@ -149,7 +149,7 @@ func TestTooSmallLimit(t *testing.T) {
 	f.settle()
 }
 
-// TestPausedWave is held, asks nobody, and goes on.
+// TestPausedWave checks that a paused wave asks nobody, and continues after the pause.
 func TestPausedWave(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)

@@ -35,7 +35,7 @@ func teamLabel(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 }
 
-// moment is what has become of a fleet: the threads of each node, the entries that are moved, and what was asked and written.
+// moment describes a fleet: the threads of each node, the changed entries, and what was asked and written.
 func (f *fleet) moment() string {
 	asked, writes := f.look()
 	var nodes []string
@@ -57,7 +57,7 @@ func (f *fleet) expect(want string) {
 	}
 }
 
-// TestWaveOfThree tells a wave step by step: the threads of each node, * for one that has been told to take others.
+// TestWaveOfThree checks a wave step by step. It lists the threads of each node, with * if the node has an entry for others.
 func TestWaveOfThree(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
@@ -83,7 +83,7 @@ func TestWaveOfThree(t *testing.T) {
 	f.expect("2 2 2; asks ; writes ")
 }
 
-// TestWaves has what the user does, what happens meanwhile, and the replacements of pods in the end.
+// TestWaves covers changes by the user, events during them, and how many pods are replaced.
 func TestWaves(t *testing.T) {
 	scaled := memcachedtest.Size
 	for name, story := range map[string]struct {
@@ -150,7 +150,7 @@ func memoryOf(quantity string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(quantity)) }
 }
 
-// TestRestStaysRest has what happens to a cache at rest that must restart no node: its lists are written again at most.
+// TestRestStaysRest covers events without a change of the spec. No node may restart; only lists may be written again.
 func TestRestStaysRest(t *testing.T) {
 	for name, happens := range map[string]func(*fleet){
 		"nothing":                    func(*fleet) {},

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// reportedBefore is a Memcached whose last status said that it is Available, with so many ready nodes, of which so many are updated.
+// reportedBefore sets a last status with Available True and these counts of nodes.
 func reportedBefore(ready, updated int32) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status = cachev1alpha1.MemcachedStatus{

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// attentionRows have three nodes that are ready, whose agents say something.
+// attentionRows have three ready nodes whose agents report something.
 func attentionRows() []statusCase {
 	report := func(pod string, reasons ...string) memcached.AgentReport {
 		said := memcached.AgentReport{Pod: pod}

@@ -28,7 +28,7 @@ func textOf(template corev1.PodTemplateSpec) string {
 	return string(text)
 }
 
-// kubelet makes pods ready, and takes away those that terminate, in any order.
+// kubelet makes pods ready, and removes terminating ones, in any order.
 type kubelet struct {
 	random *rand.Rand
 	pods   []corev1.Pod
@@ -63,7 +63,7 @@ type setCluster struct {
 	kubelet
 
 	set *appsv1.StatefulSet
-	// template is the text of the StatefulSet's pod template, and templates are those for which there is a revision.
+	// template is the text of the StatefulSet's pod template. templates are all templates that have a revision.
 	template  string
 	templates []string
 }
@@ -166,8 +166,8 @@ func (*setCluster) terminate(pod *corev1.Pod) bool {
 	return true
 }
 
-// rollOut is updateStatefulSetAfterInvariantEstablished: pods of an earlier revision that are not ready go first, then others from
-// the last one on, as long as no more are away than may be.
+// rollOut imitates updateStatefulSetAfterInvariantEstablished. Pods of an earlier revision that are not ready are replaced first,
+// then others from the last one on, while no more are unavailable than allowed.
 func (c *setCluster) rollOut() (acted bool) {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(c.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, c.size(), false)
 	budget = max(budget, 1)

@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// cluster is a model of what Kubernetes makes of one Deployment: the Deployment controller
-// (k8s.io/kubernetes/pkg/controller/deployment: sync.go, rolling.go, progress.go), the ReplicaSet controller and the
-// kubelet. Each acts on what the others have written down, one step at a time, in any order.
+// cluster is a model of Kubernetes' work for one Deployment: the Deployment controller
+// (k8s.io/kubernetes/pkg/controller/deployment: sync.go, rolling.go, progress.go), the ReplicaSet controller and the kubelet. Each
+// acts on what the others have written, one step at a time, in any order.
 type cluster struct {
 	kubelet
 
@@ -181,7 +181,7 @@ func (c *cluster) scaleOld(newest *replicaSet) bool {
 	least := c.size() - unavailable
 	ready := int32(0)
 	for _, rs := range c.replicaSets {
-		// The real one believes the ReplicaSet, which is faster to delete a pod than a new pod is to become ready.
+		// The real controller trusts the ReplicaSet: a pod is deleted faster than a new pod becomes ready.
 		ready += min(rs.ready, rs.replicas)
 	}
 	if c.total()-least-(newest.replicas-newest.ready) <= 0 {

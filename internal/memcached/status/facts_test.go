@@ -25,8 +25,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// These functions make facts: a Deployment as the API server and the Deployment controller leave it, and pods as the kubelet leaves
-// them. Each takes changes, which are applied in order.
+// These functions build facts: a Deployment as the API server and the Deployment controller leave it, and pods as the kubelet
+// leaves them. They apply changes in order.
 
 func beingDeleted(mc *cachev1alpha1.Memcached) {
 	mc.DeletionTimestamp = ptr.To(metav1.Now())
@@ -100,7 +100,7 @@ func settled(d *appsv1.Deployment) {
 	progress(rolloutComplete)(d)
 }
 
-// makePods are pods of the ReplicaSet "cache-5d4f", ready unless changes say otherwise, named cache-5d4f-00 and so on.
+// makePods returns pods of the ReplicaSet "cache-5d4f", named cache-5d4f-00 and so on, ready unless changes say otherwise.
 func makePods(count int, changes ...func(*corev1.Pod)) []corev1.Pod {
 	var pods []corev1.Pod
 	for i := range count {
@@ -173,7 +173,7 @@ func exited(code int32, reason, message string) func(*corev1.Pod) {
 	}
 }
 
-// complete returns the row with what it leaves out.
+// complete returns the row with its defaults.
 func (c statusCase) complete(t *testing.T) statusCase {
 	t.Helper()
 	if c.mc == nil {
@@ -196,7 +196,7 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	return c
 }
 
-// leadToRunbook adds the section of the runbook to a condition that has one, so that no row needs to.
+// leadToRunbook adds the link to the runbook to a condition that needs it, so that no row has to.
 func leadToRunbook(condition string) string {
 	_, reason, _ := strings.Cut(condition, " ")
 	reason, _, _ = strings.Cut(reason, ":")
@@ -212,7 +212,7 @@ func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written 
 	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusOfView is the status of a view, of which the plan also sees the twins and their answers.
+// statusOfView returns the status of a view. Its plan also uses the twins and their answers.
 func statusOfView(
 	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {

@@ -64,7 +64,7 @@ func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	}
 }
 
-// TestStatusNodes has one node of ours, and two that nobody controls, among pods that bear our label and are none.
+// TestStatusNodes covers a node of the Memcached and two orphans, among other pods with the same label.
 func TestStatusNodes(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }
@@ -116,7 +116,7 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestStatusOfAnOrphan has a Deployment that was made for a Memcached of the name, as its annotations tell, and has lost its owner.
+// TestStatusOfAnOrphan covers a Deployment that has lost its owner, a Memcached of this name.
 func TestStatusOfAnOrphan(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for name, owners := range map[string][]metav1.OwnerReference{

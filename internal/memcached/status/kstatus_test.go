@@ -53,8 +53,8 @@ var kstatusOf = map[string]status.Status{
 	"the Memcached is being deleted, its pods are still there": status.TerminatingStatus,
 }
 
-// TestKstatus asks the library that Flux, Helm and kpt use. It is what Ready and Degraded say: Current is Ready, and Failed needs
-// somebody to act, unless a change goes on: then it is InProgress until that has ended.
+// TestKstatus uses the library of Flux, Helm and kpt. Current must mean Ready. Failed must mean that somebody has to act, unless a
+// change is in progress: then it is InProgress until the change has ended.
 func TestKstatus(t *testing.T) {
 	found := 0
 	for _, c := range rows(t) {
@@ -106,8 +106,8 @@ func TestKstatusOfOldStatus(t *testing.T) {
 	}
 }
 
-// TestKstatusConditions holds what kstatus expects of its conditions: they are absent unless they are True. They must not
-// cause a write: as long as the other conditions stay, so do they.
+// TestKstatusConditions checks kstatus' rules for its conditions: they are absent unless they are True. They must cause no write:
+// as long as the other conditions stay the same, they do too.
 func TestKstatusConditions(t *testing.T) {
 	known := map[string]string{}
 	for _, c := range rows(t) {

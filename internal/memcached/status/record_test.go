@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRecord has changes of the spec, of which the record says which were carried out, and for which of them nodes are replaced.
+// TestRecord covers changes of the spec: the record shows which were carried out, and which replace nodes.
 func TestRecord(t *testing.T) {
 	changed := func(before int32, more ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 		return memcachedtest.Cache(3, append([]func(*cachev1alpha1.Memcached){

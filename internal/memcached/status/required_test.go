@@ -15,9 +15,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRequiredReady has the numbers that the Deployment controller comes to (MaxUnavailable in
-// k8s.io/kubernetes/pkg/controller/deployment/util): maxUnavailable rounded down, maxSurge rounded up, 1 unavailable if
-// both come to 0.
+// TestRequiredReady compares with the Deployment controller's numbers (MaxUnavailable in
+// k8s.io/kubernetes/pkg/controller/deployment/util): maxUnavailable is rounded down, maxSurge is rounded up, and if both are 0, one
+// node may be unavailable.
 func TestRequiredReady(t *testing.T) {
 	number := func(n int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(n)) }
 	percent := func(p string) *intstr.IntOrString { return ptr.To(intstr.FromString(p)) }

@@ -49,7 +49,7 @@ func secretRows() []statusCase {
 	return rows
 }
 
-// refusingSecret is a pod whose agent has ended with a message, in the state that the kubelet reports of it then.
+// refusingSecret returns a pod whose agent has exited with a message, in the state that the kubelet then reports.
 func refusingSecret(message string, state func(*corev1.ContainerStatus, corev1.ContainerState)) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)

@@ -22,7 +22,7 @@ import (
 
 func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// progressing is what the last status said, and since when.
+// progressing sets the condition Progressing of the last status, and its time.
 func progressing(status metav1.ConditionStatus, reason string, since time.Time) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = []metav1.Condition{{

@@ -25,8 +25,8 @@ import (
 // noon is the present of the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// statusCase is a row of the truth table: facts, and the four conditions that they make, each as "Status Reason: message". What a
-// row leaves out is that of three nodes that are ready. Pods without a Deployment are those of one that is settled.
+// statusCase is a row of the truth table: facts, and the four conditions that follow, each as "Status Reason: message". By default,
+// three nodes are ready. Pods without a Deployment belong to a settled one.
 type statusCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
@@ -40,7 +40,7 @@ type statusCase struct {
 	// twins and answers are those that the plan sees.
 	twins   []memcached.View
 	answers memcached.Answers
-	// inPlace replaces what the plan says of pods that change in place, unless it is nil.
+	// inPlace replaces the plan's InPlace, unless it is nil.
 	inPlace *memcached.InPlace
 	// agents is what they say, and attention the condition for that, empty for none.
 	agents    memcached.AgentReports
@@ -144,8 +144,8 @@ func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	}
 }
 
-// checkQuiet computes the status again later from the same facts, as another process that has written nothing, after a round trip
-// through the API server: a difference is a write. What no controller has a deadline for is stuck after some minutes.
+// checkQuiet computes the status again later, as another process would that has written nothing, after a round trip through the API
+// server. A difference would be a write. Changes for which Kubernetes has no deadline are stuck after some minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)

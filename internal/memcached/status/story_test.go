@@ -148,7 +148,7 @@ func (s *story) glance() {
 	s.check()
 }
 
-// reconcile writes what is desired, computes the status from what was observed and what is there then, and reports whether it wrote.
+// reconcile writes the plan, computes the status from before and after the write, and reports whether it wrote anything.
 func (s *story) reconcile() (written bool) {
 	observed := s.observed()
 	plan := desired.For(memcachedtest.View(s.mc, observed), memcachedtest.Options)

@@ -27,7 +27,7 @@ func TestRestartsInPlace(t *testing.T) {
 	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
 	for name, test := range map[string]struct {
 		wave memcached.Wave
-		// ago is since when the status says that it goes on, and moved is when the last node has restarted.
+		// ago is how long the change has been in progress according to the status. moved is when the last node restarted.
 		ago, moved time.Duration
 		paused     bool
 		want       string
@@ -80,7 +80,7 @@ func TestRestartsInPlace(t *testing.T) {
 	}
 }
 
-// TestPausedChanges has changes of a StatefulSet that a pause holds back, and says what they would do to the nodes.
+// TestPausedChanges covers changes of a StatefulSet that a pause holds back, and their costs for the nodes.
 func TestPausedChanges(t *testing.T) {
 	limited := func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
