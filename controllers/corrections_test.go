@@ -77,9 +77,9 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 			"restored"),
 	)
 
-	It("is reported also if it is a deletion", func(ctx SpecContext) {
+	DescribeTable("is reported also if it is a deletion", func(ctx SpecContext, create func(context.Context, *operator) *cachev1alpha1.Memcached) {
 		o := newOperator(defaults)
-		mc := converged(ctx, o, 3)
+		mc := create(ctx, o)
 		o.events()
 		for _, object := range []client.Object{&appsv1.Deployment{}, &corev1.Service{}} {
 			Expect(user.Delete(ctx, live(ctx, mc, object), client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
@@ -87,7 +87,17 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(o.events()).To(ContainElements(
 			"Warning Corrected Deployment cache was deleted: created again", "Warning Corrected Service cache was deleted: created again"))
-	})
+	},
+		Entry("while all is well", func(ctx context.Context, o *operator) *cachev1alpha1.Memcached { return converged(ctx, o, 3) }),
+		Entry("while nodes are missing", func(ctx context.Context, o *operator) *cachev1alpha1.Memcached {
+			mc := newMemcached(ctx, 3)
+			for range 2 {
+				Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			}
+			Expect(summary(ctx, mc, "Ready")).To(HavePrefix("False/"))
+			return mc
+		}),
+	)
 
 	It("has an event with a text of its own, also if several things are changed while the status stays as it is", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 2)

@@ -87,13 +87,24 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 			r.emitAbout(mc, corrected(correction), result.Objects, correction.Kind, correction.Name)
 		}
 	}
-	if view.Last.Generation != mc.Generation || !view.Last.IsTrue(cachev1alpha1.ConditionReady) {
-		return // a created object may never have existed before
-	}
 	for _, object := range result.Created {
-		kind, name, _ := strings.Cut(object, " ")
-		r.emitAbout(mc, recreated(object), result.Objects, kind, name)
+		if kind, name, _ := strings.Cut(object, " "); wasThere(view, kind) {
+			r.emitAbout(mc, recreated(object), result.Objects, kind, name)
+		}
 	}
+}
+
+// wasThere reports whether the child of a Kind existed at the time of the last status. For some Kinds, this is known only if the Memcached
+// was Ready.
+func wasThere(view memcached.View, kind string) bool {
+	last := view.Last
+	switch {
+	case kind == "Service":
+		return view.Memcached.Status.ServiceName != ""
+	case memcached.IsWorkload(kind):
+		return last.Applied != nil && string(last.Applied.Workload) == kind
+	}
+	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }
 
 // emitAbout emits an event. Its related object is the one with this kind and name.

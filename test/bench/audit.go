@@ -73,7 +73,8 @@ const (
 	watch    column = "watch"
 	leases   column = "leases"
 	events   column = "events"
-	// others are discovery requests and the token and access reviews that reading metrics causes.
+	// others are discovery requests, the token and access reviews that reading metrics causes, and questions to nodes: in a cluster, the
+	// operator asks at their addresses.
 	others column = "others"
 )
 
@@ -84,7 +85,7 @@ func (r request) columnOf() column {
 		return leases
 	case r.resource == "events":
 		return events
-	case r.resource == "", r.resource == "tokenreviews", r.resource == "subjectaccessreviews":
+	case r.resource == "", r.resource == "tokenreviews", r.resource == "subjectaccessreviews", r.resource == "pods/proxy":
 		return others
 	case slices.Contains([]string{"get", "list", "watch"}, r.verb):
 		return column(r.verb)

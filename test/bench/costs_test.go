@@ -44,6 +44,7 @@ func TestMonitoringCostsNoMore(t *testing.T) {
 		"a child for a status":     {requestsOf(10, child, child), 1},
 		"a GET":                    {append(requestsOf(10, child, status), request{verb: "get", resource: "pods"}), 0.1},
 		"a list more":              {append(requestsOf(10, child, status), proxies, proxies), 0.1},
+		"a question to a node":     {append(requestsOf(10, child, status), request{verb: "get", resource: "pods/proxy"}), 0},
 		"a list of a second Kind":  {append(requestsOf(10, child, status), proxies, others), 1},
 		"a watch of a second Kind": {append(requestsOf(10, child, status), pods, nodes), 1},
 	} {

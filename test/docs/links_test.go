@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/example/memcached-operator/test/docs"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // root is the folder of the repository: Go runs tests in the folder of their package.
@@ -88,5 +89,15 @@ func TestAnchorsAreGitHubs(t *testing.T) {
 	want := []string{"specconfig-in-words", "i-basic", "i-basic-1", "über-set_up"}
 	if !slices.Equal(page.Anchors, want) {
 		t.Errorf("got %q, want %q", page.Anchors, want)
+	}
+}
+
+// What a reader has ten minutes for stays short.
+func TestPagesAboutClientsAreShort(t *testing.T) {
+	const most = 600
+	for name := range pages(t) {
+		if words := len(strings.Fields(repository.Read(t, name))); words > most && strings.HasPrefix(name, "docs/clients") {
+			t.Errorf("%s has %d words, which are more than %d", name, words, most)
+		}
 	}
 }

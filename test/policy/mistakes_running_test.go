@@ -111,6 +111,11 @@ func (i *installation) expectEvents(t *testing.T) {
 			}, timeout).Should(Succeed())
 		})
 	}
+	for _, child := range []client.Object{&corev1.Service{ObjectMeta: named("edited")}, deployment} {
+		g.Expect(i.admin.Delete(t.Context(), child)).To(Succeed())
+	}
+	g.Eventually(func() []string { return i.notes(t, "edited") }, timeout).Should(ContainElements(
+		"Service edited was deleted: created again", "Deployment edited was deleted: created again"))
 }
 
 // notes are the texts of the events of a Memcached.
