@@ -33,8 +33,8 @@ var errLate = errors.New("a kubelet is late")
 // noticed is when the kubelets first looked at other images, by the UIDs and generations of the pods.
 var noticed sync.Map
 
-// running is the status of memcached in a pod that has just started.
-func (s *statefulSet) running(pod *corev1.Pod) corev1.ContainerStatus {
+// justStarted is the status of memcached in a pod that has just started.
+func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	container := pod.Spec.Containers[0]
 	return corev1.ContainerStatus{
 		Name: memcached.ContainerName, Image: container.Image, Resources: &container.Resources, Ready: true,
@@ -50,7 +50,7 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	allLaunchers.start(ctx, pod)
-	status, ready := s.running(pod), corev1.ConditionTrue
+	status, ready := justStarted(pod), corev1.ConditionTrue
 	status.RestartCount = found.RestartCount
 	if status.Image != found.Image {
 		since, _ := noticed.LoadOrStore(fmt.Sprint(pod.UID, pod.Generation), time.Now())

@@ -149,7 +149,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 	case i < s.startable:
-		if err = s.start(ctx, pod, s.running(pod)); err == nil {
+		if err = s.start(ctx, pod, justStarted(pod)); err == nil {
 			err = s.sync(ctx, pod)
 		}
 	case pod.UID == "":
