@@ -79,6 +79,9 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
 		}
+		if errors.Is(err, errLate) {
+			return reconcile.Result{RequeueAfter: kubeletDelay}, nil
+		}
 		if err != nil {
 			return reconcile.Result{}, err
 		}

@@ -7,8 +7,11 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -20,8 +23,18 @@ import (
 // missingImage is an image that cannot be pulled.
 const missingImage = "memcached:missing"
 
-// running is the status of memcached in a pod that has just started.
-func (s *statefulSet) running(pod *corev1.Pod) corev1.ContainerStatus {
+// kubeletDelay is how late a kubelet begins to restart a container with another image. Until then, its pod looks as if nothing happened. It
+// is later than the operator reacts to the patch.
+const kubeletDelay = 1500 * time.Millisecond
+
+// errLate reports that a kubelet is late.
+var errLate = errors.New("a kubelet is late")
+
+// noticed is when the kubelets first looked at other images, by the UIDs and generations of the pods.
+var noticed sync.Map
+
+// justStarted is the status of memcached in a pod that has just started.
+func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	container := pod.Spec.Containers[0]
 	return corev1.ContainerStatus{
 		Name: memcached.ContainerName, Image: container.Image, Resources: &container.Resources, Ready: true,
@@ -37,14 +50,19 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	allLaunchers.start(ctx, pod)
-	status, ready := s.running(pod), corev1.ConditionTrue
+	status, ready := justStarted(pod), corev1.ConditionTrue
 	status.RestartCount = found.RestartCount
-	switch {
-	case status.Image == missingImage:
-		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}}
-		status.Ready, ready = false, corev1.ConditionFalse
-	case status.Image != found.Image:
+	if status.Image != found.Image {
+		since, _ := noticed.LoadOrStore(fmt.Sprint(pod.UID, pod.Generation), time.Now())
+		if time.Since(since.(time.Time)) < kubeletDelay {
+			s.late = true
+			return nil
+		}
 		status.RestartCount++
+	}
+	if status.Image == missingImage {
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}}
+		status.Ready, ready, status.RestartCount = false, corev1.ConditionFalse, found.RestartCount
 	}
 	if equality.Semantic.DeepEqual(*found, status) {
 		return nil
@@ -64,14 +82,20 @@ func podUIDs(now objects) map[string]types.UID {
 }
 
 // inPlaceViolations returns the first moment at which a pod that served was given another image or other resources while another one was
-// being changed, or was not ready.
+// being changed, or was not ready, or at which the change of a pod ended early.
 func inPlaceViolations(entries []entry) []string {
 	now := objects{}
 	for _, e := range entries {
 		before, _ := now[e.key()].(*corev1.Pod)
 		now.add(e)
 		pod, ok := e.object.(*corev1.Pod)
-		if !ok || before == nil || before.UID != pod.UID || !podReady(before) || equality.Semantic.DeepEqual(before.Spec, pod.Spec) {
+		if !ok || before == nil || before.UID != pod.UID {
+			continue
+		}
+		if before.Annotations[memcached.InPlaceAnnotation] != "" && pod.Annotations[memcached.InPlaceAnnotation] == "" && beingChanged(pod) {
+			return []string{fmt.Sprintf("version %d: the change of %s ends before it has restarted", e.version, pod.Name)}
+		}
+		if !podReady(before) || equality.Semantic.DeepEqual(before.Spec, pod.Spec) {
 			continue
 		}
 		for _, other := range now.pods() {
@@ -104,12 +128,19 @@ func TestInPlaceInvariants(t *testing.T) {
 		return e
 	}
 	whole := []entry{pod("cache-0", "1", "1"), pod("cache-1", "1", "1"), pod("cache-1", "2", "1")}
+	marked := func(runs string) []entry {
+		e := pod("cache-1", "2", runs)
+		e.object.SetAnnotations(map[string]string{memcached.InPlaceAnnotation: "{}"})
+		return []entry{e}
+	}
 	for name, test := range map[string]struct {
 		history []entry
 		wrong   int
 	}{
 		"one after another": {append(whole[:3:3], pod("cache-1", "2", "2"), pod("cache-0", "2", "1")), 0},
 		"both":              {append(whole[:3:3], pod("cache-0", "2", "1")), 1},
+		"not restarted":     {append(marked("1"), pod("cache-1", "2", "1")), 1},
+		"restarted":         {append(marked("2"), pod("cache-1", "2", "2")), 0},
 		"one is not ready":  {[]entry{whole[0], podEntry("cache-1", false), pod("cache-0", "2", "1")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

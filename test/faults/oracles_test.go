@@ -183,14 +183,14 @@ var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
 // changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
 func changes(entries []entry) map[string][]string {
-	found, twins := map[string][]string{}, len(memcachedsIn(entries)) > 1
+	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.brakes)
 	before, specs := map[string]string{}, map[string]string{}
 	for _, e := range entries {
 		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
 			continue
 		}
 		spec := e.spec()
-		if twins { // which wait for each other as they come
+		if brakes { // twins wait for each other as they come, and a process with an old StatefulSet brakes it again
 			spec = e.withoutPartition()
 		}
 		switch {

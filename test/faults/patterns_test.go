@@ -5,8 +5,8 @@ package faults
 
 // pattern is a way in which operators are known to fail, the test that shows that this one does not, and a mutation that makes
 // the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and
-// from issues of other operators. The others are about what those do not have: moves from one workload to another, lost hosts, twins
-// and proxies.
+// from issues of other operators. The others are about what those do not have: moves from one workload to another, lost hosts, twins,
+// proxies and changes in place.
 type pattern struct {
 	name string
 	// pkg and test identify a Go test of this repository; spec selects a Ginkgo spec in it, plan a plan of TestSweep.
@@ -217,5 +217,15 @@ var patterns = []pattern{
 	{
 		name: "39 stale size of a pool", pkg: "./controllers/proxy", test: "TestProxy", spec: "does not announce a former size of its pool",
 		file: "controllers/proxy/write.go", from: "range view.Pools() {", to: "range view.Pools()[:0] {",
+	},
+	{
+		name: "40 nodes that restart together for other arguments", pkg: inFaults, test: "TestSweep",
+		plan: "statefulset-restart-in-place/all/stale",
+		file: "internal/memcached/desired/wave.go", from: "next[:min(max(free, 0), len(next))]", to: "next[:max(free*0, len(next))]",
+	},
+	{
+		name: "41 pods that count as changed before they restart", pkg: inFaults, test: "TestSweep", plan: "image-in-place/all/stale",
+		file: "internal/memcached/desired/inplace_step.go", from: "		if startsOf(s.pod, name) <= restarts {",
+		to: "		if startsOf(s.pod, name) < min(restarts, -1) {",
 	},
 }

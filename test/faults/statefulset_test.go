@@ -41,6 +41,8 @@ type statefulSet struct {
 	revision  string
 	pods      map[int]corev1.Pod
 	startable int
+	// late reports that a kubelet will act later.
+	late bool
 }
 
 // runStatefulSet takes the steps of the StatefulSet controller: it observes the StatefulSet, creates the pods that are missing,
@@ -68,6 +70,9 @@ func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, s
 		if err := step(ctx); err != nil {
 			return err
 		}
+	}
+	if s.late {
+		return errLate
 	}
 	return nil
 }
@@ -144,7 +149,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	switch {
 	case pod.DeletionTimestamp != nil:
 	case i < s.startable:
-		if err = s.start(ctx, pod, s.running(pod)); err == nil {
+		if err = s.start(ctx, pod, justStarted(pod)); err == nil {
 			err = s.sync(ctx, pod)
 		}
 	case pod.UID == "":

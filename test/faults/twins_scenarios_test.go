@@ -114,6 +114,12 @@ func (o objects) seenAs(name string) objects {
 // when the operator brakes a StatefulSet again.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
+// brakes reports whether the operator holds StatefulSets back for this Memcached.
+func (e entry) brakes() bool {
+	mc, ok := e.object.(*cachev1alpha1.Memcached)
+	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
+}
+
 var partitions = regexp.MustCompile(`"partition":\d+`)
 
 // braked reports whether a workload is a former one with another partition.
