@@ -147,7 +147,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "24 unresponsive API server", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
-		file: "controllers/errors.go", from: "		return true // the network", to: "		return false",
+		file: "controllers/errors.go", from: "		return true // an error of the network", to: "		return false",
 	},
 	{
 		name: "25 upgrade of the operator", pkg: inDesired, test: "TestUpgradeAloneChangesNothing",
@@ -212,7 +212,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "38 twins that leave together", pkg: inDesired, test: "TestTwinsNeverLeaveTogether",
-		file: "internal/memcached/desired/partition.go", from: "next >= 0 && turn.allows(next)", to: "next >= 0",
+		file: "internal/memcached/desired/partition.go", from: "next >= 0 && guard.allows(next)", to: "next >= 0",
 	},
 	{
 		name: "39 stale size of a pool", pkg: "./controllers/proxy", test: "TestProxy", spec: "does not announce a former size of its pool",
