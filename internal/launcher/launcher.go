@@ -93,7 +93,10 @@ func (l *launcher) follow(ctx context.Context) error {
 		return nil
 	}
 	switch found := l.next(); {
-	case found.hash == "" || found.hash == l.list.Hash() || l.state.refuses(found.hash):
+	case found.hash == l.list.Hash():
+		l.forgive()
+		return nil
+	case found.hash == "" || l.state.refuses(found.hash):
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
@@ -148,6 +151,16 @@ func (l *launcher) refuse(hash, reason string) {
 	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
 }
 
+// forgive forgets what was refused, once the ConfigMap asks for what is in effect.
+func (l *launcher) forgive() {
+	if l.state.Refused == nil {
+		return
+	}
+	l.state.Refused = nil
+	l.save()
+	l.view.update(func(v *view) { v.status.Refused = nil })
+}
+
 const settlePoll = 20 * time.Millisecond
 
 // settling returns a timer's channel if the list is not accepted yet, else nil.
@@ -191,7 +204,7 @@ func (l *launcher) accept() {
 	l.accepted = true
 	hash := l.list.Hash()
 	l.state.Accepted = l.list.String()
-	if l.state.Refused != nil && l.state.Refused.Hash == hash {
+	if l.state.refuses(hash) || l.state.Refused != nil && l.next().hash == hash {
 		l.state.Refused = nil
 	}
 	l.save()

@@ -90,6 +90,13 @@ func TestRefusedArguments(t *testing.T) {
 	if found := p.stored(stored); found != stored {
 		t.Errorf("after the container: %d of %d items; the launcher logged:\n%s", found, stored, p.logged())
 	}
+	p.assign(inFile(t))
+	p.status("the list in effect is asked for", func(s protocol.Status) bool { return s.Refused == nil && s.Hash == good })
+	p.assign(inFile(t, "-t 4", "-t 2"))
+	p.status("the list is refused again", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
+	if status := p.runs(p.assign(inFile(t, "-t 4", "-t 5"))); status.Refused != nil {
+		t.Errorf("another list is in effect, and refused is still %+v", status.Refused)
+	}
 }
 
 // memcached changes its items as soon as it has read what describes them.

@@ -139,7 +139,7 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 // mustKeepOthers fails unless all keys are there whose nodes have the same containers. It returns how many there are.
 func (c *keptCache) mustKeepOthers(ctx context.Context, before snapshot) string {
 	GinkgoHelper()
-	c.cache = k8s.NewClient(ctx, c.mc)
+	c.connect(ctx)
 	hits := clustertest.Must(c.cache.Read(ctx, c.keys))
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: keptBy(before, c.snapshot(ctx))}))
 	return fmt.Sprintf("%d of %d", hits.Hits, hits.Keys)

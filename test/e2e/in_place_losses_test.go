@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -31,9 +30,7 @@ var losses = []struct {
 		memcachedOf(pod).signal(syscall.SIGSEGV)
 	}, 0, 1},
 	{"memcached is OOMKilled", func(ctx context.Context, _ *keptCache, pod *corev1.Pod) {
-		choice := memcachedOf(pod).file("oom_score_adj") // else the kernel would kill the shell below
-		Expect(os.WriteFile(choice, []byte("1000"), 0)).To(Succeed())
-		_, err := tryExecute(ctx, pod, "sh", "-c", "text=0123456789; while :; do text=$text$text; done")
+		_, err := tryExecute(ctx, pod, "sh", "-c", hundredShells)
 		Expect(err).To(HaveOccurred())
 		Eventually(ctx, k8s.Object(pod)).Should(HaveField("Status.ContainerStatuses",
 			ContainElement(HaveField("LastTerminationState.Terminated", HaveValue(HaveField("Reason", "OOMKilled"))))))
@@ -58,6 +55,11 @@ var losses = []struct {
 		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Paused = false })
 	}, 3, 0},
 }
+
+// hundredShells take 5 MiB or a little more each: the kernel kills the largest process, and that must be memcached.
+const hundredShells = `
+	one='text=0123456789; n=0; while [ $n -lt 19 ]; do text=$text$text; n=$((n+1)); done; kill -STOP $$'
+	shells=0; while [ $shells -lt 100 ]; do sh -c "$one" & shells=$((shells+1)); done; wait`
 
 var _ = Describe("A node with items in a file loses its share, and no other does, when", Label(onLocalCluster), func() {
 	It("memcached ends by itself or its pod does", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
