@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Limits of the backoff after a failed reconcile: a recovery is noticed within a minute.
+// Limits of the backoff after a failed reconcile. They make the operator notice within a minute that a cause is gone.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
@@ -38,11 +38,11 @@ const DefaultConcurrentReconciles = 24
 type Options struct {
 	// Memcached are the settings of this installation.
 	Memcached memcached.Options
-	// Nodes asks nodes, at the addresses of their pods if it is nil.
+	// Nodes queries nodes. If it is nil, the operator connects to the addresses of their pods.
 	Nodes Nodes
-	// AskAgents makes the operator ask the agents of nodes what is wrong.
+	// AskAgents makes the operator ask the nodes' agents about problems.
 	AskAgents bool
-	// ServerClock is the clock of the times in objects, that of this machine if it is nil.
+	// ServerClock is the clock for times in objects. If it is nil, the operator uses this machine's clock.
 	ServerClock clock.PassiveClock
 	// MaxConcurrentReconciles is the number of workers.
 	MaxConcurrentReconciles int
@@ -88,15 +88,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	wait, err := r.report(ctx, mc, current, written)
 	switch {
 	case err != nil:
-		return reconcile.Result{}, err // without written.Err: beside a terminal error, this one would not be retried
+		return reconcile.Result{}, err // without written.Err: joined with a terminal error, this error would not be retried
 	case wait > 0:
 		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
 	}
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager registers the controller and its metrics with a manager. The manager's cache must have been built with
-// CacheOptions.
+// SetupWithManager registers the controller and its metrics with a manager. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
@@ -121,7 +120,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
 	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
-		// The caches of a standby are warm when it takes over.
+		// A standby already has warm caches when it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           RateLimiter(),
@@ -143,8 +142,8 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	}
 }
 
-// sources returns the event sources of the controller. Its caches are filled before it starts, and the initial list of Memcacheds enqueues
-// each of them, so the initial lists of children and pods enqueue nothing.
+// sources returns the event sources of the controller. The initial list of Memcacheds enqueues each of them. The initial lists of
+// children and pods enqueue nothing, since the caches are filled before the controller starts.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),

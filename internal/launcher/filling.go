@@ -17,15 +17,14 @@ import (
 )
 
 const (
-	// settleClients is how long proxies may take to find a node that has started: as long as answers of DNS are cached (30 s in clusters of
-	// kubeadm) and until they retry (1 s), with a reserve. A copy that began earlier would miss items that they still store in the twin
-	// alone.
+	// settleClients is how long proxies may take to find a node that has started. They cache DNS answers (30 s in clusters of kubeadm) and
+	// retry after 1 s; the rest is reserve. Until then they still store items in the twin alone, and an earlier copy would miss these.
 	settleClients = 35 * time.Second
-	// refill is when a node that serves without the items of its twin tries again.
+	// refill is the time until the next attempt if the node serves without the twin's items.
 	refill = 15 * time.Second
-	// twinPort is the port of the twin's nodes without TLS.
+	// twinPort is the port of a twin's node without TLS.
 	twinPort = "11211"
-	// slowestFill is how many MiB a second a copy must achieve. It has a minute on top.
+	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take a minute longer than that.
 	slowestFill = 16
 )
 
@@ -35,8 +34,8 @@ var (
 	errUnreadable = errors.New("the name of its twin cannot be read")
 )
 
-// emptied notes that memcached is about to start, and without items unless it keeps them in a file. A node with a twin is not ready until
-// it has the twin's items or has failed to get them.
+// emptied prepares the status for a start of memcached, which has no items unless it keeps them in a file. A node with a twin becomes
+// ready only after the copy has succeeded or failed.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -49,13 +48,13 @@ func (l *launcher) emptied() {
 		case l.list.InFile():
 		case found:
 			v.status.Fill = &protocol.Fill{From: l.options.twin(twin), State: protocol.FillWaiting}
-		case err != nil: // the copy reports it
+		case err != nil: // the copy reports this error
 			v.status.Fill = &protocol.Fill{State: protocol.FillWaiting}
 		}
 	})
 }
 
-// fill copies the items of the twin into memcached, which has begun to serve, while the loop goes on.
+// fill copies the twin's items into memcached, which now serves. The copy runs in the background.
 func (l *launcher) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -79,7 +78,7 @@ func (l *launcher) fill(ctx context.Context) {
 	}()
 }
 
-// filler fills one process of memcached.
+// filler copies items into one process of memcached.
 type filler struct {
 	source  source
 	options Options
@@ -88,7 +87,7 @@ type filler struct {
 	limit   time.Duration
 }
 
-// run waits until clients know memcached, and then tries until it succeeds.
+// run waits until clients have found the node, and then copies until it succeeds.
 func (f filler) run(ctx context.Context) {
 	for wait := f.options.settleClients; ; wait = f.options.refill {
 		select {
@@ -113,14 +112,14 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// once copies the items of the twin. The result contains the error as well; it is nil if there is no twin any more.
+// once copies the items of the twin one time. The result also contains the error. It is nil if the spec no longer names a twin.
 func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()
 	switch {
 	case err != nil:
 		err = errors.Join(errUnreadable, err)
-	case !found: // the spec has changed
+	case !found: // the spec no longer names a twin
 		return nil, nil
 	case f.options.Ordinal >= twin.Size:
 		err = fmt.Errorf("%w: %s has %d nodes", errNoTwin, twin.Name, twin.Size)
@@ -145,7 +144,7 @@ func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	return &status, err
 }
 
-// report shows progress, unless the node serves already without the items of its twin.
+// report shows progress, except for later attempts of a node that already serves without the twin's items.
 func (f filler) report(status protocol.Fill) {
 	f.view.update(func(v *view) {
 		if v.status.Fill.Open() {
@@ -154,5 +153,5 @@ func (f filler) report(status protocol.Fill) {
 	})
 }
 
-// shortened is the beginning of a reason: a status is small.
+// shortened cuts a reason off, to keep the status small.
 func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }

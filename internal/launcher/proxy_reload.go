@@ -17,27 +17,27 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// reload is the state while memcached reads the values.
+// reload is the state while memcached reads its routes.
 type reload struct {
 	// first reports that memcached has just been started.
 	first bool
-	// sent is when memcached was last signaled, and begun when it was seen to have begun, zero before that.
+	// sent is the time of the last signal to memcached. begun is when this launcher saw that memcached had begun to read, or zero.
 	sent, begun time.Time
-	// blind reports that memcached cannot be asked, because its clients have all of its connections. Newer routes need not wait for this
-	// reload then.
+	// blind reports that memcached cannot answer because its clients use all of its connections. Newer routes then do not wait for this
+	// reload.
 	blind bool
 }
 
-// busy reports whether memcached may be reading its values: it ignores a signal meanwhile.
+// busy reports whether memcached may be reading its routes. Meanwhile it ignores signals.
 func (p *proxy) busy() bool { return p.reload != nil && !p.reload.blind }
 
-// send asks memcached to read its values again. It does so within a second, without dropping a connection.
+// send makes memcached read its routes again. memcached does so within a second and keeps all connections.
 func (p *proxy) send() {
 	p.reload.sent = time.Now()
-	_ = p.process.signal(syscall.SIGHUP) // the loop sees the end of the process
+	_ = p.process.signal(syscall.SIGHUP) // if the process has ended, the loop notices it
 }
 
-// settling returns a channel while memcached reads its values.
+// settling returns a channel that fires for the next check while memcached reads its routes.
 func (p *proxy) settling() <-chan time.Time {
 	if p.reload == nil {
 		return nil
@@ -48,12 +48,12 @@ func (p *proxy) settling() <-chan time.Time {
 var errUnread = errors.New(
 	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
-// settle finds out whether memcached has read its values. memcached counts when it begins and when it fails, so it has succeeded if it has
-// begun and not failed a while later. If it has not begun, or does not answer, it is signaled again: reading the values twice does no harm.
+// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload has succeeded if no
+// failure follows for a while. If memcached has not begun or does not answer, it gets the signal again. An extra reload does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {
-	case p.reload.first && errors.Is(err, memcache.ErrConnectionLimit): // it serves, and clients have all of its connections
+	case p.reload.first && errors.Is(err, memcache.ErrConnectionLimit): // memcached serves, but clients use all of its connections
 		p.settled()
 		return
 	case err != nil:
@@ -76,7 +76,7 @@ func (p *proxy) settle(ctx context.Context) {
 	}
 }
 
-// settled notes that memcached has read its values.
+// settled records that memcached has read its routes.
 func (p *proxy) settled() {
 	p.reload = nil
 	if p.refused == errUnread.Error() {
@@ -85,7 +85,7 @@ func (p *proxy) settled() {
 	p.view.update(func(v *proxyView) { v.serving, v.status.Reloading = true, false })
 }
 
-// reloads returns how often memcached has read routes, and how often that has failed.
+// reloads returns how often memcached has begun to read routes, and how often this has failed.
 func (p *proxy) reloads(ctx context.Context) (loaded, failed int64, err error) {
 	err = ask(ctx, p.options.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx)
@@ -95,11 +95,11 @@ func (p *proxy) reloads(ctx context.Context) (loaded, failed int64, err error) {
 	return loaded, failed, err
 }
 
-// proxyView is what the server says of a proxy. The proxy's loop writes it.
+// proxyView is the status of a proxy that the server shows. The proxy's loop updates it.
 type proxyView struct {
 	mutex  sync.Mutex
 	status protocol.ProxyStatus
-	// since is when the present number of nodes came into effect.
+	// since is when the current number of nodes came into effect.
 	since time.Time
 	// serving is false until memcached has started.
 	serving bool
@@ -111,7 +111,7 @@ func (v *proxyView) update(change func(*proxyView)) {
 	change(v)
 }
 
-// excused reports whether memcached need not accept connections at present: the startup probe limits that.
+// excused reports whether memcached need not accept connections yet. The startup probe limits how long.
 func (v *proxyView) excused(time.Time) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// atATime limits how many nodes are asked at the same time.
+// atATime limits how many nodes are asked in parallel.
 const atATime = 32
 
 // errNoAnswer means that a node took too long.
@@ -29,7 +29,7 @@ func (e *notRunningError) Error() string { return "memcached does not run: " + e
 // question sends requests to a node and reads the replies.
 type question func(ctx context.Context, conn *memcache.Conn) error
 
-// askEach asks every pod, several at the same time, and returns an error or nil for each. A pod that does not answer delays no other.
+// askEach asks the pods in parallel, and returns an error or nil for each. A slow pod does not delay the others.
 func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, ask func(i int) question) []error {
 	failures := make([]error, len(pods))
 	progress := s.newProgress(len(pods))
@@ -41,7 +41,7 @@ func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, as
 	return failures
 }
 
-// atOnce calls run with 0 to count-1, several at the same time.
+// atOnce calls run with 0 to count-1, up to atATime calls in parallel.
 func atOnce(count int, run func(i int)) {
 	slots := make(chan struct{}, atATime)
 	var running sync.WaitGroup
@@ -67,14 +67,14 @@ func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask ques
 		return err
 	}
 	conn := memcache.NewConn(raw, pod.Name)
-	defer func() { _ = conn.Close() }() // what it said has been read
+	defer func() { _ = conn.Close() }() // all replies have been read
 	if err := c.login.logIn(limited, conn); err != nil {
 		return err
 	}
 	return refused(ask(limited, conn))
 }
 
-// progress is a line on a terminal that counts nodes. There is none for a few nodes: they answer too fast.
+// progress shows on a terminal how many nodes have answered. For fewer than worthCounting nodes it shows nothing, as they answer fast.
 type progress struct {
 	session *session
 	total   int

@@ -45,7 +45,7 @@ func newBundle(out io.Writer, s *session, c *cluster, now time.Time) *bundle {
 	return &bundle{session: s, cluster: c, now: now, zip: zip, archive: tar.NewWriter(zip)}
 }
 
-// collect writes everything, and names each step on the standard error.
+// collect writes all files, and prints each step on standard error.
 func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, operatorNamespace string) {
 	b.folder = mc.Name
 	b.step("versions")
@@ -75,7 +75,7 @@ func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, opera
 	}
 }
 
-// addObjects writes a Memcached or a MemcachedProxy with what is theirs, and the events about both, into a folder.
+// addObjects writes a Memcached or a MemcachedProxy, its child objects and the events about them into a folder.
 func (b *bundle) addObjects(ctx context.Context, folder, file string, owner client.Object) {
 	manifest, err := manifestOf(owner, b.cluster.Scheme())
 	b.addUnless(err, folder+file, manifest)
@@ -99,12 +99,12 @@ func (b *bundle) versions() []byte {
 	return fmt.Appendf(nil, "kubectl-memcached: %s\nKubernetes: %s\ntime: %s\n", b.session.version, version, timestamp(b.now))
 }
 
-// ours are the containers whose logs redactLog can clean.
+// ours reports whether a container is memcached or its agent. redactLog can clean only their logs.
 func ours(container string) bool {
 	return container == memcached.ContainerName || container == memcached.AgentContainerName
 }
 
-// operatorLogs is the folder of the operator's logs. The operator knows no keys.
+// operatorLogs is the folder of the operator's logs. They need no cleaning, since the operator knows no keys.
 const operatorLogs = "operator"
 
 // logLines and logBytes limit each log.
@@ -140,7 +140,7 @@ func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container st
 	b.add(file, content.Bytes())
 }
 
-// addStatistics writes the statistics of each node, none of which contains a key.
+// addStatistics writes the statistics of each node. Callers choose topics without keys.
 func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ...string) {
 	statistics := make([]map[string]map[string]string, len(pods))
 	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {
@@ -166,7 +166,7 @@ func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ..
 	}
 }
 
-// events are a line for each event.
+// events returns the events as text, one line each.
 func (b *bundle) events(ctx context.Context, owner client.Object) ([]byte, error) {
 	about, err := b.cluster.events(ctx, owner)
 	if err != nil {

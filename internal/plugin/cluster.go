@@ -37,7 +37,7 @@ type cluster struct {
 	serverVersion func() (string, error)
 }
 
-// Requests of one command come in bursts, one for each node.
+// Limits of the client: one command sends bursts of requests, one for each node.
 const requestsPerSecond, requestBurst = 50, 300
 
 // connect finds the cluster as kubectl does, by flags and kubeconfig.
@@ -127,7 +127,7 @@ func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alp
 	return list.Items, nil
 }
 
-// within is the namespace, or all of them.
+// within returns the namespace, or all namespaces.
 func (c *cluster) within(everywhere bool) client.InNamespace {
 	if everywhere {
 		return ""
@@ -135,8 +135,8 @@ func (c *cluster) within(everywhere bool) client.InNamespace {
 	return client.InNamespace(c.namespace)
 }
 
-// pods reads all pods of a Memcached, including terminating and failed ones, sorted by name: those of a StatefulSet by number, the
-// others as kubectl sorts them.
+// pods reads all pods of a Memcached, including terminating and failed ones. It sorts the pods of a StatefulSet by number, and others by
+// name, as kubectl does.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))

@@ -36,10 +36,10 @@ type session struct {
 	clock   clock.Clock
 	// nodeTimeout is how long one node may take to answer.
 	nodeTimeout time.Duration
-	// user is the user of memcached that --user selects, and readPassword reads its password, nil without a terminal.
+	// user is the user of memcached that --user selects. readPassword reads the password; it is nil without a terminal.
 	user         string
 	readPassword func() (string, error)
-	// pollPeriod is the time between two looks of a command that waits.
+	// pollPeriod is how often a command that waits checks again.
 	pollPeriod time.Duration
 }
 
@@ -65,7 +65,7 @@ func run(ctx context.Context, s *session, args []string) int {
 		return exitMisuse
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return exitFailure // the user has interrupted it, and knows
+		return exitFailure // the user has interrupted the command and needs no message
 	}
 	fmt.Fprintf(s.ErrOut, "error: %s\n", explain(err))
 	return exitFailure
@@ -107,7 +107,7 @@ func newCommand(s *session) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
-	// pflag writes --help[=true|false].
+	// pflag writes --help[=true|false]; the help shows --help only.
 	cobra.AddTemplateFunc("plain", func(usages string) string { return strings.ReplaceAll(usages, "[=true|false]", "             ") })
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsages | plain |"))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, "%s", err) })
@@ -121,7 +121,7 @@ func newCommand(s *session) *cobra.Command {
 	return root
 }
 
-// didYouMean continues the message about something unknown.
+// didYouMean returns the end of an error message about an unknown name: the similar names, if there are any.
 func didYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -136,12 +136,12 @@ func hideRareFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// exactly requires one argument for each name.
+// exactly requires one argument for each of the names.
 func exactly(names ...string) cobra.PositionalArgs {
 	return between(len(names), names...)
 }
 
-// between requires at least so many arguments, and at most one for each name.
+// between requires at least the given number of arguments, and at most one for each of the names.
 func between(least int, names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		switch {

@@ -18,7 +18,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// What a user types, and what they see. `go test ./internal/plugin -update` rewrites testdata/*.golden.
+// TestCommands compares what users see with testdata/*.golden. `go test ./internal/plugin -update` rewrites these files.
 func TestCommands(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*testing.T, *world)
@@ -129,7 +129,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A key is written, read and deleted on one node only: the one that holds it.
+// TestKeysAreOnTheirNode writes, reads and deletes a key. Only the node that holds the key gets the requests.
 func TestKeysAreOnTheirNode(t *testing.T) {
 	for _, test := range []struct{ flags, cache, key, node string }{
 		{"--hash=ketama", "pages", "user:42", "pages-0"},
@@ -137,7 +137,7 @@ func TestKeysAreOnTheirNode(t *testing.T) {
 		{"--hash=ketama --port=11212", "pages", "user:42", "pages-1"},
 		{"--hash=modula", "sessions", "user:42", "sessions-7d9f-qq8pv"},
 		{"--hash=jump", "sessions", "user:42", "sessions-7d9f-qq8pv"},
-		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space is one
+		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space separates words
 	} {
 		t.Run(test.cache+test.key+test.flags, func(t *testing.T) {
 			w := newWorld(t, interceptor.Funcs{})
@@ -164,7 +164,7 @@ func TestKeysAreOnTheirNode(t *testing.T) {
 	}
 }
 
-// The exit code tells programs what to do: 1 for a miss or a failure, 2 for a mistake in the command line.
+// TestExitCodes checks the codes for programs: 1 for a miss or a failure, 2 for a mistake in the command line.
 func TestExitCodes(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for args, want := range map[string]int{
@@ -178,7 +178,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// A script may use status as a check: it fails when a cache has nodes and none of them answers. The table is written even so.
+// Scripts may use status as a check: it fails if a cache has nodes but none of them answers. It writes the table nevertheless.
 func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	for _, args := range []string{"status pages", "status", "status pages --output=json"} {
 		w := newWorld(t, interceptor.Funcs{})
@@ -195,7 +195,7 @@ func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// The cluster refuses, and the user sees which permission is missing.
+// When the cluster refuses a request, the user sees the missing permission.
 func TestForbidden(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -208,7 +208,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// Watching goes on until it is interrupted, which is no failure.
+// TestWatch interrupts status --watch. That is not a failure.
 func TestWatch(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	reads := 0
@@ -229,7 +229,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Whoever is asked can interrupt the command instead of answering, and so can whoever should type a value.
+// TestInterruptedInput interrupts commands while they wait for a confirmation or for a typed value.
 func TestInterruptedInput(t *testing.T) {
 	for _, args := range []string{"flush pages", "restart pages", "set pages user:42 -"} {
 		w := newWorld(t, interceptor.Funcs{})
@@ -253,7 +253,6 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
-// readerFunc is a reader.
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }

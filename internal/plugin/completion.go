@@ -14,10 +14,10 @@ import (
 // completionTimeout is how long a shell waits for the cluster.
 const completionTimeout = 3 * time.Second
 
-// finder looks something up in the cluster.
+// finder reads candidates for a completion from the cluster.
 type finder func(ctx context.Context, c *cluster) ([]string, error)
 
-// complete returns candidates from a function. It hides errors, which would disturb the line that the user types.
+// complete returns the candidates that find returns. It hides errors, which would disturb the line that the user types.
 func (s *session) complete(command *cobra.Command, find finder) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()

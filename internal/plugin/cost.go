@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// countOfItems is the number of items in words, for nodes of which some may not have answered.
+// countOfItems returns the number of items in words. It is incomplete if some nodes have not answered.
 func countOfItems(items int64, complete bool) string {
 	switch {
 	case complete:
@@ -21,7 +21,7 @@ func countOfItems(items int64, complete bool) string {
 	}
 }
 
-// restartCost says what it costs to restart every node, which hold these items.
+// restartCost tells the user what is lost when every node restarts. The nodes hold these items.
 func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
@@ -40,7 +40,7 @@ func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 
 const timeToFill = "spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
 
-// restartInPlaceCost says what it costs that memcached restarts in each pod.
+// restartInPlaceCost tells the user what is lost when memcached restarts inside each pod.
 func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	where := fmt.Sprintf("This restarts memcached in the pod of the only node of %s/%s", mc.Namespace, mc.Name)
 	if mc.Spec.Size > 1 {
@@ -61,12 +61,12 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	}
 }
 
-// lostPercent is how many of the keys clients no longer find after one node has restarted.
+// lostPercent returns the percentage of the keys that clients no longer find after one node has restarted.
 func lostPercent(mc *cachev1alpha1.Memcached) int {
 	return int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
 }
 
-// emptyingCommand is the command that empties nodes whose memcached refuses flush_all.
+// emptyingCommand returns the command to empty nodes on which flush_all is disabled.
 func emptyingCommand(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
 		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
@@ -74,8 +74,8 @@ func emptyingCommand(mc *cachev1alpha1.Memcached) string {
 	return "kubectl memcached restart"
 }
 
-// keptShare is the share of the keys that clients still find after one node was emptied. If it has another name then, keys also move
-// between it and the other nodes.
+// keptShare returns the share of the keys that clients still find after one node was emptied. The pods of a Deployment get new names, so
+// that keys also move between the new node and the others.
 func keptShare(workload cachev1alpha1.WorkloadKind, nodes int) float64 {
 	kept := float64(nodes-1) / float64(nodes)
 	if workload == cachev1alpha1.WorkloadStatefulSet {

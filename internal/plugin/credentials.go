@@ -28,11 +28,11 @@ type credentialsReport struct {
 	// Serial and Expiry are those of the certificate that memcached serves, empty without TLS.
 	Serial string     `json:"serial,omitempty"`
 	Expiry *time.Time `json:"expiry,omitempty"`
-	// Reload is Succeeded if the agent has verified that memcached uses what the Secrets hold, else Failed.
+	// Reload is Succeeded if the agent has verified that memcached uses the present content of the Secrets, else Failed.
 	Reload string `json:"reload"`
 	// LastReload is the time of the last reload, successful or not.
 	LastReload *time.Time `json:"lastReload,omitempty"`
-	// RestartRequired says why memcached must be restarted: until then, something that was removed from a Secret still works.
+	// RestartRequired says why memcached must be restarted. Until then, a CA or user that was removed from a Secret still works.
 	RestartRequired []string `json:"restartRequired,omitempty"`
 }
 
@@ -42,13 +42,13 @@ const (
 	reloadFailed    = "Failed"
 )
 
-// series are what an agent serves, by name.
+// series are the metrics of an agent, by name.
 type series map[string]*dto.MetricFamily
 
 // maxSeriesBytes limits a response. An agent serves far less.
 const maxSeriesBytes = 4 << 20
 
-// hasCredentials reports whether a pod has TLS or users. Then its agent has series about them.
+// hasCredentials reports whether a pod has TLS or users. The agent of such a pod has series about them.
 func hasCredentials(pod *corev1.Pod) bool { return hasTLS(pod) || hasUsers(pod) }
 
 // hasAgent reports whether an agent runs beside the memcached of a pod.
@@ -70,14 +70,14 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf asks the agents of some pods. An agent that does not answer has no series.
+// seriesOf asks the agents of the pods for which "of" holds. The result is nil for the other pods and for agents that do not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
 		if of(&pods[i]) && runs(&pods[i]) {
 			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 			defer cancel()
-			all[i], _ = scrape(limited, c, &pods[i]) // the report works without
+			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without them, too
 		}
 	})
 	return all
@@ -111,7 +111,7 @@ func parseSeries(text io.Reader) (series, error) {
 	return read, nil
 }
 
-// value is the value of the series with these label values.
+// value returns the value of the series with these label values.
 func (s series) value(name string, labels ...string) (value float64, found bool) {
 	for _, metric := range s[name].GetMetric() {
 		if slices.EqualFunc(metric.GetLabel(), labels, func(l *dto.LabelPair, want string) bool { return l.GetValue() == want }) {
@@ -166,7 +166,7 @@ func (s series) credentials() *credentialsReport {
 	return report
 }
 
-// statistics returns the series under the names that memcached's own statistics have.
+// statistics returns the series under the names of memcached's own statistics.
 func (s series) statistics() map[string]string {
 	statistics := map[string]string{"version": strings.Join(s.labels("memcached_version"), ",")}
 	for name, from := range map[string][]string{
@@ -181,7 +181,8 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds what the agent of a node says, at first and after an interval. Of a memcached that demands a login, nothing else is known.
+// addSeries adds the credentials from an agent's series. If memcached demanded a login, it adds the figures as well, with rates between
+// the first and the later series.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
@@ -193,13 +194,13 @@ func (n *nodeReport) addSeries(from, later series, interval time.Duration, failu
 	}
 }
 
-// Expiries are colored when there is an alert for them, too.
+// The alerts about expiring certificates have the same limits.
 const (
 	soon     = 21 * 24 * time.Hour
 	verySoon = 3 * 24 * time.Hour
 )
 
-// credentialRows is a table of the certificates and users of the nodes, nil if no node has any.
+// credentialRows returns a table of the certificates and users of the nodes, or nil if no node has any.
 func (r *cacheReport) credentialRows(now time.Time) [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "CERTIFICATE", "EXPIRES", "RELOAD", "RESTART-REQUIRED"})}
 	known := false

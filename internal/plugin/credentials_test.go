@@ -49,7 +49,7 @@ func serveAgent(metrics, problems string) net.Conn {
 	})
 }
 
-// agentSeries are the series of an agent about a certificate that lives for some days more.
+// agentSeries returns the series of an agent whose certificate expires in some days.
 func agentSeries(serial string, days, success, caRemoved, userRemoved int) string {
 	return fmt.Sprintf(`# HELP memcached_agent_certificate_info 1, with the serial number.
 # TYPE memcached_agent_certificate_info gauge
@@ -72,7 +72,7 @@ memcached_version{version="1.6.45"} 1
 `, serial, float64(now.AddDate(0, 0, days).Unix()), success, now.Add(-time.Minute).Unix(), caRemoved, userRemoved)
 }
 
-// mountSecrets gives the nodes of pages the agents that they have with TLS.
+// mountSecrets gives the nodes of pages TLS, with the agents that belong to it.
 func mountSecrets(t *testing.T, w *world) {
 	t.Helper()
 	for _, name := range []string{"pages-0", "pages-1"} {
@@ -118,7 +118,7 @@ func secureWithUsers(t *testing.T, w *world) {
 	authenticate(t, w)
 }
 
-// crowd has agents for monitoring alone, one of which reports that clients have all connections.
+// crowd gives nodes agents for monitoring alone. One of them reports that clients use all connections.
 func crowd(t *testing.T, w *world) {
 	mountSecrets(t, w)
 	for _, name := range []string{"pages-0", "pages-1"} {
@@ -128,7 +128,7 @@ func crowd(t *testing.T, w *world) {
 	w.problems["pages-0"] = `{"reason":"ConnectionLimit","message":"raise spec.config.maxConnections"}`
 }
 
-// One agent cannot be reached, the other one knows nothing.
+// The agent of pages-0 cannot be reached, and that of pages-1 serves no series.
 func secureWithoutAgents(t *testing.T, w *world) {
 	mountSecrets(t, w)
 	w.agents["pages-1"] = ""
@@ -145,7 +145,7 @@ func TestExpiries(t *testing.T) {
 	}
 }
 
-// What is no agent is no reason to fail.
+// A response that does not come from an agent must not fail the command.
 func TestSeriesThatMakeNoSense(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "one\n", "memcached_agent_reload_success many\n", "\x00\xff 1\n"} {
 		read, _ := parseSeries(strings.NewReader(text))

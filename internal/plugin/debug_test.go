@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// The archive has what a helper needs, no key and no value, and it says what is missing.
+// TestDebug checks that the archive contains what support needs, but no key and no value, and that it lists what is missing.
 func TestDebug(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is kubectl memcached, which shows what is inside a cache, and changes what users change by hand.
+// Package plugin is kubectl memcached. It shows what is inside a cache, and makes the changes that users make by hand.
 //
-// Each command has a file. Commands read Memcacheds and pods with the permissions of the user, reach memcached through the API server
-// as kubectl port-forward does, and need neither the operator nor an agent. Computations are pure functions: figures.go, table.go,
-// cost.go, members.go, redact.go.
+// Each command has a file. Commands read Memcacheds and pods with the permissions of the user. They reach memcached through the API
+// server, as kubectl port-forward does, and need neither the operator nor an agent. Computations are pure functions: figures.go,
+// table.go, cost.go, members.go, redact.go.
 package plugin

@@ -39,7 +39,7 @@ func (c *cluster) unknown(ctx context.Context, name string) error {
 	return fmt.Errorf("the namespace %s has no Memcached %s, but %s: %s", c.namespace, name, strings.Join(names, ", "), elsewhere)
 }
 
-// explain adds the remedy to an error, if it is known.
+// explain adds a remedy to the error if one is known.
 func explain(err error) string {
 	switch {
 	case apimeta.IsNoMatchError(err):
@@ -84,7 +84,7 @@ func unreachable(err error) string {
 	}
 }
 
-// refused replaces the refusal of an unauthenticated command by errAuthentication, which people understand.
+// refused replaces memcached's reply to a command without a login by errAuthentication, which is easier to understand.
 func refused(err error) error {
 	if errors.Is(err, memcache.ErrUnauthenticated) {
 		return errAuthentication

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// events are the events about a Memcached or a MemcachedProxy, its objects and its pods, the oldest first.
+// events returns the events about a Memcached or a MemcachedProxy, its child objects and its pods, the oldest first.
 func (c *cluster) events(ctx context.Context, owner client.Object) ([]corev1.Event, error) {
 	var list corev1.EventList
 	if err := c.List(ctx, &list, client.InNamespace(owner.GetNamespace())); err != nil {
@@ -27,7 +27,7 @@ func (c *cluster) events(ctx context.Context, owner client.Object) ([]corev1.Eve
 	return about, nil
 }
 
-// lastSeen is when an event last happened. Which field says so depends on the API that wrote the event.
+// lastSeen returns when an event last happened. The field with that time depends on the API that wrote the event.
 func lastSeen(event *corev1.Event) time.Time {
 	switch {
 	case event.Series != nil:

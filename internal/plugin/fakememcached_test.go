@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// fakeMemcached answers with recorded statistics, and stores items.
+// fakeMemcached replies with recorded statistics, and stores items.
 type fakeMemcached struct {
 	// stats are the lines of the replies to stats by topic, as memcached 1.6.45 sent them.
 	stats map[string][]string
-	// different are statistics with other values than the recorded ones.
+	// different overrides recorded statistics.
 	different map[string]string
-	// grow are statistics that are larger each time.
+	// grow are the names of statistics that grow with each reply.
 	grow []string
-	// authenticates is a memcached with -Y, hangs one that does not answer, keepsItems one with -F.
+	// authenticates simulates memcached -Y, keepsItems memcached -F, and hangs a memcached that does not answer.
 	authenticates, hangs, keepsItems bool
 
 	mutex sync.Mutex
 	items map[string]storedItem
-	// flushed are the times of the flushes.
+	// flushed are the times of all flushes.
 	flushed []time.Time
 }
 
-// theLogin is the only one that a memcached with -Y accepts.
+// theLogin is the only login that a memcached with -Y accepts.
 const theLogin = "web hunter2"
 
 type storedItem struct {
@@ -42,7 +42,7 @@ type storedItem struct {
 	value         []byte
 }
 
-// newMemcached returns a memcached with statistics that its number determines.
+// newMemcached returns a memcached whose statistics depend on its number.
 func newMemcached(t *testing.T, number int) *fakeMemcached {
 	t.Helper()
 	f := &fakeMemcached{stats: map[string][]string{}, items: map[string]storedItem{}, different: map[string]string{

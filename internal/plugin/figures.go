@@ -11,29 +11,29 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// figures are statistics of a node, or of several nodes together. Unknown ones are nil.
+// figures are the statistics of one node, or their sum over several nodes. Unknown values are nil.
 type figures struct {
-	// Version is the version of memcached. Several nodes may have several.
+	// Version is the version of memcached. If nodes run different versions, it lists them.
 	Version string `json:"version,omitempty"`
-	// UptimeSeconds limits the age of the items. For several nodes it is the shortest.
+	// UptimeSeconds is how long memcached has run; no item is older. For several nodes it is the shortest uptime.
 	UptimeSeconds    int64 `json:"uptimeSeconds"`
 	Items            int64 `json:"items"`
 	MemoryBytes      int64 `json:"memoryBytes"`
 	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
-	// Hits, Misses and Evictions count since memcached started.
+	// Hits, Misses and Evictions are counted since memcached started.
 	Hits      int64 `json:"hits"`
 	Misses    int64 `json:"misses"`
 	Evictions int64 `json:"evictions"`
 	// HitRatio is the share of hits since memcached started, from 0 to 1. It is unknown before the first get.
 	HitRatio *float64 `json:"hitRatio,omitempty"`
-	// HitRatioNow is the same in the interval of the command. It is unknown without a get in it.
+	// HitRatioNow is the hit ratio within the command's interval. It is unknown if there was no get.
 	HitRatioNow *float64 `json:"hitRatioNow,omitempty"`
-	// The rates are those of the interval of the command or, without one, since memcached started.
+	// GetsPerSecond and the other rates cover the command's interval or, without one, the time since memcached started.
 	GetsPerSecond      *float64 `json:"getsPerSecond,omitempty"`
 	EvictionsPerSecond *float64 `json:"evictionsPerSecond,omitempty"`
 	Connections        int64    `json:"connections"`
 
-	// hitsNow and missesNow are those of the interval.
+	// hitsNow and missesNow are counted within the interval.
 	hitsNow, missesNow int64
 }
 
@@ -66,8 +66,8 @@ func ratio(hits, misses int64) *float64 {
 	return ptr.To(float64(hits) / float64(hits+misses))
 }
 
-// withRates adds the rates of an interval to the figures at its end. If memcached restarted meanwhile, or somebody reset the counters,
-// the rates since the start stay.
+// withRates returns the figures with the rates between two measurements. If memcached restarted in between, or somebody reset the
+// counters, the rates since the start stay.
 func withRates(f, before figures, interval time.Duration) figures {
 	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
 	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {
@@ -79,7 +79,7 @@ func withRates(f, before figures, interval time.Duration) figures {
 	return f
 }
 
-// total sums the figures of the nodes that serve. It returns nil if none has any.
+// total sums up the figures of the nodes that serve. It returns nil if none of them has figures.
 func total(nodes []nodeReport) *figures {
 	var sum *figures
 	var versions []string
@@ -118,7 +118,7 @@ func (f *figures) add(other *figures) {
 	f.EvictionsPerSecond = plus(f.EvictionsPerSecond, other.EvictionsPerSecond)
 }
 
-// plus adds rates. An unknown one does not count.
+// plus adds two rates. An unknown rate counts as 0 unless both are unknown.
 func plus(a, b *float64) *float64 {
 	if b == nil {
 		return a

@@ -53,10 +53,10 @@ func compare(t *testing.T, name, got string) {
 	}
 }
 
-// now is the time of every test.
+// now is the current time in all tests.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// stopped is a clock that always shows the same time, and waits as a real one.
+// stopped is a clock that always shows the same time. Its timers are real.
 type stopped struct{ clock.RealClock }
 
 func (stopped) Now() time.Time                { return now }
@@ -65,30 +65,30 @@ func (stopped) Since(time.Time) time.Duration { return time.Second }
 // world is a cluster whose memcacheds are fakes.
 type world struct {
 	client client.WithWatch
-	// memcacheds are those that run, by the names of their pods.
+	// memcacheds are the running memcacheds by pod name.
 	memcacheds map[string]*fakeMemcached
-	// agents are the series of those that run, by the names of their pods.
+	// agents are the series of the running agents by pod name.
 	agents map[string]string
-	// problems are what those agents say, as JSON.
+	// problems are the problems that these agents report, as JSON.
 	problems map[string]string
-	// launchers are the answers of those that run, by the names of their pods.
+	// launchers are the answers of the running launchers by pod name.
 	launchers map[string]string
-	// dialErrors are the pods that cannot be reached.
+	// dialErrors are the errors for pods that cannot be reached.
 	dialErrors map[string]error
-	// forbidden are the resources that cannot be read.
+	// forbidden are the errors for resources that the user may not read.
 	forbidden map[string]error
 	logs      map[string]string
-	// password is what the user types, empty without a terminal.
+	// password is the password that the user types, empty without a terminal.
 	password string
 }
 
-// result is how a command ended.
+// result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// String is the result as a user sees it.
+// String returns the result as users see it.
 func (r result) String() string {
 	text := r.stdout
 	if r.stderr != "" {
@@ -97,7 +97,7 @@ func (r result) String() string {
 	return text + fmt.Sprintf("[exit code %d]\n", r.code)
 }
 
-// run runs a command line, with an input.
+// run runs a command line with the given input.
 func (w *world) run(t *testing.T, input string, args ...string) result {
 	t.Helper()
 	return w.runWithin(t.Context(), strings.NewReader(input), args...)
@@ -156,8 +156,8 @@ func (w *world) cluster(namespace string) *cluster {
 	}
 }
 
-// newWorld has the caches sessions, of a Deployment, and pages, of a StatefulSet, in the namespace shop, and fresh in blog, which
-// the operator has not seen.
+// newWorld returns a world with three caches: sessions, a Deployment, and pages, a StatefulSet, in the namespace shop, and fresh in the
+// namespace blog, which the operator has not seen.
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
 	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)
@@ -198,7 +198,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	return w
 }
 
-// resourceOf is the resource of an object or a list: secrets for a *v1.SecretList.
+// resourceOf returns the resource of an object or a list, such as secrets for a *v1.SecretList.
 func resourceOf(object any) string {
 	kind := reflect.TypeOf(object).Elem().Name()
 	return strings.ToLower(strings.TrimSuffix(kind, "List")) + "s"
@@ -253,7 +253,7 @@ func change[T client.Object](t *testing.T, w *world, object T, name string, edit
 	}
 }
 
-// crash has the memcached of a pod restart again and again.
+// crash makes the memcached of a pod crash in a loop.
 func (w *world) crash(t *testing.T, name string) {
 	t.Helper()
 	change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {

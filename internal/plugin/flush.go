@@ -23,7 +23,7 @@ type flushCommand struct {
 
 	node string
 	yes  bool
-	// pace is the time between two nodes, 0 for all at once.
+	// pace is the pause between two nodes, 0 to flush all at once.
 	pace time.Duration
 }
 
@@ -126,7 +126,7 @@ func flush(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// count counts the items of the nodes that answer. silent says why the others do not.
+// count counts the items of the nodes that answer. silent joins the errors of the others.
 func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod) (answering []corev1.Pod, items int64, silent error) {
 	counts, failures := o.countItems(ctx, c, pods)
 	for i := range pods {

@@ -26,8 +26,8 @@ import (
 // dialFunc connects to a port of a pod.
 type dialFunc func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error)
 
-// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike kubectl port-forward, it opens no
-// port on this machine, which others could use as well.
+// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike kubectl port-forward, it opens no port on
+// this machine that other users could connect to.
 func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 	return func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 		target := clientset.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
@@ -68,7 +68,7 @@ func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) 
 // tunnel carries the connections to one pod.
 type tunnel struct{ httpstream.Connection }
 
-// openTunnel returns when the context ends, and closes a connection that is established later.
+// openTunnel opens a tunnel, or returns when the context ends. It then closes a connection that is established later.
 func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	type result struct {
 		connection httpstream.Connection
@@ -78,7 +78,7 @@ func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	go func() {
 		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 		if ctx.Err() != nil && err == nil {
-			_ = connection.Close() // nobody waits for it any more
+			_ = connection.Close() // the caller has given up
 		}
 		dialed <- result{connection, err}
 	}()
@@ -109,13 +109,13 @@ func (t tunnel) connect(port int) (net.Conn, error) {
 	return newForwarded(t, data, failure), nil
 }
 
-// forwarded is a connection to a port of a pod. Streams have no deadlines, so it is one end of a pipe, whose other end is copied to and
-// from the stream of the data. It is not safe for concurrent use.
+// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe. Two goroutines copy
+// between its other end and the data stream. It is not safe for concurrent use.
 type forwarded struct {
 	net.Conn
 
 	tunnel io.Closer
-	// failed gets the error that the kubelet reports, or nil.
+	// failed receives the error that the kubelet reports, or nil.
 	failed chan error
 	reason error
 }
@@ -131,29 +131,29 @@ func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
 		f.failed <- err
 	}()
 	go func() {
-		_, _ = io.Copy(there, data) // the reader of the pipe sees its end
+		_, _ = io.Copy(there, data) // the reader learns about errors from the closed pipe
 		_ = there.Close()
 	}()
 	go func() { _, _ = io.Copy(data, there) }() // the same
 	return f
 }
 
-// reasonWait is how long after its end a connection may still get the reason.
+// reasonWait is how long a closed connection waits for the kubelet's error, which comes over another stream.
 const reasonWait = time.Second
 
-// Read returns the reason if the kubelet could not connect to the port.
+// Read reads data. If the kubelet could not connect to the port, it returns the kubelet's error.
 func (f *forwarded) Read(buffer []byte) (int, error) {
 	count, err := f.Conn.Read(buffer)
 	return count, f.because(err)
 }
 
-// Write returns the same errors as Read.
+// Write writes data. It returns the same errors as Read.
 func (f *forwarded) Write(data []byte) (int, error) {
 	count, err := f.Conn.Write(data)
 	return count, f.because(err)
 }
 
-// SetDeadline succeeds for a connection that has ended: Read and Write say why it has.
+// SetDeadline ignores that the connection is closed: Read and Write return the reason.
 func (f *forwarded) SetDeadline(at time.Time) error {
 	if err := f.Conn.SetDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
 		return err
@@ -161,7 +161,7 @@ func (f *forwarded) SetDeadline(at time.Time) error {
 	return nil
 }
 
-// because replaces an end of the connection by its reason, if there is one.
+// because returns the kubelet's error instead of io.EOF or io.ErrClosedPipe, if there is one.
 func (f *forwarded) because(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 		return err
@@ -180,6 +180,6 @@ func (f *forwarded) because(err error) error {
 
 // Close closes the connection and its tunnel.
 func (f *forwarded) Close() error {
-	_ = f.Conn.Close() // a pipe always closes
+	_ = f.Conn.Close() // closing a pipe never fails
 	return f.tunnel.Close()
 }

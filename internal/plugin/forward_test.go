@@ -23,10 +23,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// kubelet forwards ports of pods to a memcached, as the API server and a kubelet do, over SPDY only.
+// kubelet forwards ports of pods to a memcached, like the API server and a kubelet, but over SPDY only.
 type kubelet struct {
 	memcached *fakeMemcached
-	// forbids is a user without the permission, hangs a kubelet that does not answer.
+	// forbids simulates a user without the permission, hangs a kubelet that does not answer.
 	forbids, hangs bool
 	done           chan struct{}
 }
@@ -61,7 +61,7 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 	defer connection.Close()
 	failure, data := <-streams, <-streams
 	if data.Headers().Get(corev1.StreamType) != corev1.StreamTypeData {
-		failure, data = data, failure // they are announced side by side
+		failure, data = data, failure // the streams may arrive in either order
 	}
 	if data.Headers().Get(corev1.PortHeader) == "11211" {
 		k.memcached.serve(data)
@@ -72,7 +72,7 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 	<-connection.CloseChan()
 }
 
-// The whole way: an upgraded connection, its streams, and what goes wrong with them.
+// TestForwarding tests a forwarded port from end to end: the upgraded connection, its streams and their errors.
 func TestForwarding(t *testing.T) {
 	for name, test := range map[string]struct {
 		kubelet kubelet

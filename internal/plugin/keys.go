@@ -24,7 +24,7 @@ type keyCommand struct {
 	*session
 
 	placement placement
-	// expiry is the expiry time of what set stores, 0 for none.
+	// expiry is the expiry time of the item that set stores, 0 for none.
 	expiry time.Duration
 }
 
@@ -104,7 +104,7 @@ func validateKey(command *cobra.Command, key string) error {
 	return nil
 }
 
-// keyFunc does something with a key on its node.
+// keyFunc handles a key on the node that holds it.
 type keyFunc func(ctx context.Context, conn *memcache.Conn, node string, args []string) error
 
 func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
@@ -138,7 +138,7 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// readValue replaces the value "-" by the standard input. It reads it before it connects, so that no node waits.
+// readValue replaces the value "-" by the standard input. It runs before the command connects, so that no connection waits for the user.
 func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, error) {
 	if len(args) < 3 || args[2] != "-" {
 		return args, nil
@@ -191,7 +191,7 @@ func (o *keyCommand) get(ctx context.Context, conn *memcache.Conn, node string, 
 	return err
 }
 
-// printableLines makes each line of a text printable.
+// printableLines makes each line of a text safe for a terminal.
 func printableLines(value string) string {
 	lines := strings.Split(value, "\n")
 	for i := range lines {
@@ -201,7 +201,7 @@ func printableLines(value string) string {
 }
 
 func (o *keyCommand) set(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
-	// A memcached that requires authentication would take the value for a login.
+	// A memcached that requires authentication would read the value as a login.
 	if demanded, err := conn.DemandsLogin(ctx); err != nil || demanded {
 		return cmp.Or(err, errAuthentication)
 	}
@@ -219,7 +219,7 @@ func (o *keyCommand) del(ctx context.Context, conn *memcache.Conn, node string, 
 	return err
 }
 
-// change sends a command. If the reply is the wanted one, it prints what was done.
+// change sends a command. If memcached replies as wanted, it prints what was done.
 func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, want, done string) error {
 	reply, err := conn.Command(ctx, command)
 	switch {
@@ -232,7 +232,7 @@ func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, w
 	return nil
 }
 
-// expiryTime is an expiry time as memcached wants it: seconds from now for at most 30 days, and otherwise a point in time.
+// expiryTime returns the expiry time in memcached's format: up to 30 days in seconds from now, and beyond that a Unix time.
 func expiryTime(expiry time.Duration, now time.Time) int64 {
 	const relative = 30 * 24 * time.Hour
 	if expiry > relative {

@@ -43,9 +43,9 @@ const (
 	byAddress = "address"
 )
 
-// membersOf returns the nodes that clients use, in natural order. Clients that know the nodes by name also keep those that are not
-// ready. Clients that know them by address follow the DNS, which has the ready ones. The default is by name if the names are stable,
-// and the port that the operator announces.
+// membersOf returns the nodes that clients use, in natural order. Clients that know the nodes by name also use nodes that are not ready.
+// Clients that know them by address see only the ready nodes in the DNS. By default, clients know nodes with stable names by name, and
+// use the port that the operator announces.
 func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
 	members, err := announced(mc, pods, v.by)
 	if err != nil || v.port == 0 {
@@ -109,7 +109,7 @@ func ownerOf(members []member, hash, key string) member {
 	return members[owner(key)]
 }
 
-// placement are the flags that say how clients find the node of a key.
+// placement holds the flags that say how clients find the node of a key.
 type placement struct {
 	view
 
@@ -120,7 +120,7 @@ func (p *placement) bind(command *cobra.Command) {
 	command.Flags().StringVar(&p.hash, "hash", hashes[0],
 		"How clients choose the node: ketama, modula or jump")
 	p.view.bind(command)
-	_ = command.RegisterFlagCompletionFunc("hash", cobra.FixedCompletions(hashes, cobra.ShellCompDirectiveNoFileComp)) // it exists
+	_ = command.RegisterFlagCompletionFunc("hash", cobra.FixedCompletions(hashes, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
 func (p *placement) validate(command *cobra.Command) error {
@@ -130,10 +130,10 @@ func (p *placement) validate(command *cobra.Command) error {
 	return p.view.validate(command)
 }
 
-// view are the flags that say whether clients know the nodes by name or by IP, and at which port.
+// view holds the flags that say whether clients know the nodes by name or by IP, and at which port.
 type view struct {
 	by string
-	// port is 0 for the one that the operator announces.
+	// port is 0 for the port that the operator announces.
 	port int
 }
 
@@ -146,7 +146,7 @@ func (v *view) bind(command *cobra.Command) {
 		"nodes-by": {byName, byAddress},
 		"port":     {strconv.Itoa(memcached.Port), strconv.Itoa(memcached.TLSPort)},
 	} {
-		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it exists
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	}
 }
 

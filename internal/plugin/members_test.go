@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestPortsOfNodes has nodes with and without TLS: the plugin asks them through the loopback address of the pod, where there is none.
+// TestPortsOfNodes has nodes with and without TLS. The plugin asks both through the pod's loopback address, where it needs no TLS.
 func TestPortsOfNodes(t *testing.T) {
 	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
 	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}
@@ -32,7 +32,7 @@ func TestPortsOfNodes(t *testing.T) {
 	}
 }
 
-// TestChosenPort has clients that choose one of the ports that the nodes open: it is part of the names of the nodes.
+// TestChosenPort has clients that choose one of the ports that the nodes open. The port is part of the nodes' names.
 func TestChosenPort(t *testing.T) {
 	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
 	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}

@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// States of a node that do not come from the cluster.
+// States of a node that the plugin itself defines.
 const (
 	stateReady       = "Ready"
 	stateNotReady    = "NotReady"
 	stateTerminating = "Terminating"
 )
 
-// stateOf is one word: the state of a pod, or the reason why its memcached does not run.
+// stateOf returns the state of a pod in one word, or the reason why its memcached does not run.
 func stateOf(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -44,7 +44,7 @@ func stateOf(pod *corev1.Pod) string {
 	return cmp.Or(string(pod.Status.Phase), string(corev1.PodPending))
 }
 
-// ended reports whether a pod will never run again, such as one that was evicted. Kubernetes keeps it for days.
+// ended reports whether a pod will never run again, for example after an eviction. Kubernetes keeps such pods for days.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
@@ -54,8 +54,8 @@ func inUse(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil || ended(&pod) })
 }
 
-// withoutReplaced removes pods that have ended and been replaced. If fewer than size other pods exist, it keeps as many of the ended
-// ones as are missing, the latest first.
+// withoutReplaced removes ended pods that have been replaced. If fewer than size other pods exist, it fills the gap with ended pods, the
+// latest first.
 func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	var past []*corev1.Pod
 	for i := range pods {
@@ -75,10 +75,10 @@ func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	return kept
 }
 
-// serves reports whether the DNS has a node.
+// serves reports whether clients find a node in the DNS.
 func serves(pod *corev1.Pod) bool { return stateOf(pod) == stateReady && pod.Status.PodIP != "" }
 
-// runs reports whether the memcached of a pod runs, so that it can be asked.
+// runs reports whether memcached runs in a pod and can answer.
 func runs(pod *corev1.Pod) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if container := &pod.Status.ContainerStatuses[i]; container.Name == memcached.ContainerName {
@@ -101,7 +101,7 @@ func opens(pod *corev1.Pod, port int) bool {
 	return false
 }
 
-// clientPortOf is the port for clients: the one for TLS only if the pod has no other.
+// clientPortOf returns the port for clients. It is the TLS port only if the pod has no other one.
 func clientPortOf(pod *corev1.Pod) int {
 	if opens(pod, memcached.TLSPort) && !opens(pod, memcached.Port) {
 		return memcached.TLSPort
@@ -109,7 +109,7 @@ func clientPortOf(pod *corev1.Pod) int {
 	return portOf(pod)
 }
 
-// portOf is the port on which the memcached of a pod answers without TLS, if only to clients in the pod.
+// portOf returns the port on which memcached answers without TLS, possibly only to clients in the pod.
 func portOf(pod *corev1.Pod) int {
 	for i := range pod.Spec.Containers {
 		for _, port := range pod.Spec.Containers[i].Ports {
@@ -140,7 +140,7 @@ func naturally(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// leadingNumber cuts off the digits at the beginning of a text, without leading zeros.
+// leadingNumber splits a text after its leading digits, and removes leading zeros from them.
 func leadingNumber(text string) (number, rest string) {
 	rest = strings.TrimLeft(text, "0123456789")
 	digits := text[:len(text)-len(rest)]

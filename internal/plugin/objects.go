@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// kindToCollect is a Kind of the objects of a Memcached or a MemcachedProxy. Secret is none of them.
+// kindToCollect is a Kind of objects that debug collects. Secrets are never collected.
 type kindToCollect struct {
 	file   string
 	list   client.ObjectList
@@ -41,7 +41,7 @@ func kindsToCollect(name string) []kindToCollect {
 	}
 }
 
-// podOf are the metadata and the spec of a pod, or of those that a workload makes, nil for anything else.
+// podOf returns the metadata and the spec of a pod or of a workload's pod template, and nil for other objects.
 func podOf(object client.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -56,7 +56,7 @@ func podOf(object client.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	return nil, nil
 }
 
-// manifestOf is an object as YAML, without what redact removes.
+// manifestOf returns an object as YAML, after redact.
 func manifestOf(object client.Object, scheme *runtime.Scheme) ([]byte, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
@@ -67,7 +67,7 @@ func manifestOf(object client.Object, scheme *runtime.Scheme) ([]byte, error) {
 	return yaml.Marshal(object)
 }
 
-// manifestsOf are the objects of a list as YAML, one document each.
+// manifestsOf returns the objects of a list as YAML, one document for each.
 func manifestsOf(list client.ObjectList, scheme *runtime.Scheme) ([]byte, error) {
 	var all []byte
 	err := apimeta.EachListItem(list, func(item runtime.Object) error {

@@ -19,7 +19,7 @@ const (
 	formatYAML = "yaml"
 )
 
-// outputFlag is --output with the formats that a command has. The first one is the default.
+// outputFlag is the flag --output with the formats that a command supports. The first one is the default.
 type outputFlag struct {
 	value   string
 	formats []string
@@ -29,7 +29,7 @@ func (o *outputFlag) bind(command *cobra.Command, usage string, formats ...strin
 	o.formats = formats
 	command.Flags().StringVarP(&o.value, "output", "o", formats[0], usage)
 	completions := cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc("output", completions) // it exists
+	_ = command.RegisterFlagCompletionFunc("output", completions) // the flag exists
 }
 
 func (o *outputFlag) validate(command *cobra.Command) error {

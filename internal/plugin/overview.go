@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overview says what a cache is, and what happened to it last. The texts are for people.
+// overview describes a cache and its latest events. The texts are for people.
 type overview struct {
 	Image      string `json:"image"`
 	Memory     string `json:"memory"`
@@ -33,9 +33,9 @@ type overview struct {
 	Monitoring string `json:"monitoring"`
 	Budget     string `json:"budget"`
 	Operator   string `json:"operator"`
-	// Twins are empty if the cache is no copy of another one.
+	// Twins is empty if the cache has no twins.
 	Twins string `json:"twins,omitempty"`
-	// Events are the latest last.
+	// Events has the latest event at the end.
 	Events []eventReport `json:"events,omitempty"`
 }
 
@@ -54,7 +54,7 @@ const (
 	lastEvents = 5
 )
 
-// overviewOf needs more permissions than the rest of the status: what the user may not read is unknown, with the reason.
+// overviewOf needs more permissions than the rest of the status. Where the user lacks one, the overview shows "unknown" and the reason.
 func overviewOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) *overview {
 	o := &overview{
 		Image:      cmp.Or(mc.Status.Image, mc.Spec.Image, unknownText),
@@ -96,7 +96,7 @@ func memoryOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod) string {
 	return fmt.Sprintf("%s for items of each node, of its limit of %s", items, limit)
 }
 
-// addressesOf are what clients connect to.
+// addressesOf returns the addresses to which clients connect.
 func addressesOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod) string {
 	if mc.Status.ServiceName == "" {
 		return unknownText
@@ -139,7 +139,7 @@ func budgetOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) stri
 	return fmt.Sprintf("at most %s unavailable, %d may be evicted now", budget.Spec.MaxUnavailable, budget.Status.DisruptionsAllowed)
 }
 
-// operatorOf names the operators of the cluster, and their images.
+// operatorOf returns the operators of the cluster with their images.
 func operatorOf(ctx context.Context, c *cluster) string {
 	var list appsv1.DeploymentList
 	if err := c.List(ctx, &list, client.MatchingLabels{memcached.NameLabel: "memcached-operator"}); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problems are what agents say is wrong with nodes that serve. Each is told once, with its nodes. Those of agents that do not answer are
-// unknown: this is said, too.
+// problems returns the problems that agents report for nodes that serve. Each problem is listed once, with all its nodes. It also lists
+// the agents that do not answer.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) []string {
 	reports, failures := make([]*memcached.AgentReport, len(pods)), make([]string, len(pods))
 	atOnce(len(pods), func(i int) {
@@ -57,7 +57,7 @@ func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return problems
 }
 
-// agentTransport leads to the agent of a pod, whatever address a request has.
+// agentTransport connects to the agent of a pod, whatever the address of the request.
 func agentTransport(c *cluster, pod *corev1.Pod) *http.Transport {
 	return transportTo(c, pod, memcached.MetricsPort)
 }

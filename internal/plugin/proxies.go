@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// proxyReport is what the status of a MemcachedProxy says.
+// proxyReport is the status of a MemcachedProxy.
 type proxyReport struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -28,12 +28,12 @@ type proxyReport struct {
 	Address   string   `json:"address,omitempty"`
 	Size      int32    `json:"size"`
 	Ready     int32    `json:"readyProxies"`
-	// Nodes is to how many nodes the proxies lead, and Next to how many from a time on.
+	// Nodes is the number of nodes to which the proxies send requests. At the time From it becomes Next.
 	Nodes  *int32     `json:"nodes,omitempty"`
 	Next   *int32     `json:"next,omitempty"`
 	From   *time.Time `json:"from,omitempty"`
 	Status string     `json:"status"`
-	// Message is that of the condition Ready, if that is not True.
+	// Message is the message of the condition Ready, unless that is True.
 	Message string `json:"message,omitempty"`
 }
 
@@ -65,7 +65,7 @@ func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
 	return names
 }
 
-// proxies reads the MemcachedProxies of the namespace, or of all namespaces. A cluster that does not know the Kind has none.
+// proxies reads the MemcachedProxies of the namespace, or of all namespaces. It returns none if the cluster does not have this Kind.
 func (c *cluster) proxies(ctx context.Context, everywhere bool) ([]cachev1alpha1.MemcachedProxy, error) {
 	var list cachev1alpha1.MemcachedProxyList
 	err := c.List(ctx, &list, c.within(everywhere))
@@ -78,13 +78,13 @@ func (c *cluster) proxies(ctx context.Context, everywhere bool) ([]cachev1alpha1
 	return list.Items, err
 }
 
-// proxiesOf are those that lead to a Memcached.
+// proxiesOf returns the proxies that have a Memcached as a pool.
 func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.MemcachedProxy, error) {
 	all, err := c.proxies(ctx, false)
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
-// proxyReports are those of all proxies, or of those that lead to the named cache. What may not be read is said.
+// proxyReports reports on all proxies, or on those of the named cache. It prints an error if the user may not read them.
 func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []string) []proxyReport {
 	var proxies []cachev1alpha1.MemcachedProxy
 	var err error
@@ -103,7 +103,7 @@ func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []str
 	return reports
 }
 
-// proxyRows is a table of proxies, nil if there are none.
+// proxyRows returns a table of proxies, or nil if there are none.
 func proxyRows(reports []proxyReport, namespaces bool) [][]cell {
 	if len(reports) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (r *proxyReport) color() color {
 	return yellow
 }
 
-// nodes is to how many nodes the proxies lead, and what is announced.
+// nodes returns the number of nodes to which the proxies send requests, and the announced number with its time.
 func (r *proxyReport) nodes() string {
 	if r.Nodes == nil {
 		return unknownText
@@ -148,7 +148,7 @@ func (r *proxyReport) nodes() string {
 	return nodes
 }
 
-// addProxies collects the proxies that lead to a cache, and what is theirs.
+// addProxies collects the proxies of a cache, with their child objects, statistics and logs.
 func (b *bundle) addProxies(ctx context.Context, cache string) {
 	proxies, err := b.cluster.proxiesOf(ctx, cache)
 	b.note(err, "the MemcachedProxies")

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// withProxies adds the proxies front and side, which lead to pages, and lonely, whose pool does not exist.
+// withProxies adds the proxies front and side, whose pool is pages, and lonely, whose pool does not exist.
 func withProxies(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, interceptor.Funcs{})
@@ -75,7 +75,7 @@ func TestStatusOfProxies(t *testing.T) {
 	}
 }
 
-// The archive of a cache has the proxies that lead to it, with their pods.
+// The archive of a cache contains its proxies and their pods.
 func TestDebugOfProxies(t *testing.T) {
 	w := withProxies(t)
 	change(t, w, &corev1.Pod{}, "front-1", func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Name = "memcached" })

@@ -137,7 +137,7 @@ func TestExpiryTime(t *testing.T) {
 	}
 }
 
-// The shares are those of docs/clients.md.
+// The shares are documented in docs/clients.md.
 func TestKeptShare(t *testing.T) {
 	for _, test := range []struct {
 		workload cachev1alpha1.WorkloadKind
@@ -173,7 +173,7 @@ func TestRedactLog(t *testing.T) {
 	}
 }
 
-// What others add to the children may hold their Secrets.
+// Containers and annotations that others add to the child objects may contain their secrets.
 func TestRedactTemplates(t *testing.T) {
 	template := func() (template corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}
@@ -204,7 +204,7 @@ func TestRedactTemplates(t *testing.T) {
 	}
 }
 
-// A value that a client has stored must not change what a terminal shows of another one.
+// A value that some client has stored must not disturb the terminal of another user.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain, ä, 日本": "plain, ä, 日本", "\x1b[31m\u009b": "?[31m?", "a\u202eb\u2066c\u200fd\u061ce": "a?b?c?d?e", "a\u2028b\u2029c": "a?b?c",
@@ -223,7 +223,7 @@ func TestTableAlignsWithColors(t *testing.T) {
 	} {
 		var got strings.Builder
 		writeTable(&got, colored, rows)
-		// Padding after a colored cell is not removed.
+		// The table keeps the padding after a colored cell, which does not matter here.
 		lines := strings.Split(got.String(), "\n")
 		for i := range lines {
 			lines[i] = strings.TrimRight(lines[i], " ")
@@ -241,7 +241,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// buffered is a stream whose peer has already sent everything.
+// buffered is a stream whose peer has already sent all data.
 type buffered struct {
 	io.Reader
 	io.Writer
@@ -251,7 +251,7 @@ type nothingToClose struct{}
 
 func (nothingToClose) Close() error { return nil }
 
-// What the kubelet reports is what the reader of the connection learns.
+// The reader of a connection gets the error that the kubelet reports.
 func TestForwardedConnections(t *testing.T) {
 	connection := func(data, failure string) net.Conn {
 		conn := newForwarded(nothingToClose{}, buffered{strings.NewReader(data), io.Discard}, buffered{Reader: strings.NewReader(failure)})

@@ -17,20 +17,21 @@ type plan struct{ memory, size int64 }
 // Bounds of a recommendation.
 const (
 	smallestNode = 64 << 20
-	// largestNode takes so many keys with it that more nodes are better than larger ones.
+	// largestNode is the limit for larger nodes. Beyond it, more nodes are better, because each node takes its keys with it when it leaves.
 	largestNode = 16 << 30
-	// settled is how long a cache must have run before its evictions mean something, and full until spare memory does.
+	// settled is the uptime after which evictions mean something, full the uptime after which spare memory does.
 	settled = time.Hour
 	full    = 24 * time.Hour
-	// goodRatio and oldEnough are of a cache that evicts only what nobody misses.
+	// goodRatio and oldEnough are limits: with more hits than this, and evicted items unread for longer than this, a cache has enough
+	// memory.
 	goodRatio = 0.9
 	oldEnough = time.Hour
-	// busyNode is a rate of reads that four threads serve with ease.
+	// busyNode is a rate of reads that memcached's four threads serve easily.
 	busyNode = 200_000
 )
 
-// recommend returns what fits the load, and why. It changes the memory by factors of two: how the hit ratio answers to more memory is
-// known only afterwards.
+// recommend returns a plan that fits the load, and the reasons. It changes the memory by factors of two, because only a test shows how
+// more memory affects the hit ratio.
 func recommend(now plan, nodes []load) (plan, []string) {
 	advice, sum := now, sumOf(nodes)
 	var reasons []string
@@ -55,7 +56,7 @@ func recommend(now plan, nodes []load) (plan, []string) {
 	return advice, append(reasons, otherLimits(nodes)...)
 }
 
-// adviseEvicting judges the memory of nodes that evict.
+// adviseEvicting recommends the memory for nodes that evict.
 func adviseEvicting(memory int64, sum load) (int64, []string) {
 	hits, age := ptr.Deref(sum.HitRatioNow, ptr.Deref(sum.HitRatio, 0)), duration.HumanDuration(sum.evictedAge)
 	if hits >= goodRatio && sum.evictedAge >= oldEnough {
@@ -70,7 +71,7 @@ func adviseEvicting(memory int64, sum load) (int64, []string) {
 	return memory * 2, reasons
 }
 
-// adviseSpare judges the memory of nodes that have never evicted.
+// adviseSpare recommends the memory for nodes that have never evicted.
 func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []string) {
 	enough := max(smallestNode, powerOfTwo(used*3/2))
 	if uptime < full || enough >= memory {
@@ -80,7 +81,7 @@ func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []strin
 		duration.HumanDuration(uptime), mebibytes(used))}
 }
 
-// adviseSize judges the number of nodes.
+// adviseSize recommends the number of nodes.
 func adviseSize(advice *plan, nodes []load) (reasons []string) {
 	reads := ptr.Deref(sumOf(nodes).GetsPerSecond, 0)
 	if wanted := int64(reads/busyNode) + 1; reads > busyNode*float64(len(nodes)) && wanted > advice.size {
@@ -101,7 +102,7 @@ func adviseSize(advice *plan, nodes []load) (reasons []string) {
 	return reasons
 }
 
-// otherLimits are fields that hold the cache back, besides memory and size.
+// otherLimits returns advice about limits besides memory and size.
 func otherLimits(nodes []load) (reasons []string) {
 	sum, crowded := sumOf(nodes), false
 	for i := range nodes {
@@ -118,7 +119,7 @@ func otherLimits(nodes []load) (reasons []string) {
 	return reasons
 }
 
-// sumOf adds loads. The age of what is evicted is the shortest.
+// sumOf adds up loads. It takes the shortest evictedAge.
 func sumOf(nodes []load) load {
 	reports := make([]nodeReport, len(nodes))
 	var sum load
@@ -144,7 +145,7 @@ func maxPages(nodes []load) (most int64) {
 	return most
 }
 
-// powerOfTwo is the smallest that is at least a number.
+// powerOfTwo returns the smallest power of two that is at least a number.
 func powerOfTwo(least int64) int64 {
 	power := int64(1)
 	for power < least {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// calm is a node of 1Gi that has run for two days, evicts nothing, and uses 900 MiB.
+// calm returns the load of a node with 1Gi that has run for two days, evicts nothing, and uses 900 MiB.
 func calm(edit ...func(*load)) load {
 	l := load{
 		node: "node", pages: 900 << 20, maxConnections: 1000,
@@ -27,7 +27,7 @@ func calm(edit ...func(*load)) load {
 	return l
 }
 
-// evicting is a node that evicts what nobody has read for some time.
+// evicting makes a node evict items that had been unread for the given time.
 func evicting(age time.Duration, hits int64) func(*load) {
 	return func(l *load) {
 		l.Evictions, l.EvictionsPerSecond, l.evictedAge = 1000, ptr.To(5.0), age
@@ -35,7 +35,7 @@ func evicting(age time.Duration, hits int64) func(*load) {
 	}
 }
 
-// evictItems has the nodes of sessions evict items that nobody has read for three minutes.
+// evictItems makes the nodes of sessions evict items that had been unread for three minutes.
 func evictItems(_ *testing.T, w *world) {
 	for _, server := range w.memcacheds {
 		server.grow = []string{"evictions", "get_hits", "get_misses"}

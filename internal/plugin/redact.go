@@ -17,11 +17,11 @@ import (
 
 const removed = "(removed)"
 
-// lastApplied repeats a manifest, with everything that is removed here.
+// lastApplied is an annotation that repeats the whole manifest, including the parts that redact removes.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// redact removes from an object what a stranger need not see: the environment of containers, the command lines of those that others put
-// into the pods, the annotations of others, and who owns which field.
+// redact removes parts of an object that may be confidential or do not help: the environment of containers, the commands of containers
+// that are not ours, the values of foreign annotations, and the managed fields.
 func redact(object client.Object) {
 	object.SetManagedFields(nil)
 	object.SetAnnotations(redactAnnotations(object.GetAnnotations()))
@@ -46,7 +46,7 @@ func redact(object client.Object) {
 	}
 }
 
-// redactAnnotations keeps the names of all, and the values of those that the operator and Kubernetes write.
+// redactAnnotations keeps all names, but only those values that the operator and Kubernetes write.
 func redactAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	delete(kept, lastApplied)
@@ -74,9 +74,8 @@ func redactEnv(env []corev1.EnvVar) {
 	}
 }
 
-// redactLog copies a log of memcached, unless it contains keys. After the command verbosity 2, which any client may send, memcached
-// logs each request from several threads and in pieces, and a piece of a key can be a line of its own. Such a log is left out
-// completely.
+// redactLog copies a log of memcached unless it contains keys, and otherwise leaves it out completely. Any client may send verbosity 2.
+// memcached then logs each request in pieces, from several threads, so that part of a key may be a line of its own.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {

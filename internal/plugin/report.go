@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// nodeReport is the report on a node.
+// nodeReport describes a node.
 type nodeReport struct {
 	Name string `json:"name"`
 	// State is Ready, NotReady, Terminating, or why memcached does not run.
@@ -25,13 +25,13 @@ type nodeReport struct {
 	Address string `json:"address,omitempty"`
 	// ClusterNode is the name of the Kubernetes node.
 	ClusterNode string `json:"clusterNode,omitempty"`
-	// Restarts are those of the container of memcached.
+	// Restarts counts the restarts of the memcached container.
 	Restarts int32 `json:"restarts"`
-	// Figures are nil if the node has not answered.
+	// Figures is nil if the node has not answered.
 	Figures *figures `json:"figures,omitempty"`
-	// Credentials are nil if the node has neither TLS nor users, or if its agent has not answered.
+	// Credentials is nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
-	// Fill is what the node gets from its twin, nil without one.
+	// Fill describes the copy from the node's twin. It is nil without a twin.
 	Fill *fillReport `json:"fill,omitempty"`
 	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
@@ -55,7 +55,7 @@ func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport 
 	return node
 }
 
-// cacheReport is the report on a cache.
+// cacheReport describes a cache.
 type cacheReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -68,18 +68,18 @@ type cacheReport struct {
 	// ReadyNodes is the number of ready nodes.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
-	// Overview is nil unless the report is on one cache.
+	// Overview is set only in the report on a single cache.
 	Overview *overview    `json:"overview,omitempty"`
 	Nodes    []nodeReport `json:"nodes"`
-	// Total counts the nodes that serve. It is nil if none has answered.
+	// Total sums up the nodes that serve. It is nil if none has answered.
 	Total *figures `json:"total,omitempty"`
-	// Proxies lead to the cache. They are those of a report on one cache.
+	// Proxies are the proxies that have the cache as a pool. They are set only in the report on a single cache.
 	Proxies []proxyReport `json:"proxies,omitempty"`
-	// Problems are those of certificates and Secrets, with the remedy.
+	// Problems are the problems with certificates and Secrets, with remedies.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// statusUnknown is the status of a Memcached without conditions: the operator has not seen it.
+// statusUnknown is the status of a Memcached that the operator has not seen yet. It has no conditions.
 const statusUnknown = "Unknown"
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
@@ -106,7 +106,7 @@ func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	return report
 }
 
-// headline describes the cache in a line.
+// headline describes the cache in one line.
 func (r *cacheReport) headline() string {
 	line := fmt.Sprintf("%s/%s: %d of %d nodes ready, %s, %s", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
 	if r.Message != "" {
@@ -115,7 +115,7 @@ func (r *cacheReport) headline() string {
 	return line
 }
 
-// figureHeader has the names of the columns of figures.
+// figureHeader is the header of the columns for figures.
 var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "GETS/S", "HIT-RATIO", "SINCE-START", "EVICTIONS/S", "CONNECTIONS"}
 
 func (f *figures) cells() []cell {
@@ -134,7 +134,7 @@ func (f *figures) cells() []cell {
 	}
 }
 
-// rows is a table of the nodes of a cache and their total. It has the last column only if a cell of it has text.
+// rows returns a table of the nodes of a cache and their total. It omits the last column if it is empty.
 func (r *cacheReport) rows() [][]cell {
 	rows := [][]cell{append(texts([]string{"NODE", "STATE", "CLUSTER-NODE", "RESTARTS"}), texts(figureHeader)...)}
 	for i := range r.Nodes {
@@ -151,7 +151,7 @@ func (r *cacheReport) rows() [][]cell {
 	return withoutEmptyColumn(append(rows, append(texts([]string{"TOTAL", "", "", ""}), r.Total.cells()...)), "PROBLEM")
 }
 
-// listRows is a table of caches.
+// listRows returns a table of caches.
 func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	header := append([]cell{text("NAME"), text("READY"), text("STATUS")}, texts(figureHeader)...)
 	if namespaces {
@@ -172,7 +172,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	return withoutEmptyColumn(rows, "PROBLEM")
 }
 
-// problem says how many nodes have not answered, and why if they have the same problem.
+// problem says how many nodes have not answered. If all of them have the same problem, it adds it.
 func (r *cacheReport) problem() string {
 	silent, problem := 0, ""
 	for i := range r.Nodes {
@@ -192,7 +192,7 @@ func (r *cacheReport) problem() string {
 	return fmt.Sprintf("%d of %d nodes: %s", silent, len(r.Nodes), problem)
 }
 
-// withoutEmptyColumn adds the header of a last column, or removes the column if it is empty.
+// withoutEmptyColumn adds the header of the last column, or removes the column if it is empty.
 func withoutEmptyColumn(rows [][]cell, header string) [][]cell {
 	width, used := len(rows[0]), false
 	for _, row := range rows[1:] {

@@ -94,7 +94,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// items says how many items the nodes hold. Nodes with users do not answer.
+// items says how many items the nodes hold. Nodes with users do not reveal it.
 func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 	return countOfItems(sum, errors.Join(failures...) == nil), nil
 }
 
-// restart sets spec.restartedAt to a time that differs from the previous one, in whole seconds.
+// restart sets spec.restartedAt to a new time, in whole seconds.
 func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	before := mc.DeepCopy()
 	now := o.clock.Now().UTC().Truncate(time.Second)
@@ -119,7 +119,7 @@ func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alp
 	return c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached"))
 }
 
-// follow waits until the operator reports that the change is done, and prints each step.
+// follow waits until the operator reports that the restart is complete, and prints each step.
 func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	changed, shown := mc.Generation, ""
 	var still standstill
@@ -155,7 +155,7 @@ func reportedReady(mc *cachev1alpha1.Memcached, generation int64) *metav1.Condit
 	return ready
 }
 
-// restartProgress describes the progress of a change in a line, and says whether the change is done.
+// restartProgress describes the progress of the restart in one line, and reports whether it is complete.
 func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool) {
 	ready := reportedReady(mc, generation)
 	switch {
@@ -172,15 +172,15 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	return line, false
 }
 
-// standstill remembers since when a Stalled change has made no progress, and how far it was.
+// standstill remembers since when a Stalled restart has made no progress, and how far it had come.
 type standstill struct {
 	since          time.Time
 	updated, ready int32
 }
 
-// givesUp returns why a change cannot continue, or nothing while it may. A Memcached that is Stalled because it exceeded its deadline
-// is given up at once. One that is Stalled because it is Degraded may recover, for example when this change restarts the broken node:
-// it is given up if it makes no progress for as long as the deadline.
+// givesUp returns why waiting is useless, or nothing while the restart may continue. It gives up at once if the Memcached is Stalled
+// because of an exceeded deadline. A Memcached that is Stalled because it is Degraded may recover, for example when the broken node
+// restarts. There it gives up if nothing changes for as long as the deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
 	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {

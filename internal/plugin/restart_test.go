@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world whose operator reports these conditions of pages, some for each read after the restart.
+// operatorReports returns a world in which each read of pages after the restart returns the next of these states.
 func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0
@@ -41,7 +41,7 @@ func conditionOf(conditionType, reason string, status metav1.ConditionStatus, ge
 	return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
 }
 
-// rolling, replaced, overdue and degraded are the conditions of a generation.
+// rolling, replaced, overdue and degraded return the conditions for a generation.
 func rolling(generation int64) []metav1.Condition {
 	return []metav1.Condition{
 		conditionOf("Ready", "RollingOut", "False", generation), conditionOf("Progressing", "RollingOut", "True", generation),
@@ -82,7 +82,7 @@ func TestRestartWaits(t *testing.T) {
 	}
 }
 
-// The restart repairs a node that crashes.
+// A restart repairs a crashing node.
 func TestRestartOfACrashingNode(t *testing.T) {
 	w := operatorReports(t, degraded(1), degraded(1), rolling(1), replaced(1))
 	compare(t, "restart-repairs", "$ kubectl memcached restart pages\n"+w.run(t, "y\n", "restart", "pages").String())
@@ -117,7 +117,7 @@ func TestRestartProgress(t *testing.T) {
 	}
 }
 
-// The deadline of a change is ten minutes for each node, and here a minute for minReadySeconds.
+// The deadline of a change is ten minutes for each node. Here minReadySeconds adds a minute.
 func TestRestartGivesUp(t *testing.T) {
 	type look struct {
 		minute         int
@@ -160,7 +160,7 @@ func TestRestartTakesTooLong(t *testing.T) {
 	}
 }
 
-// A second restart within a second needs another time, or it would be none.
+// A second restart within the same second must set a later time. The same time would change nothing.
 func TestRestartTwice(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for range 2 {

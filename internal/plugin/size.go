@@ -86,16 +86,16 @@ func (o *sizeCommand) run(command *cobra.Command, args []string) error {
 	return errors.Join(nodesFailed(pods, failures), context.Cause(ctx))
 }
 
-// load is what a node has to bear.
+// load is the load on a node.
 type load struct {
 	figures
 
 	node string
-	// pages is the memory in slab pages, which memcached does not give back.
+	// pages is the memory in slab pages, which memcached never releases.
 	pages int64
-	// evictedAge is how long what was evicted last had not been read, in the class in which that was the shortest time.
+	// evictedAge is how long the last evicted item had been unread. Of several slab classes, it is the shortest time.
 	evictedAge time.Duration
-	// evictedUnread counts evicted items that nobody has read.
+	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
 	// maxConnections, rejected and tooLarge are memcached's own counters.
 	maxConnections, rejected, tooLarge int64
@@ -132,7 +132,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
-// numberOf is a statistic, 0 if it is missing.
+// numberOf returns a statistic, or 0 if it is missing.
 func numberOf(stats map[string]string, name string) int64 {
 	value, _ := strconv.ParseInt(stats[name], 10, 64) // 0 after an error
 	return value

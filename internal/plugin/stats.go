@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// topics are those that the user may choose. Other topics of memcached show keys or addresses of clients, or are slow.
+// topics are the topics that users may choose. Other topics of memcached show keys or addresses of clients, or are slow.
 var topics = []string{"settings", "items", "slabs"}
 
 // statsCommand shows what memcached itself reports.
@@ -105,7 +105,7 @@ func (o *statsCommand) show(pods []corev1.Pod, statistics []map[string]string) e
 	return nil
 }
 
-// statRows is a table of statistics, with a column for each node.
+// statRows returns a table of statistics, with a column for each node.
 func statRows(nodes []string, byNode map[string]map[string]string) [][]cell {
 	names := map[string]bool{}
 	for _, statistics := range byNode {
@@ -131,10 +131,10 @@ func statRows(nodes []string, byNode map[string]map[string]string) [][]cell {
 // bindNode adds the flag that selects a node.
 func (s *session) bindNode(command *cobra.Command, node *string) {
 	command.Flags().StringVar(node, "node", "", "Only this node, by the name of its pod")
-	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // it exists
+	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // the flag exists
 }
 
-// podsOf reads the pods of a Memcached that are in use, or the one with a name. It returns at least one.
+// podsOf reads the pods of a Memcached that are in use, or only the named one. It returns an error if there is none.
 func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node 
 	return nil, fmt.Errorf("%s/%s has no node %s, but: %s", mc.Namespace, mc.Name, node, listOf(pods))
 }
 
-// nodesFailed joins the failures of nodes.
+// nodesFailed joins the errors of nodes.
 func nodesFailed(pods []corev1.Pod, failures []error) error {
 	var failed []error
 	for i, failure := range failures {

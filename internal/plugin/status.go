@@ -28,7 +28,7 @@ type statusCommand struct {
 	everywhere bool
 	watch      bool
 	interval   time.Duration
-	// namespace is known once the cluster is.
+	// namespace is set after the connection to the cluster.
 	namespace string
 }
 
@@ -88,7 +88,7 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 	for ctx := command.Context(); ; {
 		reports, err := o.look(ctx, c, args)
 		if ctx.Err() != nil && o.watch {
-			return nil // interrupted, as it was meant to be
+			return nil // an interrupt is the normal end of --watch
 		}
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 	}
 }
 
-// silent names the caches that are to have nodes, and none that answers.
+// silent returns an error for each cache whose size is above 0, but of which no node answers.
 func silent(reports []cacheReport) error {
 	var names []error
 	for i := range reports {
@@ -125,7 +125,7 @@ func (o *statusCommand) validate(command *cobra.Command, args []string) error {
 	return o.output.validate(command)
 }
 
-// look reads the Memcacheds and asks their nodes.
+// look reads the Memcacheds and the statistics of their nodes.
 func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]cacheReport, error) {
 	var caches []cachev1alpha1.Memcached
 	if len(args) > 0 {
@@ -164,7 +164,7 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	return reports, nil
 }
 
-// measure asks each pod twice, an interval apart, or once without one.
+// measure asks each pod twice, with the interval in between, or once if the interval is 0.
 func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.Pod) []nodeReport {
 	session := *o.session
 	session.nodeTimeout += o.interval
@@ -188,7 +188,7 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	return nodes
 }
 
-// figuresTwice asks a memcached twice, an interval apart, or once without one. It also returns the last statistics.
+// figuresTwice asks memcached twice, with the interval in between, or once if the interval is 0. It also returns the last statistics.
 func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interval time.Duration) (*figures, map[string]string, error) {
 	stats, err := conn.Stats(ctx)
 	if err != nil {
@@ -211,7 +211,8 @@ func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interva
 	return &second, stats, nil
 }
 
-// seriesTwice asks the agents, and after the interval again those whose memcached demands a login: it tells its figures to nobody else.
+// seriesTwice reads the agents' series. After the interval it reads again those of nodes with users, whose memcached shows its statistics
+// only after a login.
 func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []corev1.Pod) (first, second []series) {
 	first, second = o.seriesOf(ctx, c, pods, hasCredentials), make([]series, len(pods))
 	if o.interval <= 0 || !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return hasUsers(&pod) }) {
@@ -225,7 +226,7 @@ func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []core
 	return first, o.seriesOf(ctx, c, pods, hasUsers)
 }
 
-// show writes the reports, one cache in detail.
+// show writes the reports. It shows a single cache in detail.
 func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one bool) error {
 	if one {
 		reports[0].Proxies = proxies

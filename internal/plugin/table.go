@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// color is an escape sequence of a terminal, empty for none.
+// color is a terminal's escape sequence for a color, or empty.
 type color string
 
 const (
@@ -27,7 +27,7 @@ const (
 	reset        = "\033[0m"
 )
 
-// cell is a text, with the color that it has on a terminal.
+// cell is a text with its color on a terminal.
 type cell struct {
 	text  string
 	color color
@@ -38,7 +38,7 @@ func text(value string) cell { return cell{text: value} }
 // columnGap separates columns, as in the tables of kubectl.
 const columnGap = "   "
 
-// writeTable writes rows with aligned columns. The first row is the header. Texts from the cluster cannot control the terminal.
+// writeTable writes rows with aligned columns. The first row is the header. It escapes control characters in texts from the cluster.
 func writeTable(out io.Writer, colored bool, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
@@ -63,7 +63,7 @@ func writeTable(out io.Writer, colored bool, rows [][]cell) {
 	}
 }
 
-// printable replaces what a terminal would obey, and what changes the order of the text around it.
+// printable replaces characters that control a terminal or change the order of the surrounding text.
 func printable(value string) string {
 	return strings.Map(func(character rune) rune {
 		if unicode.In(character, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -79,15 +79,15 @@ func isTerminal(stream any) bool {
 	return isFile && term.IsTerminal(int(file.Fd()))
 }
 
-// colored reports whether the output may have colors: see https://no-color.org.
+// colored reports whether the output may have colors. It follows https://no-color.org.
 func (s *session) colored() bool {
 	return isTerminal(s.Out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// unknownText stands for what nobody knows.
+// unknownText is shown for unknown values.
 const unknownText = "-"
 
-// mebibytes shows bytes as the fields of a spec do.
+// mebibytes formats bytes like the fields of a spec.
 func mebibytes(bytes int64) string {
 	const mebibyte, gibibyte = 1 << 20, 1 << 30
 	if bytes >= 10*gibibyte {

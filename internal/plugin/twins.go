@@ -16,14 +16,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// fillReport is what a node gets from its twin, as its launcher says. Without an answer, only Problem is known.
+// fillReport describes the copy from a node's twin, as the launcher reports it. If the launcher does not answer, only Problem is set.
 type fillReport struct {
 	*protocol.Fill
 
 	Problem string `json:"problem,omitempty"`
 }
 
-// twinsOf says which caches fill the nodes of a cache, and whose nodes it fills, empty if none.
+// twinsOf names the cache that fills the nodes of this one, and the caches whose nodes this one fills.
 func twinsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) string {
 	var twins []string
 	if name := memcached.FillsFrom(mc); name != "" {
@@ -41,7 +41,7 @@ func twinsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) strin
 	return strings.Join(twins, ", ")
 }
 
-// addFills asks the launchers of a cache with a twin what its nodes have from that.
+// addFills asks the launchers of a cache with a twin about the copies from that twin.
 func (s *session) addFills(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod, nodes []nodeReport) {
 	if memcached.FillsFrom(mc) == "" {
 		return
@@ -62,7 +62,7 @@ func (s *session) addFills(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	})
 }
 
-// fillRows is a table of what the nodes have from their twins, nil if no node has one.
+// fillRows returns a table of the copies from twins, or nil if no node has a twin.
 func (r *cacheReport) fillRows() [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "FILL", "FROM", "COPIED", "PRESENT", "REFUSED", "PROBLEM"})}
 	for i := range r.Nodes {

@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twins has pages fill its five nodes from copies. The launcher of the last one does not answer.
+// twins makes the cache copies fill the five nodes of pages. The launcher of the last node does not answer.
 func twins(t *testing.T, w *world) {
 	t.Helper()
 	copies := newCache("shop", "copies", 0, cachev1alpha1.WorkloadStatefulSet)
@@ -45,7 +45,7 @@ func twins(t *testing.T, w *world) {
 	}
 }
 
-// A document has the same, and neither has anything of a cache whose launchers know no twin yet.
+// YAML contains the same information. A launcher that does not report on twins yet adds nothing.
 func TestFillsInDocuments(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	twins(t, w)

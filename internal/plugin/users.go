@@ -32,7 +32,7 @@ func (s *session) bindUser(command *cobra.Command) {
 // loginFor returns the login that --user selects, nil without one.
 func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (*login, error) {
 	if s.user == "" {
-		return nil, nil //nolint:nilnil // there is none, as the comment says
+		return nil, nil //nolint:nilnil // without --user, there is no login
 	}
 	if mc.Spec.Auth == nil {
 		return nil, fmt.Errorf("%s/%s has no users: leave out --user, or set spec.auth", mc.Namespace, mc.Name)
@@ -51,7 +51,7 @@ func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return &login{s.user, string(password)}, nil
 }
 
-// usersOf are the passwords of a Secret, by user, as the agent reads them.
+// usersOf returns the passwords in a Secret by user, as the agent reads them.
 func usersOf(data map[string][]byte) map[string][]byte {
 	name, hasName := data[corev1.BasicAuthUsernameKey]
 	password, hasPassword := data[corev1.BasicAuthPasswordKey]
@@ -61,7 +61,7 @@ func usersOf(data map[string][]byte) map[string][]byte {
 	return data
 }
 
-// askPassword asks for the password because the Secret cannot be read.
+// askPassword asks the user for the password, because the Secret cannot be read.
 func (s *session) askPassword(because error) (*login, error) {
 	if s.readPassword == nil {
 		return nil, fmt.Errorf("no password: %w. On a terminal you could type it", because)
@@ -72,7 +72,7 @@ func (s *session) askPassword(because error) (*login, error) {
 	return &login{s.user, password}, err
 }
 
-// terminalPassword reads a password without showing it. It is nil if the input is no terminal.
+// terminalPassword returns a function that reads a password without showing it, or nil if the input is not a terminal.
 func terminalPassword(in any) func() (string, error) {
 	file, isFile := in.(*os.File)
 	if !isFile || !isTerminal(file) {
@@ -84,7 +84,7 @@ func terminalPassword(in any) func() (string, error) {
 	}
 }
 
-// logIn logs in, unless memcached demands none: it would store the password.
+// logIn logs in if memcached demands it. Otherwise memcached would store the password as a value.
 func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	if l == nil {
 		return nil
@@ -100,7 +100,7 @@ func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// deniedError says that memcached refuses a user.
+// deniedError means that memcached refuses a user.
 type deniedError struct{ user string }
 
 func (e *deniedError) Error() string {

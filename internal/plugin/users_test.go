@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// withUsers has pages demand a login. Its Secret has the user web, and one whose password is another by now.
+// withUsers makes pages demand a login. Its Secret has two users, web and another one whose password has changed since.
 func withUsers(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)
@@ -24,7 +24,7 @@ func withUsers(t *testing.T, w *world) {
 	}})
 }
 
-// withBasicAuth has the user web in a Secret of the type kubernetes.io/basic-auth.
+// withBasicAuth puts the user web into a Secret of the type kubernetes.io/basic-auth.
 func withBasicAuth(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)
@@ -33,7 +33,7 @@ func withBasicAuth(t *testing.T, w *world) {
 	}})
 }
 
-// withForbiddenSecret has a Secret that the user may not read.
+// withForbiddenSecret makes pages use a Secret that the user may not read.
 func withForbiddenSecret(t *testing.T, w *world) {
 	withUsers(t, w)
 	w.forbidden["secrets"] = errors.New(`secrets "pages-users" is forbidden: User "jane" cannot get resource "secrets"`)
@@ -54,7 +54,7 @@ func createSecret(t *testing.T, w *world, secret *corev1.Secret) {
 	}
 }
 
-// A password is typed if the Secret cannot be read, and never shown.
+// If the Secret cannot be read, the user types the password. It is never shown.
 func TestPasswords(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	withForbiddenSecret(t, w)
@@ -84,7 +84,7 @@ func TestNoPasswordForAMemcachedWithoutUsers(t *testing.T) {
 	}
 }
 
-// One node after the other, with a pause between them, and none after the last.
+// TestPaceOfFlush flushes one node after the other, with a pause between two nodes and none after the last.
 func TestPaceOfFlush(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	const pace = 50 * time.Millisecond

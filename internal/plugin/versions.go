@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// versionsCommand shows what the nodes of caches run.
+// versionsCommand shows which versions the nodes of caches run.
 type versionsCommand struct {
 	*session
 
@@ -69,7 +69,7 @@ func (o *versionsCommand) run(command *cobra.Command, _ []string) error {
 	return nil
 }
 
-// versionsOf is the row of a cache.
+// versionsOf returns the row for a cache.
 func versionsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) ([]cell, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -87,13 +87,13 @@ func versionsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) ([
 	return append(row, outdated(mc)), nil
 }
 
-// listImages names each image once.
+// listImages joins the images without duplicates.
 func listImages(images []string) string {
 	slices.Sort(images)
 	return cmp.Or(strings.Join(slices.Compact(images), ","), unknownText)
 }
 
-// outdated is the message of the operator about newer versions.
+// outdated returns the operator's message about newer versions.
 func outdated(mc *cachev1alpha1.Memcached) cell {
 	progressing := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	if progressing == nil {

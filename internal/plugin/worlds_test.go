@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// troubles are a node that crashes, one that hangs and one that the user may not reach, of sessions.
+// troubles makes one node of sessions crash and another one hang. A third one is forbidden to the user.
 func troubles(t *testing.T, w *world) {
 	w.crash(t, "sessions-7d9f-kx2lm")
 	w.memcacheds["sessions-7d9f-qq8pv"].hangs = true
@@ -44,7 +44,7 @@ func forbidFlush(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 }
 
-// encrypt opens the port for TLS beside the other.
+// encrypt opens the TLS port in addition to the other one.
 func encrypt(t *testing.T, w *world) {
 	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
 		ports := &pod.Spec.Containers[0].Ports
@@ -52,14 +52,14 @@ func encrypt(t *testing.T, w *world) {
 	})
 }
 
-// ofSize has a size of pages.
+// ofSize sets the size of pages.
 func ofSize(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 	}
 }
 
-// inFile has the items of pages in files.
+// inFile stores the items of pages in files.
 func inFile(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		ofSize(size)(t, w)
@@ -73,7 +73,7 @@ func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 }
 
-// evict has two pods of sessions that were evicted, the second a minute after the first, and a size.
+// evict adds two evicted pods to sessions, the second one created a minute after the first, and sets its size.
 func evict(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {

@@ -32,9 +32,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// cluster simulates the controllers around the operator in all namespaces: those of the workloads with the kubelet, as the
-// sequences of steps in a rollout (deployment_test.go, statefulset_test.go), and the garbage collector. Names and steps are
-// deterministic.
+// cluster simulates the controllers around the operator in all namespaces: the garbage collector, the workload controllers and the
+// kubelet. Rollouts run in steps (deployment_test.go, statefulset_test.go). Names and steps are deterministic.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -54,7 +53,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		if ownedByMemcached(object) {
 			name.Name = metav1.GetControllerOfNoCopy(object).Name
 		}
-		if name.Name == "" { // somebody else's
+		if name.Name == "" { // not a workload of the operator
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: name}}
@@ -89,7 +88,7 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// runWorkloads takes the next steps for the workloads with a name, and for the pods of those that are gone.
+// runWorkloads takes the next steps for the workloads with a name, and for the pods of deleted workloads.
 func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
 	mc, deployment, set := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
 	for _, object := range []client.Object{mc, deployment, set} {
@@ -110,7 +109,7 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
 }
 
-// ofOperator reports whether the operator has written a workload: it runs without an owner as well.
+// ofOperator reports whether the operator has written a workload. The workload runs even without an owner.
 func ofOperator(w client.Object) bool {
 	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
@@ -136,7 +135,7 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 	return c.collect(ctx, name, &cachev1alpha1.Memcached{}, objects)
 }
 
-// collect deletes the objects that belong to an owner of the name unless it is the one that exists.
+// collect deletes the objects whose owner no longer exists, even if a new owner has the same name.
 func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner client.Object, objects []client.Object) error {
 	fetched := false
 	for _, object := range objects {
@@ -164,7 +163,7 @@ func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner clie
 	return nil
 }
 
-// podsOf returns the pods of the workloads of a Memcached, even if these are gone.
+// podsOf returns the pods of a Memcached's workloads, even if these are deleted.
 func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
@@ -173,8 +172,8 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return pods.Items, err
 }
 
-// adopted returns the pods of a workload, after it has removed those of an earlier workload of the same Kind: the pods of the
-// current one may have their names. Kind is the Kind of the pods' owner. A workload adopts pods that were orphaned.
+// adopted returns the pods of a workload. It adopts orphaned pods, and removes the pods of an earlier workload of the same Kind, because
+// the new pods may need their names. The pods' owner is of the given Kind.
 func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
 	var own, garbage []corev1.Pod
 	for _, pod := range pods {
@@ -195,7 +194,7 @@ func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pod
 	return own, c.remove(ctx, garbage)
 }
 
-// remove deletes these pods, but no others with their names.
+// remove deletes these pods, but not new pods with the same names.
 func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
 		err := c.client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID})
@@ -206,8 +205,8 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates a pod unless it exists, then makes it ready with these containers. One on whose containers somebody has reported is left
-// alone.
+// start creates a pod unless it exists, and makes it ready with these containers. It leaves a pod alone if a test has set the status of
+// its containers.
 func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...corev1.ContainerStatus) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
@@ -222,7 +221,7 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...core
 	return c.client.Status().Update(ctx, pod)
 }
 
-// newPod returns a pod of a workload. Its owner is the workload, or has its UID.
+// newPod returns a pod of a workload. Its owner has the workload's UID, and is the workload or a simulated ReplicaSet.
 func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
 	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
 	return &corev1.Pod{
@@ -258,7 +257,7 @@ func readyPods(pods []corev1.Pod) int {
 	return ready
 }
 
-// templateHash identifies the pods of a template.
+// templateHash returns a hash that identifies a pod template.
 func templateHash(template *corev1.PodTemplateSpec) string {
 	hash := fnv.New32a()
 	hash.Write(mustMarshal(template))

@@ -78,8 +78,8 @@ func (s *sandbox) storm() (stop func()) {
 	}
 }
 
-// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. All of these are refused and
-// constantly written to.
+// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. The operator refuses the specs of all these,
+// and users constantly change them.
 func TestNoisyNeighbors(t *testing.T) {
 	var sandboxes []*sandbox
 	var names []string

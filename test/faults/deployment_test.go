@@ -23,8 +23,8 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// replicaSets are the pods of a Deployment: those of its template, those of its template that it does not want any more, and
-// those of earlier templates.
+// replicaSets are the pods of a Deployment. The pods in current have its template, those in surplus as well but exceed its size, and
+// those in old have earlier templates.
 type replicaSets struct{ current, surplus, old []corev1.Pod }
 
 func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replicaSets {
@@ -46,7 +46,8 @@ func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replica
 
 func (s replicaSets) leaving() []corev1.Pod { return slices.Concat(s.surplus, s.old) }
 
-// status is what the Deployment controller reports. It counts a pod of the present template as updated for as long as it exists.
+// status returns the status that the Deployment controller reports. It counts each existing pod of the current template as updated, even
+// while it terminates.
 func (s replicaSets) status(d *appsv1.Deployment, reason string) appsv1.DeploymentStatus {
 	all := slices.Concat(s.current, s.surplus, s.old)
 	return deploymentStatus(d, len(all), len(s.current)+len(s.surplus), readyPods(all), reason)
@@ -65,8 +66,8 @@ func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason
 	}
 }
 
-// runDeployment takes the steps of a rollout: it observes the Deployment, creates its pods, makes them ready, and deletes the
-// others. The Deployment is empty if there is none.
+// runDeployment takes the steps of a rollout. It observes the Deployment, creates its pods, makes them ready, and deletes the others. The
+// Deployment is empty if there is none.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, d, "ReplicaSet", pods)
 	if err != nil || d.UID == "" {
@@ -134,8 +135,8 @@ func progressOf(d *appsv1.Deployment) string {
 	return ""
 }
 
-// TestDeploymentStatus checks what the simulated Deployment controller reports while it scales down and while it rolls out: the
-// operator tells the two apart by the updated nodes.
+// TestDeploymentStatus checks the status that the simulated Deployment controller reports during a scale-down and during a rollout. The
+// operator distinguishes them by the number of updated nodes.
 func TestDeploymentStatus(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: cacheName}}

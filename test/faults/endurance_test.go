@@ -19,14 +19,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// usage is what an idle process still holds.
+// usage is the memory, goroutines and series of an idle process.
 type usage struct {
 	heap               uint64 // bytes
 	goroutines, series int
 }
 
-// TestEndurance creates, scales and deletes Memcacheds for the duration in ENDURANCE (such as 1h, by default 30 seconds).
-// Memory, goroutines and metric series must then be about what they were after the first rounds.
+// TestEndurance creates, scales and deletes Memcacheds for the duration in ENDURANCE (such as 1h, by default 30 seconds). At the end,
+// memory, goroutines and metric series must be close to their values after the first rounds.
 func TestEndurance(t *testing.T) {
 	duration := 30 * time.Second
 	if text := os.Getenv("ENDURANCE"); text != "" {
@@ -57,7 +57,7 @@ func TestEndurance(t *testing.T) {
 	}
 	after := measure(t, o)
 	t.Logf("%d rounds of %d Memcached resources; before: %+v, after: %+v", rounds, parallelism, before, after)
-	// An outcome that occurs for the first time adds a series. A leak adds one for each of hundreds of Memcacheds.
+	// An outcome that occurs for the first time adds a few series. A leak would add a series for each of hundreds of Memcacheds.
 	if after.series > before.series+10 {
 		t.Errorf("%d series exist, %d did before", after.series, before.series)
 	}
@@ -104,7 +104,7 @@ func measure(t *testing.T, o *operator) usage {
 	return usage{heap: memory.HeapAlloc, goroutines: runtime.NumGoroutine(), series: series}
 }
 
-// countSeries counts the series of the operator, and among them the series of individual Memcacheds.
+// countSeries counts all series of the operator, and those about individual Memcacheds.
 func countSeries(t *testing.T, o *operator) (series, instances int) {
 	t.Helper()
 	for _, gatherer := range []prometheus.Gatherer{o.registry, ctrlmetrics.Registry} {

@@ -38,22 +38,22 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// fault is one failure that is injected once.
+// fault is one failure. It is injected once.
 type fault struct {
-	// what is its name.
+	// what is the name of the failure.
 	what string
-	// write, nth and step identify a write; or watch identifies the watch of a resource.
+	// write, nth and step identify a write. For the fault of a watch, watch is its resource instead.
 	write     string
 	nth, step int
 	watch     string
 }
 
-// matches reports whether the fault is for a write.
+// matches reports whether the fault applies to a write.
 func (f *fault) matches(w write) bool {
 	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// String is the part of a plan's name that follows the scenario.
+// String returns the part of a plan's name after the scenario.
 func (f *fault) String() string {
 	if f.watch != "" {
 		return f.watch + "/" + f.what
@@ -75,10 +75,10 @@ const (
 
 var writeFaults = []string{crashBefore, crashAfter, lostResponse, forbidden403, conflict409, retry429, internal500, timeout}
 
-// commits reports whether the API server receives the write nevertheless.
+// commits reports whether the API server receives the write in spite of the fault.
 func (f *fault) commits() bool { return f.what == crashAfter || f.what == lostResponse }
 
-// respond sends the operator the response to the write, or none.
+// respond sends the response to the write, or none, as the fault demands.
 func (f *fault) respond(l *listener, w http.ResponseWriter, r *http.Request) {
 	switch f.what {
 	case crashBefore, crashAfter:

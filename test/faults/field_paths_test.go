@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// specFields returns the fields in the CustomResourceDefinition.
+// specFields returns all spec fields in the CustomResourceDefinition.
 func specFields() ([]crd.Field, error) {
 	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
@@ -98,8 +98,8 @@ var boundaryValues = []struct {
 	{`^spec\.networkPolicy\..*\.key$|^spec\.networkPolicy\..*\.values\[\]$`, texts},
 }
 
-// valuesFor returns the boundary values for a field; none if no pattern matches. For a StatefulSet it is the first one of most
-// fields, and the first four of those that say how many nodes may be away or come in addition.
+// valuesFor returns the boundary values for a field, or none if no pattern matches. For a StatefulSet it returns only the first value, or
+// the first four of fields in spec.updateStrategy.
 func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	for _, boundary := range boundaryValues {
 		if !regexp.MustCompile(boundary.pattern).MatchString(f.Path) {

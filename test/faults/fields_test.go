@@ -21,16 +21,16 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// parallelism is how many values are tried concurrently.
+// parallelism is how many values are tested concurrently.
 const parallelism = 12
 
-// slot is for one value at a time: a Memcached that is changed to it, and another that is created with it.
+// slot tests one value at a time: one Memcached changes to the value, another one is created with it.
 type slot struct{ changed, fresh *sandbox }
 
-// TestEveryField changes a Memcached to the boundary values of every field of the spec. The API server or the operator refuses
-// each value with a message that names the field, or the Memcached converges. Its objects are then those of a Memcached that
-// was created with the value. From each value there is a way back. With a StatefulSet, fewer values are enough: which ones are
-// refused, and why, does not depend on the workload, except where boundaryValues says so.
+// TestEveryField changes a Memcached to the boundary values of every spec field. Either the API server or the operator refuses the value
+// with a message that names the field, or the Memcached converges. After convergence, its objects must equal those of a Memcached that
+// was created with the value. It must also converge after a change back. A StatefulSet gets fewer values, since most refusals do not
+// depend on the workload.
 func TestEveryField(t *testing.T) {
 	fields, err := specFields()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// try tries one value of a field in a Memcached with this workload.
+// try tests one value of a field in a Memcached with this workload.
 func (s slot) try(field crd.Field, value string, workload cachev1alpha1.WorkloadKind) {
 	s.changed.createCache(1, func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = workload })
 	defer s.changed.removeAll()
@@ -98,14 +98,14 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		s.changed.Errorf("the Degraded condition for %s does not name the field: %s", patch, problem)
 	}
 	switch {
-	case patched.Spec.Paused: // a new one would have no objects at all
+	case patched.Spec.Paused: // a new Memcached would have no objects at all
 		if difference := cmp.Diff(before, children(latest(history.of(s.changed.namespace)))); difference != "" {
 			s.changed.Errorf("the pause held nothing back (-before +after):\n%s", difference)
 		}
 	case problem == "":
 		s.sameAsFresh(patched.Spec)
 	}
-	if !patched.Spec.RestartedAt.IsZero() { // nodes that were restarted are not replaced because the time of it is taken away
+	if !patched.Spec.RestartedAt.IsZero() { // removing the time of a restart replaces no nodes
 		before = children(latest(history.of(s.changed.namespace)))
 	}
 	spec, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": base.Spec}})
@@ -116,7 +116,7 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // the watches of the kinds are not equally fast
+		return cmp.Diff(before, children(now)) // events of different kinds may arrive late
 	})
 }
 
@@ -131,7 +131,7 @@ func (s slot) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// children returns the state of the Memcached's objects without what depends on their past.
+// children returns the state of the Memcached's objects, except for fields that depend on their history.
 func children(now objects) map[string]string {
 	found := objects{}
 	for key, object := range now {
@@ -142,7 +142,7 @@ func children(now objects) map[string]string {
 	return state(found)
 }
 
-// degraded returns the problem that the Memcached reports for its current generation; empty if there is none.
+// degraded returns the problem that the Memcached reports for its current generation, or nothing if there is none.
 func degraded(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil || mc.Status.ObservedGeneration != mc.Generation {

@@ -33,7 +33,7 @@ func frontOf(now objects) *cachev1alpha1.MemcachedProxy {
 	return proxy
 }
 
-// hasFront reports what is missing of the objects of the MemcachedProxy.
+// hasFront reports which objects of the MemcachedProxy are missing.
 func hasFront(now objects) string {
 	proxy := frontOf(now)
 	if proxy == nil {
@@ -51,7 +51,7 @@ func hasFront(now objects) string {
 }
 
 // frontSettled reports what is missing until the MemcachedProxy is Ready with routes to all nodes of its pool, and nothing changes any
-// more. Nothing is if there is no MemcachedProxy.
+// more. Without a MemcachedProxy, nothing is missing.
 func frontSettled(now objects) string {
 	proxy := frontOf(now)
 	if proxy == nil {
@@ -89,7 +89,7 @@ func frontSettled(now objects) string {
 	return ""
 }
 
-// frontPods are those of the MemcachedProxy.
+// frontPods returns the pods of the MemcachedProxy.
 func (o objects) frontPods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for key, object := range o {
@@ -100,7 +100,7 @@ func (o objects) frontPods() []*corev1.Pod {
 	return pods
 }
 
-// routesOf are the routes of the proxies.
+// routesOf returns the routes in the ConfigMap of the proxies.
 func routesOf(now objects) (protocol.Routes, error) {
 	config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
 	if config == nil {
@@ -109,8 +109,8 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of the invariants of a MemcachedProxy: its status says of no generation what is not true of it,
-// and proxies never see two announcements of the same number, since some of them have read the first one.
+// frontViolations returns the violations of two invariants. The status of a MemcachedProxy must be true for the generation that it names.
+// Two different announcements must never have the same number, because some proxies have already read the first one.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {
@@ -119,7 +119,7 @@ func frontViolations(entries []entry) []string {
 	now := objects{}
 	var before *cachev1alpha1.MemcachedProxy
 	var routes protocol.Routes
-	// completed means that since the current generations exist, all proxies were ready with routes at some moment.
+	// completed means that all proxies have been ready with routes at some moment since the current generations exist.
 	completed := false
 	for _, e := range entries {
 		if last := frontDeployment(now); e.key() == "deployments/"+frontName && (last == nil || last.GetGeneration() != e.object.GetGeneration()) {

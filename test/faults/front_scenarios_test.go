@@ -21,10 +21,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// frontName is the name of the MemcachedProxy: "proxy" is what injects the faults.
+// frontName is the name of the MemcachedProxy. It is not "proxy", since proxy_test.go uses that word for the injector of faults.
 const frontName = "front"
 
-// frontScenarios are those of a MemcachedProxy whose pool is the Memcached.
+// frontScenarios are the scenarios of a MemcachedProxy whose pool is the Memcached.
 var frontScenarios = []scenario{
 	{name: "proxy-create", faults: distinctFaults, setup: func(r *scenarioRun) {
 		r.addForeignOfFront()
@@ -55,7 +55,7 @@ func (r *scenarioRun) createFront() {
 	r.create(proxy)
 }
 
-// runFront sets up a MemcachedProxy with a pool of the size.
+// runFront sets up a MemcachedProxy whose pool has this size.
 func (r *scenarioRun) runFront(size int32) {
 	r.Helper()
 	r.addForeignOfFront()
@@ -74,7 +74,7 @@ func bothSettled(now objects) string {
 	return ""
 }
 
-// addForeignOfFront adds objects that look like those of the MemcachedProxy, but are not.
+// addForeignOfFront adds foreign objects that look like those of the MemcachedProxy.
 func (r *scenarioRun) addForeignOfFront() {
 	r.Helper()
 	for _, object := range foreignObjects(r.namespace) {
@@ -85,7 +85,8 @@ func (r *scenarioRun) addForeignOfFront() {
 	}
 }
 
-// triggerFront is triggerReconcile for the MemcachedProxy, if there is one. A reconciliation has ended when the next one begins.
+// triggerFront does for an existing MemcachedProxy what triggerReconcile does for the Memcached. It triggers two reconciliations, since
+// the first one has ended when the second one begins.
 func (r *scenarioRun) triggerFront(o *operator) {
 	r.Helper()
 	if latest(history.of(r.namespace))["memcachedproxies/"+frontName] == nil {
@@ -99,17 +100,17 @@ func (r *scenarioRun) triggerFront(o *operator) {
 	}
 }
 
-// note gives a Service an annotation, which wakes the operator.
+// note annotates a Service, which triggers a reconciliation.
 func (r *scenarioRun) note(name string) {
 	r.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	change(r.sandbox, service, func(service *corev1.Service) { service.Annotations[noteAnnotation] = service.ResourceVersion })
 }
 
-// passed is how much later than at the API server it is in a namespace, for the operator and for the proxies.
+// passed says how far the clock of a namespace is ahead of the real time. The operator and the proxies use this clock.
 var passed sync.Map
 
-// clockOf is the clock of a namespace.
+// clockOf returns the clock of a namespace.
 func clockOf(namespace string) clock.PassiveClock { return namespaceClock(namespace) }
 
 type namespaceClock string
@@ -121,7 +122,7 @@ func (c namespaceClock) Now() time.Time {
 
 func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
 
-// passTime lets announced routes hold, and wakes the operator, which waits by another clock.
+// passTime moves the clock past the time of the announced routes. It also triggers the operator, whose timers use the real clock.
 func (r *scenarioRun) passTime() {
 	r.Helper()
 	later, _ := passed.LoadOrStore(r.namespace, time.Duration(0))
@@ -129,7 +130,7 @@ func (r *scenarioRun) passTime() {
 	r.note(frontName)
 }
 
-// announced reports what is missing until the routes announce so many nodes.
+// announced reports what is missing until the routes announce this number of nodes.
 func announced(count int32) func(objects) string {
 	return func(now objects) string {
 		config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
@@ -140,7 +141,7 @@ func announced(count int32) func(objects) string {
 	}
 }
 
-// hasNoFront reports what is left of the MemcachedProxy.
+// hasNoFront reports which objects of the MemcachedProxy still exist.
 func hasNoFront(now objects) string {
 	for key, object := range now {
 		if name := object.GetName(); name == frontName || strings.HasPrefix(name, frontName+"-") {
@@ -150,7 +151,7 @@ func hasNoFront(now objects) string {
 	return ""
 }
 
-// frontDeployment is the Deployment of the MemcachedProxy, nil if there is none.
+// frontDeployment returns the Deployment of the MemcachedProxy, or nil if there is none.
 func frontDeployment(now objects) *workload {
 	d, _ := now["deployments/"+frontName].(*appsv1.Deployment)
 	if d == nil {

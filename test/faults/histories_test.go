@@ -22,14 +22,14 @@ import (
 
 const (
 	histories = 300
-	// allNamespaces is what the operator of all histories watches.
+	// allNamespaces makes the operator watch the namespaces of all histories.
 	allNamespaces = ""
-	// operationsPerHistory is how often its users change something.
+	// operationsPerHistory is the number of operations in a history.
 	operationsPerHistory = 8
 )
 
-// TestHistories does to several Memcacheds what users may do, in random order, while the operator is killed again and again. Each
-// must end as its last spec says, with exactly the objects and nodes that it names. HISTORY repeats the operations of one history.
+// TestHistories changes several Memcacheds like users, in random order, and kills the operator again and again. Each Memcached must end
+// with exactly the objects and nodes of its last spec. HISTORY repeats the operations of one history.
 func TestHistories(t *testing.T) {
 	only, _ := strconv.Atoi(os.Getenv("HISTORY"))
 	kills := killOperator(t)
@@ -50,8 +50,8 @@ func TestHistories(t *testing.T) {
 	t.Logf("the operator was killed %d times", kills())
 }
 
-// killOperator runs an operator until the test ends. It kills the process after some dozens of changes in the cluster and starts
-// another one. The function that it returns stops that, and returns how often it was done.
+// killOperator runs an operator until the test ends. Again and again, after dozens of changes in the cluster, it kills the process and
+// starts another one. The returned function ends that, and returns the number of kills.
 func killOperator(t *testing.T) func() int {
 	t.Helper()
 	p, o := startProxiedOperator(t.Context(), t, allNamespaces)
@@ -85,11 +85,11 @@ type randomHistory struct {
 	*sandbox
 
 	random *rand.Rand
-	// done are the operations so far, for the report of a failure.
+	// done are the operations so far. A failed test prints them.
 	done []string
 }
 
-// run creates a Memcached, changes it, and verifies how that ends.
+// run creates a Memcached, changes it, and verifies the final state.
 func (h *randomHistory) run() {
 	h.Cleanup(func() {
 		if h.Failed() {
@@ -129,7 +129,7 @@ func seen(now objects) string {
 	return ""
 }
 
-// ended reports what is missing until a Memcached is settled and there are exactly the objects that it wants.
+// ended reports what is missing until a Memcached is settled and exactly the objects for its spec exist.
 func ended(now objects) string {
 	if missing := settled(now); missing != "" {
 		return missing

@@ -57,19 +57,19 @@ type entry struct {
 	resource string
 	// event is Added, Modified or Deleted.
 	event watch.EventType
-	// version is the resource version, which orders the changes of all kinds.
+	// version is the resource version. It orders the changes of all kinds.
 	version uint64
 	object  client.Object
 }
 
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 
-// journal contains every change of every object of the kinds, in the order in which the API server made them.
+// journal contains every change of every object of these kinds, in the API server's order.
 type journal struct {
 	mutex   sync.Mutex
 	changed chan struct{}      // closed and replaced at each change
 	entries map[string][]entry // by namespace
-	total   int                // the changes in all namespaces, also those that were forgotten
+	total   int                // the number of changes in all namespaces, including forgotten ones
 }
 
 func newJournal() *journal {
@@ -79,7 +79,7 @@ func newJournal() *journal {
 // follow records changes until the context ends.
 func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	for resource, kind := range kinds {
-		// The watches start now: they need not deliver what exists.
+		// The watches start at the present state and need not deliver existing objects.
 		list := listOf(kind)
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("list %s: %w", resource, err)
@@ -93,7 +93,7 @@ func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-// record consumes one watch to its end. The list holds the version at which the next watch starts.
+// record reads one watch to its end. It keeps the version for the next watch in the list.
 func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()
 	options := &client.ListOptions{}
@@ -132,7 +132,7 @@ func (j *journal) add(e entry) {
 	j.changed = make(chan struct{})
 }
 
-// of returns the changes in a namespace so far. It sorts them because the watches are not equally fast.
+// of returns the changes in a namespace so far. It sorts them, because the events of different watches may be out of order.
 func (j *journal) of(namespace string) []entry {
 	j.mutex.Lock()
 	entries := slices.Clone(j.entries[namespace])
@@ -168,7 +168,7 @@ func (j *journal) await(ctx context.Context, namespace string, check func(object
 	}
 }
 
-// awaitChanges waits for so many more changes, in any namespace. It returns false if the context ends before.
+// awaitChanges waits for this many further changes in any namespaces. It returns false if the context ends first.
 func (j *journal) awaitChanges(ctx context.Context, count int) bool {
 	first := -1
 	for {
@@ -201,7 +201,7 @@ func latest(entries []entry) objects {
 	return found
 }
 
-// add makes a change.
+// add applies a change.
 func (o objects) add(e entry) {
 	if e.event == watch.Deleted {
 		delete(o, e.key())
@@ -210,7 +210,7 @@ func (o objects) add(e entry) {
 	}
 }
 
-// get returns the object of the resource that has the name of the Memcached; nil if there is none.
+// get returns the object with the name of the Memcached, or nil if there is none.
 func get[T client.Object](o objects, resource string) T {
 	object, _ := o[resource+"/"+cacheName].(T)
 	return object
@@ -227,7 +227,7 @@ func (o objects) pods() []*corev1.Pod {
 	return pods
 }
 
-// nodes returns the names of the ready pods that stay.
+// nodes returns the names of the ready pods that are not terminating.
 func (o objects) nodes() []string {
 	nodes := []string{}
 	for _, pod := range o.pods() {

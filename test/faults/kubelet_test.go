@@ -23,17 +23,17 @@ import (
 // missingImage is an image that cannot be pulled.
 const missingImage = "memcached:missing"
 
-// kubeletDelay is how late a kubelet begins to restart a container with another image. Until then, its pod looks as if nothing happened. It
-// is later than the operator reacts to the patch.
+// kubeletDelay is how long a kubelet waits before it restarts a container with another image. Until then, the pod looks unchanged. The delay
+// is longer than the operator needs to react to the patch.
 const kubeletDelay = 1500 * time.Millisecond
 
 // errLate reports that a kubelet is late.
 var errLate = errors.New("a kubelet is late")
 
-// noticed is when the kubelets first looked at other images, by the UIDs and generations of the pods.
+// noticed is when the kubelets first saw other images, by the UIDs and generations of the pods.
 var noticed sync.Map
 
-// justStarted is the status of memcached in a pod that has just started.
+// justStarted returns the status of memcached in a pod that has just started.
 func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	container := pod.Spec.Containers[0]
 	return corev1.ContainerStatus{
@@ -42,8 +42,8 @@ func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	}
 }
 
-// sync does what the kubelet does with a pod that runs: it restarts memcached with another image, and gives it other resources. A pod on
-// whose containers somebody else has reported is left alone.
+// sync does what the kubelet does for a running pod: it restarts memcached for another image, and applies other resources. It leaves a
+// pod alone if a test has set the status of its containers.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	found := memcached.StatusOf(pod, memcached.ContainerName)
 	if found == nil || found.Image == "" || pod.DeletionTimestamp != nil {
@@ -72,7 +72,7 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	return s.client.Status().Update(ctx, pod)
 }
 
-// podUIDs are the UIDs of the pods by name.
+// podUIDs returns the UIDs of the pods by name.
 func podUIDs(now objects) map[string]types.UID {
 	uids := map[string]types.UID{}
 	for _, pod := range now.pods() {
@@ -81,8 +81,8 @@ func podUIDs(now objects) map[string]types.UID {
 	return uids
 }
 
-// inPlaceViolations returns the first moment at which a pod that served was given another image or other resources while another one was
-// being changed, or was not ready, or at which the change of a pod ended early.
+// inPlaceViolations returns the first in-place change of a serving pod that began while another pod was being changed or not ready, or
+// that ended early. A change is one of the image or of the resources.
 func inPlaceViolations(entries []entry) []string {
 	now := objects{}
 	for _, e := range entries {
@@ -107,7 +107,7 @@ func inPlaceViolations(entries []entry) []string {
 	return nil
 }
 
-// beingChanged reports whether a pod may restart at any moment with another image, or get other resources.
+// beingChanged reports whether the kubelet still has to apply another image or other resources to a pod.
 func beingChanged(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	status, container := memcached.StatusOf(pod, memcached.ContainerName), pod.Spec.Containers[0]
@@ -115,7 +115,7 @@ func beingChanged(pod *corev1.Pod) bool {
 		(status.Image != container.Image || !equality.Semantic.DeepEqual(*status.Resources, container.Resources))
 }
 
-// TestInPlaceInvariants checks histories with and without pods that are changed at the same time.
+// TestInPlaceInvariants checks histories with and without simultaneous changes of pods.
 func TestInPlaceInvariants(t *testing.T) {
 	t.Parallel()
 	pod := func(name, image, runs string) entry {

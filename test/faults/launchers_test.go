@@ -28,13 +28,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers of all pods. What one runs outlives the operator, and changes when it is asked: its kubelet has just
-// brought the ConfigMap.
+// launchers simulates the launchers of all pods. Their state outlives the operator. A launcher adopts the list in the ConfigMap when the
+// operator asks for its status.
 type launchers struct {
 	mutex sync.Mutex
-	// ran are the lists that each pod has run with, in order.
+	// ran are the argument lists with which each pod has run, in order.
 	ran map[types.UID][]protocol.List
-	// together are the restarts while another node was to restart as well, by namespace.
+	// together describes, by namespace, restarts of a node while another serving node still had to restart.
 	together map[string][]string
 }
 
@@ -57,7 +57,7 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
 }
 
-// start lets the launcher of a pod run what its ConfigMap has when the pod starts.
+// start makes the launcher of a new pod run with the list in its ConfigMap.
 func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,13 +66,13 @@ func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// runs reports whether a pod runs with a list.
+// runs reports whether a pod now runs with a list.
 func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	ran := l.ran[pod.UID]
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
 }
 
-// checkAlone records that a pod restarts while another one that serves is to restart as well.
+// checkAlone records if a pod restarts while another serving pod still has to restart.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
@@ -91,7 +91,7 @@ func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// restartsTogether are those in a namespace.
+// restartsTogether returns the recorded simultaneous restarts in a namespace.
 func (l *launchers) restartsTogether(namespace string) []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -110,12 +110,12 @@ func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxySta
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}, err
 }
 
-// Agent implements controllers.Nodes. Agents are asked beside the reconciliations, so that what they say is no part of a scenario.
+// Agent implements controllers.Nodes. In these tests the operator asks no agents, because it does so outside of reconciliations.
 func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
-// listOf is the list that the ConfigMap has for a pod, or the one that it runs with.
+// listOf returns the list for a pod in the ConfigMap. If that has none, it returns the list with which the pod runs.
 func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
@@ -138,7 +138,7 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 	return list, err
 }
 
-// wentBack reports a pod that has run a list twice.
+// wentBack reports a pod that has returned to an earlier list.
 func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -153,7 +153,8 @@ func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	return ""
 }
 
-// threadsOf reports what is missing until every node of the cache runs with so many threads, and none has gone back.
+// threadsOf reports what is missing until every node of the cache runs with this number of threads. It also fails if a node has returned
+// to an earlier list.
 func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	return func(now objects) string {
 		for _, object := range now {
@@ -171,7 +172,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments reports what is missing until every pod runs what a new one would run, and the ConfigMap has nothing else.
+// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap contains nothing else.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
@@ -203,7 +204,7 @@ func sameArguments(now objects) string {
 		if _, err := fmt.Sscanf(pod.Name, cacheName+"-%d", &ordinal); err != nil {
 			return err.Error()
 		}
-		if _, found := want[section]; !found { // it has changed in place
+		if _, found := want[section]; !found { // the pod has changed in place
 			want[section] = protocol.Section{Default: hash, Nodes: map[int]string{}}
 		}
 		want[section].Nodes[ordinal] = hash
@@ -220,7 +221,7 @@ func sameArguments(now objects) string {
 	return ""
 }
 
-// differs reports how a pod differs from a new one, which would run with the list.
+// differs reports how a pod differs from a new one, which would run with this list.
 func differs(pod *corev1.Pod, template *corev1.PodTemplateSpec, hash string) string {
 	allLaunchers.mutex.Lock()
 	defer allLaunchers.mutex.Unlock()

@@ -23,9 +23,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// moveViolations returns the violations of what a move to the other workload promises: while both exist, and until the
-// Memcached is Ready again, there is at most one member more than its size, and no more nodes are away than a rollout may
-// replace at a time. It reports each only once.
+// moveViolations returns the violations of two limits of a move to the other workload. They hold while both workloads exist, and until
+// the Memcached is Ready again. There must be at most one member more than the size. At most as many nodes may be away as a rollout
+// replaces at a time. It reports each violated limit once.
 func moveViolations(entries []entry) []string {
 	var tooMany, tooFew string
 	now, moving := objects{}, false
@@ -60,10 +60,10 @@ func moveViolations(entries []entry) []string {
 	return slices.DeleteFunc([]string{tooMany, tooFew}, func(text string) bool { return text == "" })
 }
 
-// requiredReady is what the replacement of one node at a time leaves. That of the only node must not cost it.
+// requiredReady is the number of ready nodes when one node at a time is replaced. A single node must stay ready until its replacement is.
 func requiredReady(size int) int { return max(size-1, min(size, 1)) }
 
-// members counts the pods that are not terminating, and among them those that are ready.
+// members counts the pods that are not terminating, and how many of them are ready.
 func (o objects) members() (members, ready int) {
 	for _, pod := range o.pods() {
 		if pod.DeletionTimestamp == nil {
@@ -76,8 +76,8 @@ func (o objects) members() (members, ready int) {
 	return members, ready
 }
 
-// serverViolations returns the statuses whose list of servers is not in order, too long for the spec, or shorter than before
-// although the spec has not changed and no Deployment has ever existed: it must stay as it is while nodes are away. A pause keeps it.
+// serverViolations returns the statuses with a wrong list of servers. The list must be in order. Except during a pause, it must not
+// exceed the size. It must not get shorter while nodes are away, unless the history contains a Deployment.
 func serverViolations(entries []entry) []string {
 	var found []string
 	deployed, before := false, 0

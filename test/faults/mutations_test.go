@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestMutations runs the test of each pattern twice: it must pass, and with the mutation it must fail. Only the compiler sees
-// the mutation: make test-mutations.
+// TestMutations runs the test of each pattern twice. It must pass with the original code, and fail with the mutation. The mutation exists
+// only in the compiler's overlay. Run it with make test-mutations.
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func (p pattern) mutate(text string) string {
 	return text
 }
 
-// testWith runs the test of a pattern with another text of the pattern's file.
+// testWith runs the test of a pattern, with this text in place of the pattern's file.
 func (p pattern) testWith(t *testing.T, text string) (output string, err error) {
 	t.Helper()
 	dir := t.TempDir()

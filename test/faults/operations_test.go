@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// operations are what users do, each as often as it is listed.
+// operations are random changes by users. An operation that is listed more often is more likely.
 var operations = []struct {
 	name string
 	do   func(h *randomHistory)
@@ -75,14 +75,14 @@ func (h *randomHistory) changeImage() {
 	})
 }
 
-// changeMemory never goes below what a file needs.
+// changeMemory sets at least the memory that a file needs.
 func (h *randomHistory) changeMemory() {
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.Config.Memory = resource.NewQuantity(int64(128+64*h.random.IntN(3))<<20, resource.BinarySI)
 	})
 }
 
-// changePolicy changes pods of a StatefulSet in place, or no longer.
+// changePolicy starts or stops changing pods of a StatefulSet in place.
 func (h *randomHistory) changePolicy(spec *cachev1alpha1.MemcachedSpec) {
 	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateReCreate
 	if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -130,7 +130,7 @@ func (h *randomHistory) optionalObjects(spec *cachev1alpha1.MemcachedSpec) {
 	spec.NetworkPolicy.Enabled = ptr.To(h.random.IntN(2) == 0)
 }
 
-// existing are the children that exist now, in order.
+// existing returns the existing children in a fixed order.
 func (h *randomHistory) existing() []client.Object {
 	var found []client.Object
 	for _, child := range memcached.Children {
@@ -150,7 +150,8 @@ func (h *randomHistory) deleteChild(propagation metav1.DeletionPropagation) {
 	}
 }
 
-// takeLabel takes the label by which the operator finds a child. It finds one without the label if it wants the child.
+// takeLabel removes the label by which the operator finds a child. The operator finds a child without the label only if the spec needs
+// it.
 func (h *randomHistory) takeLabel() {
 	h.resume()
 	mc := &cachev1alpha1.Memcached{}
@@ -203,7 +204,7 @@ func (h *randomHistory) createAgain(propagation metav1.DeletionPropagation) {
 	h.createRandom()
 }
 
-// removeOrphans deletes the pods that no workload has adopted, as the status tells users to do.
+// removeOrphans deletes the pods that no workload has adopted. The status tells users to do so.
 func (h *randomHistory) removeOrphans() {
 	var pods corev1.PodList
 	h.must(user.List(h.ctx, &pods, client.InNamespace(h.namespace)))

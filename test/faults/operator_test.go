@@ -36,14 +36,14 @@ const requestTimeout = 2 * time.Second
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator is one process of the operator behind the proxy, with its real caches.
+// operator is one process of the operator. It has real caches and connects through the proxy.
 type operator struct {
 	listener *listener
 	registry *prometheus.Registry
 	manager  ctrl.Manager
 	cancel   context.CancelFunc
 	stopped  chan error
-	// fronts is how many reconciliations of the MemcachedProxy have begun.
+	// fronts counts the reconciliations of the MemcachedProxy that have begun.
 	fronts atomic.Int32
 }
 
@@ -53,7 +53,7 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
 	behindProxy := &rest.Config{Host: o.listener.server.URL, QPS: -1}
-	behindProxy.ContentType = "application/json" // for the proxy
+	behindProxy.ContentType = "application/json" // the proxy parses JSON only
 	options := ctrl.Options{
 		Scheme:     testenv.Scheme(),
 		Cache:      controllers.CacheOptions(namespaces),
@@ -105,7 +105,7 @@ func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) 
 	return p, o
 }
 
-// startSharedOperator starts an operator for several namespaces, or for all if there are none, until the test ends.
+// startSharedOperator starts an operator for these namespaces, or for all if there are none. It runs until the test ends.
 func startSharedOperator(t *testing.T, namespaces ...string) *operator {
 	t.Helper()
 	_, o := startProxiedOperator(t.Context(), t, strings.Join(namespaces, ","))
@@ -120,7 +120,7 @@ func startSharedOperator(t *testing.T, namespaces ...string) *operator {
 	return o
 }
 
-// newClientWithTimeout limits the time of a request.
+// newClientWithTimeout returns a client whose requests time out.
 func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {
 	httpClient := *options.HTTPClient
 	httpClient.Timeout = requestTimeout
@@ -140,7 +140,7 @@ func (o *operator) crash() error {
 	}
 }
 
-// countFronts counts the reads with which reconciliations of the MemcachedProxy begin.
+// countFronts counts the reconciliations of the MemcachedProxy. Each begins with this read.
 func (o *operator) countFronts(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

@@ -51,7 +51,7 @@ func settled(now objects) string {
 	return listed(mc, now)
 }
 
-// listed reports what is missing until the ConfigMap lists the servers, or is gone if there is no list.
+// listed reports what is missing until the ConfigMap lists the servers. Without servers, there must be no ConfigMap.
 func listed(mc *cachev1alpha1.Memcached, now objects) string {
 	list, _ := now["configmaps/"+cacheName+"-servers"].(*corev1.ConfigMap)
 	switch wanted := wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet; {
@@ -63,7 +63,7 @@ func listed(mc *cachev1alpha1.Memcached, now objects) string {
 	return ""
 }
 
-// dataOf is what the ConfigMap of a Memcached with stable names lists.
+// dataOf returns the expected data of the ConfigMap for a Memcached with stable names.
 func dataOf(mc *cachev1alpha1.Memcached) map[string]string {
 	host, list := mc.Name+"."+mc.Namespace+".svc", strings.Join(servers(mc), ",")
 	data := map[string]string{"host": host, "port": "11211", "servers": list}
@@ -137,7 +137,7 @@ func state(now objects) map[string]string {
 		object.SetGeneration(0)
 		object.SetManagedFields(nil)
 		object.SetCreationTimestamp(metav1.Time{})
-		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only hurries the kubelet
+		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only makes the kubelet react sooner
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
 			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"
@@ -160,7 +160,7 @@ func state(now objects) map[string]string {
 				last.AppliedHash = "the same"
 			}
 		case *corev1.Service:
-			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // it depends on the foreign Service
+			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // they depend on the foreign Service
 		}
 		texts[key] = withoutNamespace(string(mustMarshal(object)), namespace)
 	}
@@ -173,7 +173,7 @@ func withoutTimes(conditions []metav1.Condition) {
 	}
 }
 
-// withoutNamespace removes the namespace from the addresses in a text, and the time from announced routes.
+// withoutNamespace removes the namespace from addresses in a text, and the time from announced routes.
 func withoutNamespace(text, namespace string) string {
 	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
 	return announcedTime.ReplaceAllString(text, "$1 then")
@@ -181,7 +181,7 @@ func withoutNamespace(text, namespace string) string {
 
 var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
-// changes returns what happened to each child and pod: its creation and deletion, and every spec that it had, in order.
+// changes returns the history of each child and pod: its creation, its deletion, and every spec in between.
 func changes(entries []entry) map[string][]string {
 	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.brakes)
 	before, specs := map[string]string{}, map[string]string{}
@@ -190,7 +190,7 @@ func changes(entries []entry) map[string][]string {
 			continue
 		}
 		spec := e.spec()
-		if brakes { // twins wait for each other as they come, and a process with an old StatefulSet brakes it again
+		if brakes { // twins wait for each other in any order, and a process with an old StatefulSet brakes it again
 			spec = e.withoutPartition()
 		}
 		switch {
@@ -213,7 +213,8 @@ func changes(entries []entry) map[string][]string {
 	return found
 }
 
-// sizeFirst reports whether a workload got its size before the rest of a change, because the API server had refused the whole.
+// sizeFirst reports whether only the size of a workload changed first. The operator does that when the API server refuses the whole
+// change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)
@@ -221,12 +222,12 @@ func sizeFirst(before, between, after string) bool {
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
-// withoutNodes is the spec of a workload before it has nodes. In a move, the operator creates the new workload without any if it
-// cannot count those of the former one at that moment, and with the first of them otherwise. Both are the same step.
+// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first
+// nodes, or with none if it cannot yet count the nodes of the former workload. The oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {
-	if service, ok := e.object.(*corev1.Service); ok { // whose addresses differ
+	if service, ok := e.object.(*corev1.Service); ok { // the addresses differ between runs
 		copied := service.Spec
 		copied.ClusterIP, copied.ClusterIPs = "", nil
 		return string(mustMarshal(copied))

@@ -20,11 +20,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan, with the Kind of its owner. The pods of a
-// StatefulSet have no owner then. Those of a Deployment keep their ReplicaSet, which the cluster does not simulate.
+// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's former owner. The
+// pods of a StatefulSet then have no owner. Those of a Deployment keep their ReplicaSet, which the cluster does not simulate.
 const orphanedAnnotation = "test.example.com/orphaned-from"
 
-// orphan does what the garbage collector does for deletions with --cascade=orphan: what depends on the object loses its owner.
+// orphan does what the garbage collector does after a deletion with --cascade=orphan: the dependents of the object lose their owner.
 func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}}
 	for _, child := range memcached.Children {
@@ -50,7 +50,7 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release takes the owner with this UID from the children and pods of a Memcached.
+// release removes the owner with this UID from the children and pods of a Memcached.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)
@@ -101,7 +101,7 @@ func (c *cluster) adopt(ctx context.Context, w client.Object, pod *corev1.Pod) e
 	return c.client.Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// orphans are the names of the pods that were orphaned and not adopted.
+// orphans returns the names of the orphaned pods that no workload has adopted.
 func (o objects) orphans() []string {
 	var names []string
 	for _, pod := range o.pods() {
@@ -112,8 +112,7 @@ func (o objects) orphans() []string {
 	return names
 }
 
-// orphansReported reports what is missing until nothing but orphaned pods keeps the Memcached from being settled, and its status
-// names all of them.
+// orphansReported reports what is missing until the Memcached is settled except for orphaned pods, and its status names all of them.
 func orphansReported(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil || len(now.orphans()) == 0 {

@@ -3,15 +3,15 @@
 
 package faults
 
-// pattern is a way in which operators are known to fail, the test that shows that this one does not, and a mutation that makes
-// the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and
-// from issues of other operators. The others are about what those do not have: moves from one workload to another, lost hosts, twins,
-// proxies and changes in place.
+// pattern is a known way in which operators fail. It names a test that shows that this operator does not fail that way, and a mutation
+// that makes the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN
+// 2024) and from issues of other operators. The others cover topics that those do not have: moves from one workload to another, lost
+// hosts, twins, proxies and changes in place.
 type pattern struct {
 	name string
-	// pkg and test identify a Go test of this repository; spec selects a Ginkgo spec in it, plan a plan of TestSweep.
+	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in it, and plan selects a plan of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are a mutation: replacing the text removes the defense.
+	// file, from and to are a mutation. Replacing the text "from" in the file removes the defense.
 	file, from, to string
 }
 
@@ -147,7 +147,8 @@ var patterns = []pattern{
 	},
 	{
 		name: "24 unresponsive API server", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
-		file: "controllers/errors.go", from: "		return true // an error of the network", to: "		return false",
+		file: "controllers/errors.go", from: "	case !errors.As(err, &answer):\n		return true",
+		to: "	case !errors.As(err, &answer):\n		return false",
 	},
 	{
 		name: "25 upgrade of the operator", pkg: inDesired, test: "TestUpgradeAloneChangesNothing",

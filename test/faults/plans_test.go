@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// planCounts counts the plans that ran: with the fault injected, or without because the operator did not send the write.
+// planCounts counts the plans that ran. A plan does not reach its fault if the operator did not send the write.
 type planCounts struct{ injected, notReached atomic.Int32 }
 
-// Few of the writes in a run depend on the load of the machine.
+// Only a few writes of a run depend on the load of the machine. Most plans must inject their fault.
 const (
 	fewestPlans           = 900
 	notReachedPerThousand = 50
 )
 
-// verify fails if too few plans injected their fault. A selection of scenarios by -run has fewer plans.
+// verify fails if too few plans injected their fault. It accepts fewer plans if -run selects scenarios.
 func (p *planCounts) verify(t *testing.T, only string) {
 	injected, notReached := p.injected.Load(), p.notReached.Load()
 	t.Logf("the fault was injected in %d plans and not reached in %d", injected, notReached)

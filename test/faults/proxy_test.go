@@ -25,28 +25,28 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// write is a request of the operator that tries to change something, except for leases and events.
+// write is a request by which the operator tries to change something, except for leases and events.
 type write struct {
 	testenv.Request
-	// nth counts the writes of its kind from 1 in a step of the scenario.
+	// nth numbers the writes of this kind within a step of the scenario, from 1.
 	nth  int
 	step int
 }
 
-// kind is the verb and the resource, such as patch memcacheds/status.
+// kind returns the verb and the resource, such as patch memcacheds/status.
 func (w write) kind() string {
 	request := w.Request
 	request.Code = 0
 	return request.String()
 }
 
-// proxy stands between the operator and the API server in one plan. It outlives the processes of the operator.
+// proxy stands between the operator and the API server during one plan. It outlives the processes of the operator.
 type proxy struct {
 	target    *url.URL
 	transport http.RoundTripper
 
 	mutex sync.Mutex
-	// fault is what to inject; nil for nothing. arm sets it and starts the counts.
+	// fault is the fault to inject, or nil. arm sets it and starts the counts.
 	fault *fault
 	armed bool
 	// injected is closed when the fault has been injected.
@@ -54,14 +54,14 @@ type proxy struct {
 	writes   []write
 	// step is the current step of the scenario.
 	step int
-	// delivered counts the events of each resource since the proxy was armed.
+	// delivered counts the events of each resource since arm was called.
 	delivered map[string]int
-	// crash ends the current process of the operator and starts another one.
+	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the lists before the proxy was armed, by resource, which a stale API server would still return.
+	// snapshots are the lists before arm was called, by resource. A stale API server would still return them.
 	snapshots map[string][]byte
-	// stale are the resources that are served from the snapshots until the operator has received them; listed are those that
-	// it has listed.
+	// stale are the resources that the proxy serves from the snapshots until the operator has received them. listed are those that the
+	// operator has listed.
 	stale, listed sets.Set[string]
 }
 
@@ -82,7 +82,7 @@ var sharedTransport = sync.OnceValues(func() (http.RoundTripper, error) {
 	return rest.TransportFor(rest.CopyConfig(config))
 })
 
-// arm sets the fault. Earlier requests are not part of the scenario.
+// arm sets the fault. Earlier requests do not count as part of the scenario.
 func (p *proxy) arm(f *fault) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -91,21 +91,21 @@ func (p *proxy) arm(f *fault) {
 	clear(p.delivered)
 }
 
-// nextStep starts new counts: how often the operator retried what was refused does not matter for what follows.
+// nextStep resets the counts. The number of retries in one step then does not affect the next step.
 func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.step++
 }
 
-// written returns the writes since the proxy was armed.
+// written returns the writes since arm was called.
 func (p *proxy) written() []write {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return slices.Clone(p.writes)
 }
 
-// reachedWithoutFault reports whether the fault applied to a request and was not injected.
+// reachedWithoutFault reports whether the fault applied to a request but was not injected.
 func (p *proxy) reachedWithoutFault(f *fault) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -115,24 +115,24 @@ func (p *proxy) reachedWithoutFault(f *fault) bool {
 	return p.fault != nil && slices.ContainsFunc(p.writes, f.matches)
 }
 
-// counts returns how many events of each resource were delivered since the proxy was armed.
+// counts returns the number of delivered events of each resource since arm was called.
 func (p *proxy) counts() map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return maps.Clone(p.delivered)
 }
 
-// listener is the proxy for one process of the operator.
+// listener serves one process of the operator.
 type listener struct {
 	*proxy
 	server *httptest.Server
 	closed atomic.Bool
 	end    sync.Once
-	// down is closed to end the requests of this process.
+	// down is closed to abort the requests of this process.
 	down chan struct{}
 }
 
-// listen starts the proxy for a process.
+// listen starts a listener for a process.
 func (p *proxy) listen() *listener {
 	l := &listener{proxy: p, down: make(chan struct{})}
 	forward := &httputil.ReverseProxy{
@@ -142,7 +142,7 @@ func (p *proxy) listen() *listener {
 		Transport:      p.transport,
 		FlushInterval:  -1,
 		ModifyResponse: l.filter,
-		ErrorLog:       log.New(io.Discard, "", 0), // interrupted streams are the purpose of the proxy
+		ErrorLog:       log.New(io.Discard, "", 0), // interrupting streams is the purpose of the proxy
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	l.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +158,7 @@ func (l *listener) close() {
 	l.end.Do(func() {
 		close(l.down)
 		l.server.CloseClientConnections()
-		go l.server.Close() // waits for handlers, which may wait for the process to end
+		go l.server.Close() // Close waits for handlers, which may wait for the end of the process
 	})
 }
 
@@ -208,7 +208,7 @@ func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv
 	w.Write(response.Body.Bytes())
 }
 
-// record records a write and returns the fault to inject; nil for none.
+// record records a write and returns the fault to inject, or nil.
 func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -37,7 +37,7 @@ var namespaces atomic.Int32
 type sandbox struct {
 	*testing.T
 
-	ctx       context.Context //nolint:containedctx // it is that of the test
+	ctx       context.Context //nolint:containedctx // the test's own context
 	namespace string
 }
 
@@ -81,7 +81,7 @@ func (s *sandbox) await(what string, check func(objects) string) {
 	}
 }
 
-// awaitWrite waits until the history contains a write of the user. Each kind has its own watch, and objects share names.
+// awaitWrite waits until the history contains the user's write. Each kind has its own watch, and objects of several kinds share names.
 func (s *sandbox) awaitWrite(object client.Object) {
 	s.Helper()
 	s.await("the write of the user", func(objects) string {
@@ -103,7 +103,7 @@ func (s *sandbox) create(object client.Object) {
 	s.awaitWrite(object)
 }
 
-// createCache creates the Memcached, with changes to its spec that are made in order.
+// createCache creates the Memcached, after applying these changes to its spec in order.
 func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
 	mc := &cachev1alpha1.Memcached{
@@ -115,7 +115,7 @@ func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.Memcach
 	s.create(mc)
 }
 
-// remove deletes an object: that with the name of the Memcached, unless it has a name.
+// remove deletes an object. Without a name, it deletes the object with the Memcached's name.
 func (s *sandbox) remove(object client.Object) {
 	s.Helper()
 	s.read(object)
@@ -148,7 +148,7 @@ func (s *sandbox) read(object client.Object) {
 	s.must(user.Get(s.ctx, name, object))
 }
 
-// change changes an object as a user would: that with the name of the Memcached, unless it has a name.
+// change changes an object as a user would. Without a name, it changes the object with the Memcached's name.
 func change[T client.Object](s *sandbox, object T, edit func(T)) {
 	s.Helper()
 	s.read(object)

@@ -23,12 +23,12 @@ type scenarioRun struct {
 
 	cancel context.CancelFunc
 	proxy  *proxy
-	// foreign are objects that do not belong to the operator, as they were created.
+	// foreign are objects of others, as they were created.
 	foreign []client.Object
 
 	mutex    sync.Mutex
 	operator *operator
-	// restarted receives the result of each restart of the operator. A run has at most one that nobody waits for.
+	// restarted receives the result of each restart of the operator. It is buffered, for one result that nobody waits for.
 	restarted chan error
 }
 
@@ -46,7 +46,7 @@ func newScenarioRun(t *testing.T) *scenarioRun {
 	return r
 }
 
-// end stops the operator and deletes what the scenario created: every existing object slows later plans down.
+// end stops the operator and deletes the objects of the scenario, since every existing object slows later plans down.
 func (r *scenarioRun) end() {
 	defer r.cancel()
 	r.mutex.Lock()

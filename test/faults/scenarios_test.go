@@ -30,9 +30,9 @@ type scenario struct {
 	setup func(r *scenarioRun)
 	// act is what users do.
 	act func(r *scenarioRun)
-	// done reports what is missing at the end, in addition to a Memcached that is Ready.
+	// done reports what is missing at the end, besides a Ready Memcached.
 	done func(now objects) string
-	// faults are those of its writes and watches, all of them if it is nil.
+	// faults selects faults of writes and watches. nil selects all.
 	faults *faultSet
 }
 
@@ -145,7 +145,7 @@ func running(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) func(r *
 func (r *scenarioRun) forbidServices() *corev1.ResourceQuota {
 	r.Helper()
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "no-services"}}
-	quota.Spec.Hard = corev1.ResourceList{"count/services": resource.MustParse("1")} // the foreign Service
+	quota.Spec.Hard = corev1.ResourceList{"count/services": resource.MustParse("1")} // the foreign Service uses it up
 	r.must(user.Create(r.ctx, quota))
 	quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
 	r.must(user.Status().Update(r.ctx, quota))
@@ -162,7 +162,7 @@ func (r *scenarioRun) forbidServices() *corev1.ResourceQuota {
 	}
 }
 
-// foreignObjects returns objects that look like the operator's own, but are not.
+// foreignObjects returns objects of others that look like the operator's own.
 func foreignObjects(namespace string) []client.Object {
 	metadata := metav1.ObjectMeta{
 		Namespace: namespace, Name: "theirs",

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// securedScenarios are those of nodes with certificates and users. The operator reads no Secret: what is in one, it knows from agents
-// that have refused it.
+// securedScenarios are the scenarios of nodes with certificates and users. The operator reads no Secrets. It learns about their content
+// from agents that refuse it.
 var securedScenarios = []scenario{
 	{name: "secured", faults: unknownFaults, act: func(r *scenarioRun) {
 		r.createCache(2, secured("first"))
@@ -54,7 +54,7 @@ var securedScenarios = []scenario{
 	}, done: mounting()},
 }
 
-// secured asks for certificates and users from two Secrets.
+// secured sets certificates and users from two Secrets in the spec.
 func secured(secrets string) func(*cachev1alpha1.MemcachedSpec) {
 	return func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secrets + "-tls"}
@@ -62,7 +62,7 @@ func secured(secrets string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// mounting reports what is missing until all nodes are ready and mount these Secrets, in alphabetical order.
+// mounting reports what is missing until all nodes are ready and mount exactly these Secrets, in alphabetical order.
 func mounting(secrets ...string) func(objects) string {
 	return func(now objects) string {
 		if missing := settled(now); missing != "" {
@@ -83,7 +83,7 @@ func mounting(secrets ...string) func(objects) string {
 	}
 }
 
-// awaitStarting waits for a pod that is not ready, and is another one than that with the UID.
+// awaitStarting waits for a pod that is not ready yet and has a different UID.
 func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	r.Helper()
 	var pod *corev1.Pod
@@ -98,7 +98,7 @@ func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	return pod
 }
 
-// awaitRefusal waits until the status tells of a Secret what an agent has said.
+// awaitRefusal waits until the status repeats what an agent said about a Secret.
 func (r *scenarioRun) awaitRefusal(reason, message string) {
 	r.Helper()
 	r.awaitReason(cachev1alpha1.ConditionDegraded, reason)
@@ -111,8 +111,8 @@ func (r *scenarioRun) awaitRefusal(reason, message string) {
 	})
 }
 
-// refusing is the status of a pod whose agent has ended with a message about a Secret, and will be started again. memcached waits for
-// it.
+// refusing returns the status of a pod whose agent has exited with a message about a Secret. The kubelet will restart the agent, and
+// memcached waits for it.
 func refusing(message string) corev1.PodStatus {
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	return corev1.PodStatus{
@@ -127,7 +127,7 @@ func refusing(message string) corev1.PodStatus {
 	}
 }
 
-// repaired is the status of that pod after the agent has found another content in the Secret.
+// repaired returns the status of that pod after the Secret was corrected and the agent has accepted it.
 func repaired(message string) corev1.PodStatus {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}}
 	return corev1.PodStatus{

@@ -18,20 +18,20 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The scenarios of StatefulSets leave out faults that differ from others only by the words of the API server, or by what a
-// Deployment shows as well.
+// The scenarios of StatefulSets leave out faults that differ from others only in the API server's message, and faults that the scenarios
+// of Deployments cover.
 var (
-	// distinctFaults leave different things behind: a write that was made or not, and a process that goes on or starts again.
+	// distinctFaults differ in their effects: the write was made or not, and the process continues or restarts.
 	distinctFaults = &faultSet{
 		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
 	}
-	// unknownFaults leave a write of which the operator does not know.
+	// unknownFaults leave the operator unaware of one of its writes.
 	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-	// staleOnly is for a scenario whose other faults are those of another one.
+	// staleOnly is for a scenario whose other faults another scenario covers.
 	staleOnly = &faultSet{}
 )
 
-// statefulSetScenarios are those of nodes with stable names and of moves from one workload to the other.
+// statefulSetScenarios are the scenarios of nodes with stable names and of moves between workloads.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
 	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
@@ -100,7 +100,7 @@ var statefulSetScenarios = []scenario{
 		r.moveHalfWay()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
-	// A process starts when the move has been undone, and sees the two workloads of half a move.
+	// A process starts after the user has undone the move, and finds both workloads.
 	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
 		running(2)(r)
 		r.moveHalfWay()
@@ -133,13 +133,13 @@ func moreMemory(spec *cachev1alpha1.MemcachedSpec) {
 	spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 }
 
-// inFiles keeps items through restarts.
+// inFiles stores items in files, so that they survive restarts.
 func inFiles(spec *cachev1alpha1.MemcachedSpec) {
 	moreMemory(spec)
 	spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 }
 
-// changeInPlace changes the spec, and waits until every pod is like a new one. All of them stay.
+// changeInPlace changes the spec, and waits until every pod matches it. No pod may be replaced.
 func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	r.Helper()
 	before := podUIDs(latest(history.of(r.namespace)))
@@ -163,7 +163,7 @@ func (r *scenarioRun) moveHalfWay() {
 	r.await("move half way", membersOf(3, 2))
 }
 
-// membersOf reports what is missing until a move has this many members, so many of which are ready.
+// membersOf reports what is missing until a move has this many members, and this many of them are ready.
 func membersOf(members, ready int) func(objects) string {
 	return func(now objects) string {
 		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {
@@ -173,7 +173,7 @@ func membersOf(members, ready int) func(objects) string {
 	}
 }
 
-// setStartable sets how many nodes of the StatefulSet can become ready; empty for all.
+// setStartable limits how many nodes of the StatefulSet can become ready. An empty count means no limit.
 func (r *scenarioRun) setStartable(count string) {
 	r.Helper()
 	change(r.sandbox, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
@@ -181,7 +181,8 @@ func (r *scenarioRun) setStartable(count string) {
 	})
 }
 
-// loseHostOf evicts a pod as the taint manager does when a cluster node no longer reports. Nothing ends it there.
+// loseHostOf evicts a pod like the taint manager when a cluster node stops reporting. The pod keeps terminating, because no kubelet ends
+// it.
 func (r *scenarioRun) loseHostOf(name string) {
 	r.Helper()
 	pod := &corev1.Pod{}

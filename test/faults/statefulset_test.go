@@ -21,8 +21,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// startableAnnotation is an annotation of a Memcached with the number of pods of its StatefulSet that can become ready, those
-// with the lowest numbers. It stops a move in the middle. Without it all can.
+// startableAnnotation on a Memcached limits how many pods of its StatefulSet can become ready, counted from the lowest number. It stops a
+// move in the middle. Without it, all pods can become ready.
 const startableAnnotation = "test.example.com/startable"
 
 func startable(mc *cachev1alpha1.Memcached) int {
@@ -32,12 +32,12 @@ func startable(mc *cachev1alpha1.Memcached) int {
 	return math.MaxInt
 }
 
-// statefulSet is one pass of the StatefulSet controller, with the Parallel pod management.
+// statefulSet is one pass of the StatefulSet controller with podManagementPolicy Parallel.
 type statefulSet struct {
 	*cluster
 	*appsv1.StatefulSet
 
-	// revision is the name of the template's revision, and pods are the existing ones by their numbers.
+	// revision is the name of the template's revision. pods are the existing pods by number.
 	revision  string
 	pods      map[int]corev1.Pod
 	startable int
@@ -45,9 +45,9 @@ type statefulSet struct {
 	late bool
 }
 
-// runStatefulSet takes the steps of the StatefulSet controller: it observes the StatefulSet, creates the pods that are missing,
-// deletes those that are too many, and then replaces those of an earlier template from the last one on, one after the other.
-// A pod that terminates keeps its number. The StatefulSet is empty if there is none.
+// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus
+// ones. Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. The
+// StatefulSet is empty if there is none.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
@@ -79,7 +79,7 @@ func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, s
 
 func (s *statefulSet) size() int { return int(ptr.Deref(s.Spec.Replicas, 1)) }
 
-// fill creates the pods that are missing, and makes pods ready.
+// fill creates missing pods, and makes pods ready.
 func (s *statefulSet) fill(ctx context.Context) error {
 	for i := range s.size() {
 		if err := s.run(ctx, i); err != nil {
@@ -102,7 +102,7 @@ func (s *statefulSet) shrink(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the pods of earlier templates until it meets one that is not ready.
+// replace replaces the pods of earlier templates. It stops at the first pod that is not ready.
 func (s *statefulSet) replace(ctx context.Context) error {
 	for i := s.size() - 1; i >= 0; i-- {
 		held := i < int(ptr.Deref(s.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
@@ -128,7 +128,7 @@ func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-// run creates a pod unless it exists, and makes it ready if it can be.
+// run creates a pod unless it exists, and makes it ready unless the annotation startable forbids it.
 func (s *statefulSet) run(ctx context.Context, i int) error {
 	labels := map[string]string{
 		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),
@@ -141,7 +141,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	pod.Spec.Containers = []corev1.Container{{
 		Name: container.Name, Image: container.Image, Args: container.Args, Resources: container.Resources,
 	}}
-	pod.Spec.NodeName = "node" // so that the API server lets it terminate instead of deleting it at once
+	pod.Spec.NodeName = "node" // with a node, a deleted pod terminates first instead of vanishing at once
 	if existing, ok := s.pods[i]; ok {
 		pod = &existing
 	}
@@ -169,8 +169,8 @@ func (s *statefulSet) stop(ctx context.Context, i int) error {
 	return s.remove(ctx, []corev1.Pod{pod})
 }
 
-// report writes the status that the StatefulSet controller would write now. The update is complete, and its revision the current
-// one, when all pods are of the template and ready.
+// report writes the status as the StatefulSet controller would. When all pods have the current template and are ready, the update is
+// complete and the update revision becomes the current revision.
 func (s *statefulSet) report(ctx context.Context) error {
 	status := appsv1.StatefulSetStatus{
 		ObservedGeneration: s.Generation, Replicas: int32(len(s.pods)), CollisionCount: ptr.To(int32(0)),

@@ -27,13 +27,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// statusViolations returns the violations of the invariants of the status: Ready is never reported too early, a rollout only
-// if there is one, and observedGeneration never decreases.
+// statusViolations returns the violations of three invariants of the status. Ready is never reported too early. A rollout is reported
+// only if there is one. observedGeneration never decreases.
 func statusViolations(entries []entry) []string {
 	var found []string
 	now, rolled := objects{}, rollouts{}
 	var before *cachev1alpha1.Memcached
-	// completed means that since the current generations of all objects exist, everything was complete at some moment.
+	// completed means that everything has been complete at some moment since the current generations of all objects exist.
 	completed := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName && e.resource != "pods" && e.resource != "configmaps" {
@@ -45,7 +45,7 @@ func statusViolations(entries []entry) []string {
 				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
 			rolled.add(w)
 		}
-		now.add(e) // the operator learns of a deletion with a delay, at the latest when it creates the next one
+		now.add(e) // the operator may learn of a deletion late, at the latest when it creates the next object
 		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
 			if before != nil && before.UID != mc.UID {
 				before = nil
@@ -62,12 +62,12 @@ func statusViolations(entries []entry) []string {
 	return found
 }
 
-// rollouts are what the cluster has observed of the workloads of a Memcached.
+// rollouts records, for each workload of a Memcached, which templates the cluster has observed.
 type rollouts map[cachev1alpha1.WorkloadKind]*templates
 
-// templates are what the cluster has observed of a workload.
+// templates records which templates of a workload the cluster has observed.
 type templates struct {
-	// uid is that of the workload, last its current template, and changed means that it had another one before.
+	// uid is the UID of the workload, and last its latest template. changed means that it had a different template before.
 	uid     types.UID
 	last    string
 	changed bool
@@ -88,7 +88,7 @@ func (r rollouts) add(w *workload) {
 	t.last = template
 }
 
-// violations checks what a new status says of updated nodes and of a rollout. A move to the other workload is one.
+// violations checks what a new status reports about updated nodes and a rollout. A move to the other workload counts as a rollout.
 func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
@@ -108,8 +108,8 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	return found
 }
 
-// satisfied reports whether the workload is complete and matches the Memcached's spec, and there is no other one. Its nodes are ready
-// as soon as their pods are: the status of the workload counts them later.
+// satisfied reports whether the workload is complete and matches the Memcached's spec, and no other workload exists. It counts ready pods
+// itself, since the workload's status lags behind.
 func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	w, other := now.workloads(mc)
 	if w == nil || other != nil || metav1.GetControllerOfNoCopy(w) == nil || metav1.GetControllerOfNoCopy(w).UID != mc.UID {
@@ -120,7 +120,7 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
 }
 
-// configured reports whether every node is to run with the memory and the threads of the spec.
+// configured reports whether the arguments of every node have the memory and the threads of the spec.
 func configured(mc *cachev1alpha1.Memcached, now objects, w *workload) bool {
 	lists := []string{strings.Join(w.template.Spec.Containers[0].Args, " ")}
 	if config, ok := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap); ok && w.kind == cachev1alpha1.WorkloadStatefulSet {
@@ -250,7 +250,7 @@ func TestStatusInvariants(t *testing.T) {
 	}
 }
 
-// deploymentEntry is the Deployment of a Memcached of the size 1, with this number of ready nodes.
+// deploymentEntry returns a Deployment of a Memcached of size 1, with this number of ready nodes.
 func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	return entry{resource: "deployments", event: watch.Modified, object: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -268,7 +268,7 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	}}
 }
 
-// statusEntry is a Memcached of the size 1 whose status has one node. It is Ready if there are replicas.
+// statusEntry returns a Memcached of size 1 whose status has one node. It is Ready if there are replicas.
 func statusEntry(generation, observed int64, replicas int32) entry {
 	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
 	if replicas > 0 {

@@ -27,15 +27,15 @@ const (
 	expired = "410"
 	// frozen delivers nothing for a second, then everything.
 	frozen = "frozen"
-	// dropped loses the events of a second and ends with 410 Gone, so that the operator misses them.
+	// dropped discards the events of a second and ends with 410 Gone, so that the operator misses them.
 	dropped = "dropped"
-	// stale makes a restarted operator receive an earlier state, as from an API server that lags behind.
+	// stale makes a restarted operator receive an earlier state, as if the API server lagged behind.
 	stale = "stale"
 )
 
 var watchFaults = []string{closed, expired, frozen, dropped}
 
-// freezeDuration is how long a stream is frozen: longer than the operator waits before it acts on the events of other watches.
+// freezeDuration is how long a stream is frozen. It exceeds the time that the operator waits for events of other watches.
 const freezeDuration = time.Second
 
 // watchEvent has the fields of an event that the proxy needs.
@@ -68,7 +68,7 @@ func (l *listener) filter(response *http.Response) error {
 type stream struct {
 	*listener
 	resource string
-	// synced means that events are changes. A watch may start with the existing objects.
+	// synced means that events are changes. Before that, a watch may deliver the existing objects.
 	synced bool
 	// resume fires when a frozen stream continues.
 	resume  <-chan time.Time
@@ -146,7 +146,7 @@ func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
 	}
 }
 
-// nextFault counts an event and returns the name of the fault to inject; empty for none.
+// nextFault counts an event and returns the name of the fault to inject, or nothing.
 func (s *stream) nextFault(text []byte) string {
 	var event watchEvent
 	if err := json.Unmarshal(text, &event); err != nil || event.Type == "BOOKMARK" {
@@ -175,14 +175,14 @@ func writeGone(to io.Writer) error {
 	return io.EOF
 }
 
-// setSnapshots sets the lists that an API server that lags behind would still return.
+// setSnapshots sets the lists that a lagging API server would still return.
 func (p *proxy) setSnapshots(snapshots map[string][]byte) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.snapshots = snapshots
 }
 
-// serveStaleFor serves the resources from the snapshots to the next process of the operator until it has received them.
+// serveStaleFor makes the proxy serve these resources from the snapshots, until the next process of the operator has received them.
 func (p *proxy) serveStaleFor(resources ...string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -196,8 +196,8 @@ func (p *proxy) staleServed() bool {
 	return len(p.stale) == 0
 }
 
-// serveStale responds to a list or a watch like an API server that lags behind: before Kubernetes 1.34 a watch does not start
-// with a consistent list, and a list with the resource version 0 returns whatever that API server has.
+// serveStale responds to a list or a watch like a lagging API server. Before Kubernetes 1.34, a watch does not start with a consistent
+// list. A list with the resource version 0 returns whatever that API server has.
 func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
 	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]

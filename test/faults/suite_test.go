@@ -3,23 +3,23 @@
 
 //go:build faults
 
-// Package faults tests that the operator reaches the desired state whatever fails on the way, and does nothing else.
+// Package faults tests that the operator reaches the desired state despite any failure, and does nothing else.
 //
-// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go
-// and the other *_scenarios_test.go) is what users do. A reference run without faults records the writes of the operator and the
-// kinds whose watches deliver events. From these the sweep (sweep_test.go) derives its plans: one for each write and each way in
-// which it can fail, and one for each watch and each way in which it can mislead. Each plan runs the scenario again with its
-// fault, and what the API server recorded is verified (verify_test.go, oracles_test.go, status_invariants_test.go,
-// move_invariants_test.go, front_oracles_test.go, twins_scenarios_test.go).
+// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go and the other
+// *_scenarios_test.go) is a sequence of user actions. A reference run without faults records the writes of the operator, and the kinds
+// whose watches deliver events. From these records the sweep (sweep_test.go) derives its plans: one for each way in which a write can
+// fail, and one for each way in which a watch can mislead the operator. Each plan runs the scenario again with its fault. Oracles then
+// verify what the API server recorded (verify_test.go, oracles_test.go, status_invariants_test.go, move_invariants_test.go,
+// front_oracles_test.go, twins_scenarios_test.go).
 //
-// The API server has no nodes: cluster_test.go simulates the controllers of the workloads, the kubelet and the garbage collector.
+// The API server has no nodes. cluster_test.go simulates the controllers of the workloads, the kubelet and the garbage collector.
 //
-// Besides the sweep, the package tests every field of the spec (fields_test.go, field_paths_test.go), contention with other
-// clients and noisy neighbors (contention_test.go), endurance over many Memcacheds (endurance_test.go), and a list of patterns
-// by which operators are known to fail, each with its test and the mutation that the test detects (patterns_test.go).
+// The package also tests every field of the spec (fields_test.go, field_paths_test.go), contention with other clients and noisy neighbors
+// (contention_test.go), and endurance over many Memcacheds (endurance_test.go). A list of patterns shows how operators are known to fail,
+// with a test and a mutation that the test detects for each (patterns_test.go).
 //
-// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make
-// test-mutations checks the mutations. FAULTS_LOG=1 shows the operator's log.
+// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make test-mutations
+// checks the mutations. FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (
@@ -43,9 +43,9 @@ import (
 
 var (
 	config *rest.Config
-	// user is the client of everybody but the operator. It bypasses the proxy.
+	// user is the client of everybody except the operator. It bypasses the proxy.
 	user client.WithWatch
-	// history is what happened in the API server.
+	// history records all changes in the API server.
 	history *journal
 )
 
@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 }
 
 func runSuite(m *testing.M) (code int, err error) {
-	logger := logr.Discard() // hundreds of injected failures
+	logger := logr.Discard() // hundreds of injected failures would fill the log
 	if os.Getenv("FAULTS_LOG") != "" {
 		logger = zap.New()
 	}
@@ -82,7 +82,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti")}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}}
-	if err = user.Create(context.Background(), node); err != nil { // resources of its pods can change only if it has room
+	if err = user.Create(context.Background(), node); err != nil { // pods can be resized only if their node has room
 		return 1, fmt.Errorf("create the cluster node: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

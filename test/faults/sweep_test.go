@@ -21,16 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// outcome is the result of a run. That of the reference run is compared with all others.
+// outcome is the result of a run. All other runs are compared with the reference run's outcome.
 type outcome struct {
 	state   map[string]string
 	changes map[string][]string
-	// writes are those of the operator; watched is how many events of each resource it received.
+	// writes are the writes of the operator. watched is the number of events that it received of each resource.
 	writes  []write
 	watched map[string]int
 }
 
-// reference runs a scenario twice without a fault. Fields that differ between the two cannot be compared with anything.
+// reference runs a scenario twice without a fault. The two runs must not differ, since other runs are compared with them.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
@@ -74,8 +74,8 @@ func TestSweep(t *testing.T) {
 	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
-// runUntilInjected runs a scenario until its fault was injected. The operator may skip a write of the status when two causes
-// for it come close together, and may have reported progress in the reference run because the machine was busier.
+// runUntilInjected runs a scenario until its fault was injected, up to three times. A run may lack the write: the operator may combine
+// two updates of the status, and may have reported progress in the reference run only because the machine was busier.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
@@ -87,11 +87,11 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 	counts.notReached.Add(1)
 }
 
-// faultSet are the faults of writes and watches with which a scenario runs.
+// faultSet selects the faults of writes and watches for a scenario.
 type faultSet struct{ writes, watches []string }
 
-// faultsOf returns all faults that apply to a run: those of each write, except for retries of a refused write, and those of
-// each watch that delivered events.
+// faultsOf returns all faults that apply to a run. It covers each write, except for retries of a refused write, and each watch that
+// delivered events.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}
@@ -108,7 +108,7 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 	}
 	for _, resource := range resources {
 		if o.watched[resource] == 0 {
-			continue // an earlier state is the present one
+			continue // without changes, an earlier state equals the current one
 		}
 		for _, what := range append(slices.Clone(set.watches), stale) {
 			faults = append(faults, &fault{what: what, watch: resource})
@@ -120,7 +120,7 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 	return append(faults, &fault{what: stale, watch: "all"})
 }
 
-// run runs the scenario with a fault, which may be nil, and verifies the outcome. want is nil for the reference run. It
+// run runs the scenario with a fault, or without one if it is nil, and verifies the outcome. want is nil for the reference run. It
 // returns nil if the fault was not reached.
 func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	t.Helper()
@@ -150,8 +150,8 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		return nil
 	}
 	if s.name != deletion {
-		r.triggerReconcile(r.operator) // includes the last events
-		r.triggerReconcile(r.operator) // the first one is counted before it writes the status
+		r.triggerReconcile(r.operator) // it includes the last events
+		r.triggerReconcile(r.operator) // a reconciliation is counted before it writes the status, so wait for a second one
 	}
 	r.awaitCacheSync()
 	r.await("converge after another reconciliation", s.converged(want))
@@ -161,7 +161,7 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	return got
 }
 
-// awaitInjection waits until the fault was injected and a crashed operator has been restarted.
+// awaitInjection waits until the fault was injected. If the operator crashed, it waits for the restart, too.
 func (r *scenarioRun) awaitInjection(f *fault) bool {
 	r.Helper()
 	select {
@@ -180,7 +180,7 @@ func (r *scenarioRun) awaitInjection(f *fault) bool {
 	return true
 }
 
-// restartWithStaleCache restarts the operator, which first receives the state before the scenario.
+// restartWithStaleCache restarts the operator, which first receives the state from before the scenario.
 func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.Helper()
 	late := []string{f.watch}
@@ -197,13 +197,13 @@ func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.awaitCacheSync()
 }
 
-// awaitCacheSync waits until the caches of the operator contain everything.
+// awaitCacheSync waits until the caches of the operator are up to date.
 func (r *scenarioRun) awaitCacheSync() {
 	r.Helper()
 	r.must(eventually(r.ctx, "the caches of the operator are not current", func() bool { return r.cacheSynced(r.operator) }))
 }
 
-// cacheSynced reports whether the caches of a process match what exists.
+// cacheSynced reports whether the caches of a process equal the existing objects.
 func (r *scenarioRun) cacheSynced(o *operator) bool {
 	now := latest(history.of(r.namespace))
 	for resource, kind := range kinds {
@@ -223,7 +223,7 @@ func (r *scenarioRun) cacheSynced(o *operator) bool {
 	return len(now) == 0
 }
 
-// triggerReconcile causes a reconciliation by a change that needs no reaction, and waits for its end.
+// triggerReconcile causes a reconciliation by a change that requires no action, and waits for its end.
 func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.Helper()
 	for _, name := range memcachedsIn(history.of(r.namespace)) {
@@ -235,7 +235,7 @@ func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.triggerFront(o)
 }
 
-// converged reports what is missing until the scenario has ended, with the state of the reference run if there is one.
+// converged reports what is missing until the scenario has ended. If there is a reference run, the state must equal its final state.
 func (s scenario) converged(want *outcome) func(objects) string {
 	return func(now objects) string {
 		if s.done != nil {
@@ -258,7 +258,7 @@ func (s scenario) converged(want *outcome) func(objects) string {
 	}
 }
 
-// verifyQuiescence reconciles again, in the same process and in a new one. Neither may write anything.
+// verifyQuiescence reconciles again, in the same process and in a new one. Neither reconciliation may write anything.
 func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	r.Helper()
 	got := &outcome{writes: r.proxy.written()}
@@ -280,7 +280,7 @@ func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	return got
 }
 
-// eventually waits for a condition that only counters show. The error is failure.
+// eventually waits for a condition that the history does not show. It returns an error with the message failure.
 func eventually(ctx context.Context, failure string, check func() bool) error {
 	for !check() {
 		if ctx.Err() != nil {
@@ -288,7 +288,7 @@ func eventually(ctx context.Context, failure string, check func() bool) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond): // counters cannot be watched
+		case <-time.After(10 * time.Millisecond): // the condition has no event to wait for
 		}
 	}
 	return nil

@@ -22,10 +22,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twinName is the name of the Memcached that fills the nodes of the other one.
+// twinName is the name of the second Memcached. Both Memcacheds fill each other's nodes.
 const twinName = "twin"
 
-// twinScenarios are those of two Memcacheds that fill each other's nodes.
+// twinScenarios are the scenarios of two Memcacheds that fill each other's nodes.
 var twinScenarios = []scenario{
 	{name: "twins-image-change", faults: unknownFaults, setup: func(r *scenarioRun) {
 		running(2, statefulSetNodes, func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Dump = ptr.To(true) })(r)
@@ -51,7 +51,7 @@ func filledFrom(name string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// bothWith reports what is missing until both Memcacheds are settled, and each node has the image if one is given.
+// bothWith reports what is missing until both Memcacheds are settled, and each node runs the image if one is given.
 func bothWith(image string) func(objects) string {
 	return func(now objects) string {
 		for _, name := range []string{cacheName, twinName} {
@@ -69,12 +69,12 @@ func bothWith(image string) func(objects) string {
 	}
 }
 
-// ofMemcached reports whether an object is a Memcached of the name, or one of its children or pods.
+// ofMemcached reports whether an object is the Memcached with this name, or one of its children or pods.
 func ofMemcached(object client.Object, name string) bool {
 	return object.GetName() == name || strings.HasPrefix(object.GetName(), name+"-")
 }
 
-// renamed returns an object of the twin as if it were one of the Memcached about which the oracles ask.
+// renamed returns an object of the twin with the names of the other Memcached, because the oracles check only cacheName.
 func renamed(object client.Object) client.Object {
 	text := strings.ReplaceAll(string(mustMarshal(object)), twinName, cacheName)
 	copied := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
@@ -84,7 +84,7 @@ func renamed(object client.Object) client.Object {
 	return copied
 }
 
-// historyOf is the history as if there were no other Memcached than that of the name, and it had the name about which the oracles ask.
+// historyOf returns only the history of the named Memcached, renamed to cacheName for the oracles.
 func historyOf(entries []entry, name string) []entry {
 	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
 	var found []entry
@@ -100,7 +100,7 @@ func historyOf(entries []entry, name string) []entry {
 	return found
 }
 
-// seenAs are the objects as in historyOf.
+// seenAs returns the objects of the named Memcached, renamed like in historyOf.
 func (o objects) seenAs(name string) objects {
 	var entries []entry
 	for key, object := range o {
@@ -110,8 +110,8 @@ func (o objects) seenAs(name string) objects {
 	return latest(historyOf(entries, name))
 }
 
-// withoutPartition is the spec of a workload without what says which of its nodes may be replaced now: all of them are what they should be
-// when the operator brakes a StatefulSet again.
+// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again when all nodes are
+// already replaced; that starts no rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
 // brakes reports whether the operator holds StatefulSets back for this Memcached.
@@ -122,13 +122,13 @@ func (e entry) brakes() bool {
 
 var partitions = regexp.MustCompile(`"partition":\d+`)
 
-// braked reports whether a workload is a former one with another partition.
+// braked reports whether a workload differs from its former version in the partition only.
 func (e entry) braked(former client.Object) bool {
 	before := entry{object: former}
 	return before.spec() != e.spec() && before.withoutPartition() == e.withoutPartition()
 }
 
-// memcachedsIn are the names of the Memcacheds in a history.
+// memcachedsIn returns the names of the Memcacheds in a history.
 func memcachedsIn(entries []entry) []string {
 	for _, e := range entries {
 		if _, ok := e.object.(*cachev1alpha1.Memcached); ok && e.object.GetName() == twinName {
@@ -138,8 +138,8 @@ func memcachedsIn(entries []entry) []string {
 	return []string{cacheName}
 }
 
-// twinViolations returns the first moment at which more than one node of both Memcacheds was away, after all of them were ready: what a
-// node has lost, only its twin has.
+// twinViolations returns the first moment at which more than one node of both Memcacheds was away, after all of them had been ready. Two
+// nodes that are away could be twins, and no node would have their items.
 func twinViolations(entries []entry) []string {
 	now, whole := objects{}, false
 	for _, e := range entries {
@@ -153,7 +153,7 @@ func twinViolations(entries []entry) []string {
 	return nil
 }
 
-// away is how many nodes of a Memcached are not ready or do not stay, -1 if it does not exist.
+// away returns how many nodes of a Memcached are not ready or terminate, or -1 if it does not exist.
 func (o objects) away(name string) int {
 	mc, _ := o["memcacheds/"+name].(*cachev1alpha1.Memcached)
 	if mc == nil {

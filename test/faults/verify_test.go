@@ -54,7 +54,7 @@ func (r *scenarioRun) verify(got, want *outcome) {
 	}
 }
 
-// ourWrites are the writes that the operator may send, with the names of the objects.
+// ourWrites are the writes that the operator may send, with patterns for the names of the objects.
 var ourWrites = func() map[string]*regexp.Regexp {
 	names, either := map[string]*regexp.Regexp{}, "("+cacheName+"|"+twinName+")"
 	for _, kind := range []string{
@@ -76,10 +76,10 @@ func panics() float64 {
 	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total") - expectedPanics
 }
 
-// expectedPanics is how many panics the tests have caused.
+// expectedPanics is how many panics the tests have caused on purpose.
 var expectedPanics float64
 
-// sumCounters adds up the counters of a family, or those whose first label has one of the values.
+// sumCounters adds up the counters of a family. With values, it counts only series whose first label has one of them.
 func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
 	families, err := gatherer.Gather()
 	if err != nil {
