@@ -63,8 +63,8 @@ type admissible struct {
 	fixedTLS, perConnectionTLS float64
 }
 
-// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. With TLS, b and c
-// are others. The threads are those of the spec. Without, a CPU limit may mean one thread; without that as well they are the default.
+// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. TLS has other values
+// for b and c. Without spec.config.threads, the rules assume one thread if there is a CPU limit, and otherwise the default.
 func admissionBound(t *testing.T) admissible {
 	t.Helper()
 	rules, err := os.ReadFile("../../../api/v1alpha1/rules.tmpl")
