@@ -50,8 +50,8 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change that must keep everything, although the operator is killed after each step of it. Among the steps must
-// be those that match these patterns.
+// mustKeepWithout makes a change that must keep everything, and kills the operator after each of its steps. The steps must include a
+// match for each of these patterns.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring asks a Prometheus everything that config/components/monitoring asks it: the rules, and the queries of the
-// dashboards. Faster shortens their durations, so that a test of them takes minutes instead of days.
+// Package monitoring sends all expressions in config/components/monitoring to a Prometheus: the rules, and the queries of the dashboards.
+// Faster shortens their durations, so that a test takes minutes instead of days.
 package monitoring
 
 import (

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// The API server cannot compute the exact floor: CEL has no loop for the hash table. It refuses limits below a lower bound
-// of it, in MiB, and Deployment refuses the few between the two. A bound above the floor would refuse limits that work.
+// The API server cannot compute the exact minimum, because CEL has no loop for the hash table. It refuses limits below a lower bound of
+// the minimum, in MiB. Deployment refuses the few limits between the bound and the minimum. A bound above the minimum would refuse limits
+// that work.
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {
