@@ -47,8 +47,8 @@ func CacheOptions(namespaces string) cache.Options {
 	return options
 }
 
-// Synced returns an error that names the first Kind whose cache is not filled yet. It does not wait. The operator reconciles
-// nothing before.
+// Synced returns an error that names the first Kind whose cache is not filled yet. It does not wait. The operator starts to reconcile
+// only when all caches are filled.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {

@@ -87,8 +87,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go adds an event to a series if everything but the note is equal, also the resource versions of both objects. So a
-	// repeated event gets the versions of the first one. An event with another note does not.
+	// client-go counts an event as a repetition if only the note differs, and if the resource versions of both objects are also equal. A
+	// repeated event therefore gets the versions of the first one. An event with another note does not.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related

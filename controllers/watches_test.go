@@ -155,8 +155,8 @@ func watching() *Reconciler {
 	}}
 }
 
-// TestBothMemcachedsOfAnObjectAreReconciled has objects whose instance label names another Memcached than their own name does, and
-// then changes.
+// TestBothMemcachedsOfAnObjectAreReconciled has objects whose name belongs to one Memcached and whose instance label names another one.
+// The label then changes.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {

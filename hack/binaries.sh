@@ -4,8 +4,8 @@
 #
 # Builds the commands of a Kubernetes cluster from pinned modules, into bin/kubernetes:
 #   hack/binaries.sh [etcd | kube-apiserver | kubelet | containerd | ...]...
-# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. Every checkout of this
-# user shares a cache of the results; what no build has used for 30 days is removed from it.
+# Without arguments, it builds what the simulated cluster needs. It skips commands that are up to date. All checkouts of this user
+# share a cache of the results, which drops results that no build has used for 30 days.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 mkdir -p ../bin/kubernetes
@@ -47,11 +47,11 @@ ldflags="-s -w -X ${variable}.gitVersion=${version} -X ${variable}.gitMajor=1 -X
 sdk=$(version_in olm github.com/operator-framework/operator-sdk)
 variable=github.com/operator-framework/operator-sdk/internal/version
 ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${variable}.ImageVersion=${sdk}"
-# Checks image signatures with Go code instead of a C library. Prometheus discovers its targets in Kubernetes, not in clouds.
+# These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
 
-# Prints the folder in which a module is built: ours, except for Prometheus. Its own go.mod and go.sum, which are part of it, name
-# the modules of all clouds. In ours, go mod tidy would download them.
+# Prints the folder in which to build a module. This is our folder, except for Prometheus: its own go.mod and go.sum include the modules
+# of all clouds, which go mod tidy would otherwise download for ours.
 folder_of() {
 	case $1 in
 	monitoring) cd monitoring && go mod download github.com/prometheus/prometheus && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus ;;

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs every suite but the benchmark, the endurance run and the mutations, which take hours. FROM=NAME begins with that suite.
+# Runs all suites except the benchmark, the endurance test and the mutations, which take hours. FROM=NAME begins with that suite.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 

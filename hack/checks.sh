@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Functions that run named checks, for .ci/run and hack/check-all.sh: one line for each with its time, its output in
-# bin/checks/NAME.log. The first failure ends everything and shows its output.
+# Functions that run named checks, for .ci/run and hack/check-all.sh. They print one line with the time for each check, and write its
+# output to bin/checks/NAME.log. The first failure shows its output and ends the script.
 #
 #   check NAME COMMAND...     runs a check
 #   finish                    says how many passed
@@ -16,7 +16,7 @@ mkdir -p "${checks}"
 passed=0
 from=${FROM:-}
 
-# skipped NAME reports whether FROM or ONLY excludes a check. All need the packages.
+# skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check packages, since all others need it.
 skipped() {
 	if [[ "$1" == packages ]]; then return 1; fi
 	if [[ "$1" == "${from}" ]]; then from=""; fi

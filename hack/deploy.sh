@@ -31,7 +31,7 @@ select_manifests() {
 		END { finish() }' <<<"${manifests}"
 }
 
-# counted NUMBER NOUN prints both, with the noun in the plural if needed.
+# counted NUMBER NOUN prints the number and the noun, in the plural if needed.
 counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 ${2}s"; fi; }
 
 # Lists the Memcacheds that the operator serves as lines "NAMESPACE/NAME NODES", and counts them.
@@ -78,7 +78,7 @@ wait_for_rollout() {
 	done 3>&1
 }
 
-# Fails in one sentence if there is no cluster: kubectl apply would speak of validation.
+# Fails with a clear message if there is no cluster. The message of kubectl apply would be about validation.
 check_cluster() {
 	local errors
 	errors=$(kubectl version --request-timeout=20s 2>&1 >/dev/null) || {
@@ -87,7 +87,7 @@ check_cluster() {
 	}
 }
 
-# Fails before anything is written if Helm has installed the operator: both would own the same objects.
+# Fails before any write if Helm has installed the operator, because both would own the same objects.
 check_others() {
 	local operator manager release others=""
 	while read -r operator manager release; do
@@ -118,8 +118,9 @@ deploy() {
 	echo "  kubectl get memcacheds --watch ${scope[*]}"
 }
 
-# remove_except KIND... deletes the manifests of all other kinds. The operator goes first and completely: without its permissions,
-# it would only report errors. The namespace goes last, because the objects in it go with it and would not be found.
+# remove_except KIND... deletes the manifests of all other kinds. It first deletes the operator and waits for its end, since without
+# permissions the operator would only report errors. It deletes the namespace last: with the namespace, its objects disappear, and
+# kubectl would no longer find them.
 remove_except() {
 	local namespaces status=0
 	namespaces=$(of_kind Namespace)

@@ -4,8 +4,8 @@
 #
 # Provides bin/memcached: the version that the operator runs, or a later one. Needs no root.
 #
-# Debian 12 has an older one, so that of a later Debian is unpacked in bin/images/memcached, with its libraries. The image of the
-# local cluster has the same content. Elsewhere it is the memcached in the PATH.
+# Debian 12 has an older version. There, the script unpacks the version of a later Debian, with its libraries, in bin/images/memcached.
+# The image of the local cluster has the same content. Elsewhere, bin/memcached is the memcached in the PATH.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -39,7 +39,7 @@ download() {
 	rm -rf "${context:?}"/{lists,cache,debs} "${context}/rootfs/usr/share/"{doc,man,locale}
 }
 
-# Writes bin/memcached, which runs a command line with the arguments that follow. It replaces itself by memcached.
+# Writes bin/memcached: a script that executes this command line with its own arguments appended.
 write_launcher() {
 	printf '#!/bin/sh\nexec %s "$@"\n' "$1" >bin/memcached
 	chmod +x bin/memcached
@@ -61,14 +61,14 @@ if ! command -v apt-get >/dev/null; then
 	write_launcher "'${installed}'"
 	exit
 fi
-exec {lock}>bin/memcached.lock # several suites at once may need it
+exec {lock}>bin/memcached.lock # several suites may run this script at once
 flock "${lock}"
 fingerprint="${wanted} $(cksum <"hack/memcached.sh")"
 if [[ "$(cat "${context}/.stamp" 2>/dev/null)" != "${fingerprint}" ]]; then
 	download
 	echo "${fingerprint}" >"${context}/.stamp"
 fi
-# The system's own loader would load the system's libraries.
+# The system's loader would load the system's libraries instead of the unpacked ones.
 libraries=$(dirname "$(find "${context}/rootfs/usr/lib" -name libc.so.6 | head -1)")
 loader=$(find "${libraries}" "${context}/rootfs/usr/lib" -maxdepth 1 -name 'ld-linux*' | head -1)
 write_launcher "'${loader}' --library-path '${libraries}' '${context}/rootfs/usr/bin/memcached'"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Gives the project its publisher's names, in place of the placeholders, in every tracked file:
+# Replaces the placeholders by the publisher's names in every tracked file:
 #   hack/rename.sh DOMAIN PREFIX REPO
 #   hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
 # DOMAIN makes the API group cache.DOMAIN and the address maintainers@DOMAIN, PREFIX begins the names of the images, and REPO is the
@@ -25,8 +25,8 @@ old_domain=$(sed -n 's/^domain: //p' PROJECT)
 old_prefix=$(sed -n 's/^IMAGE_TAG_BASE ?= //p' hack/release/published.mk)
 old_repo=$(sed -n 's/^module //p' go.mod)
 
-# expression OLD NEW DOT NOT prints a sed command for a name that does not follow one of the characters NOT: registry.example.com is
-# another example. DOT is what a dot is written as: regular expressions have backslashes in front of it.
+# expression OLD NEW DOT NOT prints a sed command that replaces OLD, but not after one of the characters NOT: in registry.example.com,
+# example.com is not our placeholder. DOT is how the files write a dot. Regular expressions have backslashes in front of it.
 expression() {
 	local old=${1//./$3} new=${2//./$3}
 	old=$(sed 's/[\\.]/\\&/g' <<<"${old}")
@@ -36,7 +36,7 @@ expression() {
 commands=()
 for dot in . '\.' '\\.'; do
 	while read -r from to not; do
-		# A second time, for names that share the character between them.
+		# Repeated, because two adjacent names share the character between them.
 		commands+=(--expression "$(expression "${from}" "${to}" "${dot}" "${not}")" --expression "$(expression "${from}" "${to}" "${dot}" "${not}")")
 	done <<-END
 		${old_prefix} $2 .
@@ -51,10 +51,10 @@ commands+=(--expression "s#^(\* @)$(owner "${old_repo}")/#\1$(owner "$3")/#" # t
 	--expression "s#^( *domain: )${old_domain//./\\.}\$#\1$1#"
 	--expression "s#^(prefix = \")${old_prefix%%/*}\"#\1${2%%/*}\"#") # the mirror of the local cluster
 
-# What looks for placeholders keeps them, and so do published versions.
+# Scripts that look for placeholders keep them, and so do published versions.
 git ls-files -z -- ':!hack/rename.sh' ':!hack/release/check.sh' ':!catalog/bundles' | xargs -0 grep -lZI example |
 	xargs -0 sed -i -E "${commands[@]}"
-# Names of files contain that of the API group.
+# Some file names contain the API group.
 git ls-files -z "*cache.${old_domain}*" | while IFS= read -r -d '' file; do
 	git mv "${file}" "${file//cache.${old_domain}/cache.$1}"
 done

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Checks that everything generated is up to date: regenerates it in a copy of the checkout and compares. The checkout is not
-# touched and may have uncommitted changes.
+# Checks that all generated files are up to date. It regenerates them in a copy of the checkout and compares. It does not change the
+# checkout, which may have uncommitted changes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,7 +11,7 @@ copy="$(mktemp -d)"
 trap 'rm -rf "${copy}"' EXIT
 mkdir "${copy}/before" "${copy}/after"
 
-# The files that git tracks or would add; ignored files are not part of the project. A deleted file is still in the index.
+# The files that git tracks or would add. Ignored files are not part of the project. Deleted files may still be in the index.
 git ls-files -z --cached --others --exclude-standard |
 	while IFS= read -r -d '' file; do
 		if [[ -e "${file}" || -L "${file}" ]]; then printf '%s\0' "${file}"; fi
@@ -24,7 +24,7 @@ if grep -rnE '^(<{7}|>{7}) ' "${copy}/before"; then
 	exit 1
 fi
 
-# The generators must recreate their files. A file that nothing generates any more is then missing in the copy.
+# The generators must recreate these files. A file that is no longer generated is then missing in the copy.
 rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,config/components/monitoring/dashboards,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
 mkdir "${copy}/after/config/crd/bases" "${copy}/after/config/components/monitoring/dashboards"
 bin=${LOCALBIN:-${PWD}/bin}

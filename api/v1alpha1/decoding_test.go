@@ -23,8 +23,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// One stored Memcached that Go cannot decode would end every list and watch of the operator, and so its work for all the
-// others. So whatever the schema lets in must decode.
+// A single stored Memcached that Go cannot decode would make every list and watch of the operator fail, and so stop its work for all
+// Memcacheds. Go must therefore be able to decode everything that the schema permits.
 var _ = Describe("A spec with any value at any place", Ordered, func() {
 	var tries []*try
 

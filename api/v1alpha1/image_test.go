@@ -21,8 +21,8 @@ var (
 	tag128 = ":" + strings.Repeat("t", 128)
 )
 
-// The kubelet parses the image with ParseNormalizedNamed. What it refuses there would be a pod that never starts, so the
-// rules of spec.image must refuse it. What they refuse beyond that is at the end of the table, with the reason.
+// The kubelet parses the image with ParseNormalizedNamed. With an image that this function refuses, a pod never starts, so the rules of
+// spec.image must refuse it. The end of the table lists images that only the rules refuse, with the reason.
 var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	func(ctx SpecContext, image, cause string, parsable bool) {
 		_, parseErr := reference.ParseNormalizedNamed(image)

@@ -6,15 +6,15 @@
 comma := ,
 major = $(firstword $(subst ., ,$(VERSION)))
 space := $(subst ,, )
-# The names that the catalog's template yields.
+# The names in the catalog, which follow from its template.
 CHANNELS ?= $(subst $(space),$(comma),$(strip $(foreach list,$(CHANNEL_LISTS),$(list)-v$(major))))
 DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
 # The OpenShift versions whose catalogs offer the bundle: v4.17 is the first with Kubernetes 1.30, and later ones are included.
 OPENSHIFT_VERSIONS ?= v4.17
-# The catalogs of OpenShift that the first submission asks for. The pipeline of the community catalog copies the newest of them once to
-# each catalog that it opens later.
+# The OpenShift catalogs of the first submission. When a new catalog opens, the pipeline of the community catalog copies the newest
+# one to it, once.
 OPENSHIFT_CATALOGS ?= $(shell awk '/^v/ { printf "%s%s", comma, $$1; comma = "," }' hack/bundle/openshift.txt)
-# Where make community writes to: a folder, or one with clones of the forks of both catalogs.
+# The folder to which make community writes. It may contain clones of the forks of both catalogs.
 COMMUNITY_DIR ?= dist/community
 # The GitHub users, separated by commas, whose pull requests to the community catalogs are merged automatically.
 COMMUNITY_REVIEWERS ?=
@@ -26,7 +26,7 @@ published-operator = $(call by-digest,IMG,OPERATOR_DIGEST)
 published-agent = $(if $(filter file,$(origin IMG)),$(call by-digest,AGENT_IMG,AGENT_DIGEST),$(AGENT_IMG))
 published-memcached = $(call by-digest,MEMCACHED_IMAGE,MEMCACHED_DIGEST)
 published-scorecard = $(call by-digest,SCORECARD_IMG,SCORECARD_DIGEST)
-# If true, every image is named by its digest, which is looked up in its registry unless it has been recorded.
+# If true, the bundle names every image by its digest. It looks digests that are not recorded up in the registry.
 USE_IMAGE_DIGESTS ?= $(if $(and $(findstring @,$(published-operator)),$(findstring @,$(published-agent)),$(findstring @,$(published-memcached))),true,false)
 # Additional flags for operator-sdk generate bundle.
 BUNDLE_GEN_FLAGS ?=

@@ -42,7 +42,7 @@ check_input() {
 	done
 }
 
-# quietly runs a command; cause prints why the last one failed, in one line.
+# quietly runs a command. cause prints in one line why the last command failed.
 quietly() { "$@" >"${work}/log" 2>&1; }
 cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
 
@@ -80,7 +80,7 @@ generate() (
 		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
 )
 
-# operator-sdk writes the annotations and the labels anew, without those of OpenShift.
+# operator-sdk rewrites the annotations and labels, and drops those for OpenShift.
 label_openshift() {
 	local key=com.redhat.openshift.versions comment="# The OpenShift versions whose catalogs offer this bundle."
 	printf '\n  %s\n  %s: %s\n' "${comment}" "${key}" "${OPENSHIFT_VERSIONS}" >>"${work}/${name}/metadata/annotations.yaml"
@@ -122,7 +122,7 @@ copy_config
 generate || fail "The bundle cannot be generated, fix what kustomize or operator-sdk names: $(cause)"
 # operator-sdk writes the current time, which would make every bundle different.
 put "${csv}" createdAt "${created}"
-# operator-sdk lists the images in environment variables only, but a mirror needs that of the operator as well.
+# operator-sdk lists only the images in environment variables, but a mirror also needs the operator's image.
 sed -i "s#^  relatedImages:\$#&\n  - image: ${IMG}\n    name: memcached-operator#" "${csv}"
 label_openshift
 quietly "${OPERATOR_SDK}" bundle validate "${work}/${name}" --select-optional suite=operatorframework ||

@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// save writes a file of a test and returns its name.
+// save writes a test's file and returns its name.
 func save(t *testing.T, file, content string) string {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -33,7 +33,7 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// foldersIn returns the folders in a folder, which need not exist.
+// foldersIn returns the subfolders of a folder, or none if it does not exist.
 func foldersIn(t *testing.T, folder string) []string {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -43,7 +43,7 @@ func foldersIn(t *testing.T, folder string) []string {
 	return folders
 }
 
-// bundleOf copies the project's bundle as one of another version, and returns its folder.
+// bundleOf copies the project's bundle, gives the copy another version, and returns its folder.
 func bundleOf(t *testing.T, version string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), version)
@@ -63,7 +63,7 @@ func bundleOf(t *testing.T, version string) string {
 
 const header = "schema: olm.semver\ngenerateMajorChannels: true\n"
 
-// list returns a list of a template.
+// list returns a channel of a template with these versions.
 func list(name string, versions ...string) string {
 	text := name + ":\n  bundles:\n"
 	for _, version := range versions {
@@ -72,7 +72,7 @@ func list(name string, versions ...string) string {
 	return text
 }
 
-// rendered renders a template of versions.
+// rendered renders a template with bundles of these versions.
 func rendered(t *testing.T, template string, versions ...string) *declcfg.DeclarativeConfig {
 	t.Helper()
 	bundles := map[string]string{}
@@ -86,7 +86,7 @@ func rendered(t *testing.T, template string, versions ...string) *declcfg.Declar
 	return config
 }
 
-// The catalog and the picture are up to date with the template, and every released version can be upgraded to the newest.
+// The catalog and its graph are up to date with the template. Every released version can be upgraded to the newest one.
 func TestTheCatalogIsCurrent(t *testing.T) {
 	output := t.TempDir()
 	bundles := foldersIn(t, filepath.Join(root, "catalog", "bundles"))
@@ -103,7 +103,7 @@ func TestTheCatalogIsCurrent(t *testing.T) {
 	}
 }
 
-// Every bundle in the folder has been released, and the version in preparation is not there.
+// Every bundle in the folder has been released. The version in preparation is not in it.
 func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
 	for _, folder := range foldersIn(t, filepath.Join(root, "catalog", "bundles")) {
@@ -155,8 +155,8 @@ func TestChannelsOfSeveralReleases(t *testing.T) {
 	}
 }
 
-// A release candidate is upgraded to the release in the candidate channel. From then on, the stable channel has the installed
-// version. It has no upgrade from the candidate itself.
+// The candidate channel upgrades a release candidate to the release. The stable channel contains the release as well, but cannot upgrade
+// the candidate. A user therefore switches channels after the upgrade.
 func TestACandidateReachesTheStableChannel(t *testing.T) {
 	versions := []string{"1.0.0-rc.1", "1.0.0"}
 	config := rendered(t, list("candidate", versions...)+list("stable", "1.0.0"), versions...)
@@ -175,7 +175,7 @@ func TestACandidateReachesTheStableChannel(t *testing.T) {
 	}
 }
 
-// Each mutation is a mistake that would leave the users of a version without an upgrade.
+// Each mutation is a mistake that would leave some users without an upgrade.
 func TestBrokenGraphsAreRefused(t *testing.T) {
 	versions := []string{"1.0.0", "1.1.0", "1.2.0"}
 	tests := map[string]struct {
@@ -243,7 +243,7 @@ func TestMistakesAreToldInOneSentence(t *testing.T) {
 	}
 }
 
-// The tag tells which bundle the digest is of.
+// The tag says to which version the digest belongs.
 func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	template := strings.ReplaceAll(header+list("stable", "1.0.0", "1.0.1"), ":v1.0.0\n", ":v1.0.0"+digest+"\n")
@@ -252,7 +252,7 @@ func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	images := map[string]string{} // in any order
+	images := map[string]string{} // by bundle, since their order is random
 	for _, bundle := range config.Bundles {
 		images[bundle.Name] = bundle.Image
 	}

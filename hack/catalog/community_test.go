@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The pipeline of OpenShift's community catalog adds the image of a bundle to the lists of the template that release-config.yaml
-// names. The channels that opm then renders are those that the bundle names, as in our own catalog.
+// The pipeline of OpenShift's community catalog adds a bundle's image to those lists of the template that release-config.yaml names. opm
+// must then render the same channels as the bundle names.
 func TestCommunityCatalogHasTheChannelsOfTheBundle(t *testing.T) {
 	version, err := versionOf(filepath.Join(root, "bundle"))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// findBundles returns the folders of bundles by version.
+// findBundles returns the bundles' folders by version.
 func findBundles(folders []string) (map[string]string, error) {
 	bundles := map[string]string{}
 	for _, folder := range folders {
@@ -55,13 +55,13 @@ func versionOf(folder string) (string, error) {
 	return csv.Spec.Version, nil
 }
 
-// render renders a semver template with the bundles of these folders by version.
+// render renders a semver template with these bundles. The map contains their folders by version.
 func render(ctx context.Context, file, repository string, bundles map[string]string) (*declcfg.DeclarativeConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	// Current versions of OLM read only the ClusterServiceVersion of the manifests.
+	// Of the manifests, current versions of OLM read only the ClusterServiceVersion.
 	migrate, err := migrations.NewMigrations("bundle-object-to-csv-metadata")
 	if err != nil {
 		return nil, err
@@ -78,14 +78,14 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 		if repository != "" {
 			named = repository
 		}
-		if pinned { // the tag tells the version, and a tool may refuse a reference with both
+		if pinned { // the digest suffices, and some tools refuse a reference with both
 			return renderBundle(ctx, folder, named+"@"+digest, migrate)
 		}
 		return renderBundle(ctx, folder, named+":v"+version, migrate)
 	}).Render(ctx, bytes.NewReader(text))
 }
 
-// renderBundle renders the bundle in a folder as opm would render the image built from it.
+// renderBundle renders the bundle in a folder as opm renders the image built from it.
 func renderBundle(ctx context.Context, folder, image string, migrate *migrations.Migrations) (*declcfg.DeclarativeConfig, error) {
 	name, err := template.New("image").Parse(image)
 	if err != nil {

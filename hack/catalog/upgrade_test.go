@@ -18,7 +18,7 @@ import (
 )
 
 // refused returns why OLM v1 would not upgrade one CustomResourceDefinition to another. It uses the library of OLM v1, with the
-// configuration of operator-controller v1.11.0. Changes that the library does not know, such as that of a CEL rule, are refused.
+// configuration of operator-controller v1.11.0. The library refuses every change that it does not know, such as a change of a CEL rule.
 func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefinition) []string {
 	t.Helper()
 	preflight, err := runner.New(&config.Config{
@@ -52,7 +52,7 @@ func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefiniti
 	return errs
 }
 
-// definition reads the CustomResourceDefinition of a bundle, as it is in a cluster with stored resources.
+// definition reads the CustomResourceDefinition of a bundle. Its status says that resources of the storage version exist.
 func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -68,8 +68,8 @@ func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefi
 	return crd
 }
 
-// Every released version can be upgraded to the one in preparation, and every stored resource stays valid. Before the first release,
-// the only version is compared with itself, which proves that the library accepts the definition.
+// Every released version can be upgraded to the version in preparation, and every stored resource stays valid. Before the first release,
+// this compares the only version with itself, and so shows that the library accepts the definition.
 func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
 	current := filepath.Join(root, "bundle")
 	after := definition(t, current)

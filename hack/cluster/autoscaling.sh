@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# What autoscalers need. The local cluster has it only while their story runs: an APIService that is away delays the deletion
-# of every namespace.
+# Installs what autoscalers need. The local cluster has it only during the test of autoscalers, since an unavailable APIService
+# delays the deletion of every namespace.
 #   hack/cluster/autoscaling.sh build          builds the image of metrics-server and gets the CRDs of KEDA
 #   hack/cluster/autoscaling.sh install FILE   installs metrics-server, the CA certificate of the cluster is in FILE
 #   hack/cluster/autoscaling.sh uninstall      removes it
@@ -17,7 +17,7 @@ if [[ $1 == build ]]; then
 fi
 
 image=registry.k8s.io/metrics-server/metrics-server:local
-# Only its CRDs are used.
+# Only KEDA's CRDs are used.
 keda=github.com/kedacore/keda/v2@v2.21.0
 
 build() {
@@ -32,12 +32,12 @@ build() {
 	go mod download "${keda}"
 }
 
-# Prints the manifests of the module. metrics-server measures as often as it can, for which a kubelet must answer sooner, and is
-# asked at once whether it is ready.
+# Prints the manifests of the module. The changes make metrics-server measure as often as possible, with a shorter timeout for
+# kubelets, and make its readiness probe start at once.
 manifests() {
 	local module
 	module=$(cd hack/kubernetes && go list -m -f '{{.Dir}}' sigs.k8s.io/metrics-server)
-	# The module's kustomization uses a field that kubectl warns of.
+	# The module's kustomization uses a field about which kubectl warns.
 	kubectl kustomize "${module}/manifests/base" 2>/dev/null | sed -e "s|image: .*|image: ${image}|" \
 		-e 's|\( *\)- --metric-resolution=.*|\1- --metric-resolution=10s\n\1- --kubelet-request-timeout=5s|' \
 		-e '/readinessProbe:/,/resources:/ { s|initialDelaySeconds: .*|initialDelaySeconds: 1|; s|periodSeconds: .*|periodSeconds: 1| }'

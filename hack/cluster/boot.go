@@ -23,15 +23,15 @@ import (
 // stepDeadline bounds each wait of the boot.
 const stepDeadline = 3 * time.Minute
 
-// reap is the first process of the namespaces. It starts the boot and, since the kernel gives it every process whose parent
-// has ended, waits for those, of which containers leave many.
+// reap is the first process of the namespaces. It starts the boot. Since the kernel makes it the parent of orphaned processes, it also
+// waits for these. Containers leave many of them.
 func reap(name string) error {
 	boot := exec.Command("/proc/self/exe", "--name", name, secondProcess)
 	boot.Stdout, boot.Stderr = os.Stdout, os.Stderr
 	if err := boot.Start(); err != nil {
 		return err
 	}
-	// Only the boot reports from now on: up waits until nobody can.
+	// up reads from this pipe until all writers have closed it. The boot is now the only writer.
 	if err := os.Stdout.Close(); err != nil {
 		return err
 	}
@@ -54,10 +54,10 @@ type booting struct {
 	failed chan error
 }
 
-// boot starts everything in the order of dependence, reports each step with its time, and then stays as the parent of the
+// boot starts everything in the order of dependence, and reports each step with its time. It then keeps running as the parent of the
 // components.
 func (c *cluster) boot(ctx context.Context) error {
-	// Commands are looked up with the PATH of this process.
+	// exec finds commands in the PATH of this process.
 	if err := os.Setenv("PATH", c.binary("")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *cluster) boot(ctx context.Context) error {
 	for {
 		select {
 		case err := <-b.failed:
-			// The cluster stays as it is: a test may have ended the component and will start it again.
+			// The cluster continues: a test may have ended the component and will start it again.
 			fmt.Fprintln(os.Stderr, err)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -82,7 +82,7 @@ func (c *cluster) boot(ctx context.Context) error {
 	}
 }
 
-// takeSteps takes one step after the other. A component that ends meanwhile ends the wait for it.
+// takeSteps takes one step after another. If a component ends meanwhile, the step fails.
 func (b *booting) takeSteps(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -116,7 +116,7 @@ func (b *booting) takeSteps(ctx context.Context) error {
 	return nil
 }
 
-// run starts a component of the cluster, which ends with the boot.
+// run starts a component of the cluster. The component ends with the boot.
 func (b *booting) run(spec component) error {
 	p, err := process.Start(process.Spec{
 		Name:    spec.name,
@@ -142,7 +142,7 @@ func (b *booting) startAPIServer(ctx context.Context) error {
 	return b.until(ctx, "kubectl", "get", "--raw", "/readyz")
 }
 
-// startControllers waits for none of them: later steps wait for what they do.
+// startControllers does not wait for the controllers: later steps wait for their effects.
 func (b *booting) startControllers(context.Context) error {
 	components := []component{
 		controllerManager(b.cluster), scheduler(b.cluster), containerd(b.cluster), registry(b.cluster),
@@ -182,14 +182,14 @@ func (b *booting) startDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// This also waits for kube-proxy, and for the account without which no pod of a user is admitted.
+	// This also waits for kube-proxy. Users can create pods only after the account default exists.
 	if err := b.until(ctx, "getent", "ahosts", "kubernetes.default.svc.cluster.local"); err != nil {
 		return err
 	}
 	return b.until(ctx, "kubectl", "get", "serviceaccount", "default")
 }
 
-// until runs a command again and again until it succeeds: what it asks for cannot be watched yet.
+// until repeats a command until it succeeds. It polls, since the API server cannot yet be watched for the result.
 func (b *booting) until(ctx context.Context, name string, args ...string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, stepDeadline, true, func(ctx context.Context) (bool, error) {

@@ -70,7 +70,7 @@ build_operator() {
 	fi
 }
 
-# has_agent_image CHECKOUT reports whether the agent has an image of its own. In the first commits, that of the operator has it.
+# has_agent_image CHECKOUT reports whether the agent has its own image. In the first commits, the operator's image contains the agent.
 has_agent_image() { grep -q ' AS agent$' "$1/Dockerfile"; }
 
 # trust FILE makes push trust the registry of the cluster, whose CA certificate is in the file.

@@ -18,30 +18,30 @@ import (
 	"strings"
 )
 
-// Addresses of the cluster. Only its own network namespace has them, so that every cluster uses the same.
+// Addresses of the cluster. All clusters use the same ones, since each has a network namespace of its own.
 const (
 	nodeName    = "node"
 	nodeIP      = "192.168.99.1"
 	podCIDR     = "10.244.0.0/16"
 	serviceCIDR = "10.96.0.0/16"
-	// kubernetesIP is the first address of serviceCIDR, which Kubernetes gives to itself.
+	// kubernetesIP is the first address of serviceCIDR, which Kubernetes reserves for its own Service.
 	kubernetesIP = "10.96.0.1"
 	dnsIP        = "10.96.0.10"
 	apiServerURL = "https://127.0.0.1:6443"
 )
 
-// cluster is a cluster that may or may not run.
+// cluster is a cluster, running or not.
 type cluster struct {
 	name string
 	// root is the root of the repository.
 	root string
-	// out receives what users read.
+	// out receives the output for users.
 	out io.Writer
-	// dir holds everything that the cluster keeps: credentials, configuration, logs, data.
+	// dir contains all files of the cluster: credentials, configuration, logs, data.
 	dir string
 }
 
-// open finds the files of a cluster. It must be called in the root of the repository, by root.
+// open finds the files of a cluster. Only root may call it, in the root of the repository.
 func open(name string) (*cluster, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -63,10 +63,11 @@ func (c *cluster) binary(name string) string { return filepath.Join(c.root, "bin
 
 func (c *cluster) kubeconfig() string { return c.file("admin.kubeconfig") }
 
-// cgroup is where all containers of the cluster are, relative to the root of each cgroup hierarchy.
+// cgroup is the path of the cgroup of all containers, relative to the root of each cgroup hierarchy.
 func (c *cluster) cgroup() string { return "memcached-operator-" + c.name }
 
-// firstPID is the process id, seen from outside, of the first process of the cluster's namespaces; 0 if it does not run.
+// firstPID returns the process ID of the first process of the cluster's namespaces, as seen from outside. It returns 0 if the cluster
+// does not run.
 func (c *cluster) firstPID() int {
 	content, err := os.ReadFile(c.file("pid"))
 	if err != nil {
@@ -80,18 +81,18 @@ func (c *cluster) firstPID() int {
 	return id
 }
 
-// notePID records the first process with its start time, since the kernel uses process ids again.
+// notePID records the first process with its start time, since the kernel reuses process IDs.
 func (c *cluster) notePID(pid int) error {
 	return os.WriteFile(c.file("pid"), fmt.Appendf(nil, "%d %s\n", pid, startTime(pid)), 0o600)
 }
 
-// startTime is field 22 of /proc/PID/stat, see proc_pid_stat(5), and empty when there is no such process or it is a zombie.
+// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). It returns nothing for a zombie or without such a process.
 func startTime(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The second field is a name in parentheses that may hold anything.
+	// The second field is a name in parentheses and may contain any characters.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	const state, started = 0, 19
 	if len(fields) <= started || fields[state] == "Z" {
@@ -100,14 +101,14 @@ func startTime(pid int) string {
 	return fields[started]
 }
 
-// exec runs a command in the namespaces of the cluster and in the working directory of the caller.
+// exec runs a command in the namespaces of the cluster, in the caller's working directory.
 func (c *cluster) exec(ctx context.Context, command []string) error {
 	pid := c.firstPID()
 	if pid == 0 {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
-	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before it, so it ignores Ctrl-C as
-	// this process does; env restores the default for the command.
+	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before the command. It therefore inherits
+	// from this process that it ignores Ctrl-C, and env restores the default for the command.
 	signal.Ignore(os.Interrupt)
 	args := []string{
 		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
@@ -116,12 +117,12 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()
-	// The command also decides how to end when this process is terminated.
+	// If this process is terminated, the command also decides how to end.
 	cmd.Cancel = func() error { return os.ErrProcessDone }
 	return cmd.Run()
 }
 
-// environment is that of the caller, with the cluster's kubectl and its configuration.
+// environment returns the caller's environment, with the cluster's kubectl and kubeconfig.
 func (c *cluster) environment() []string {
 	return append(os.Environ(),
 		"KUBECONFIG="+c.kubeconfig(), "KUBECACHEDIR="+c.file("kubectl"), "PATH="+c.binary("")+":"+os.Getenv("PATH"))

@@ -7,10 +7,10 @@ package main
 
 const containerdSocket = "/run/containerd/containerd.sock"
 
-// cniPlugins is where Debian installs them.
+// cniPlugins is the folder in which Debian installs the CNI plugins.
 const cniPlugins = "/usr/lib/cni"
 
-// component is a command of bin/kubernetes that runs as long as the cluster.
+// component is a command in bin/kubernetes that runs as long as the cluster.
 type component struct {
 	name string
 	args []string
@@ -22,7 +22,7 @@ func etcd(c *cluster) component {
 		"--name=etcd",
 		"--data-dir=" + c.file("etcd"),
 		"--log-level=warn",
-		// Nothing of it outlives the cluster.
+		// No data outlives the cluster.
 		"--unsafe-no-fsync",
 	}}
 }
@@ -44,9 +44,9 @@ func apiServer(c *cluster) component {
 		"--kubelet-certificate-authority=" + c.file("ca.crt"),
 		"--kubelet-client-certificate=" + c.file("kubelet-client.crt"),
 		"--kubelet-client-key=" + c.file("kubelet-client.key"),
-		// The node's name is in no DNS: logs and exec would look for it there.
+		// Logs and exec must not look up the node's name, which no DNS server has.
 		"--kubelet-preferred-address-types=InternalIP",
-		// Aggregated API servers, such as OLM's package server, trust these and are reached without kube-proxy.
+		// Aggregated API servers, such as OLM's package server, trust this CA. The API server reaches them without kube-proxy.
 		"--requestheader-client-ca-file=" + c.file("ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",
@@ -67,9 +67,9 @@ func controllerManager(c *cluster) component {
 		"--use-service-account-credentials",
 		"--root-ca-file=" + c.file("ca.crt"),
 		"--service-account-private-key-file=" + c.file("service-account.key"),
-		// Instead of 15 s: a test waits for it.
+		// Shorter than the default of 15 s, because a test waits for it.
 		"--horizontal-pod-autoscaler-sync-period=5s",
-		// Nobody has such plugins, but it would make the folder on the machine.
+		// The default would create a folder outside of the cluster's own mounts. No such plugins are used.
 		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 	}}
 }
@@ -87,7 +87,7 @@ func containerd(c *cluster) component {
 func registry(c *cluster) component {
 	return component{
 		name: "registry", args: []string{"serve", c.file("registry.yaml")},
-		// It would send its traces to a collector that is not there.
+		// The default is to send traces to a collector, which does not exist here.
 		env: []string{"OTEL_TRACES_EXPORTER=none"},
 	}
 }

@@ -23,7 +23,7 @@ import (
 //go:embed config
 var configuration embed.FS
 
-// targets are the files of config whose readers want them in a folder of its own.
+// targets are the paths of configuration files that need a folder of their own.
 var targets = map[string]string{
 	"hosts.toml":    "registries/_default/hosts.toml",
 	"pods.conflist": "cni/pods.conflist",
@@ -73,7 +73,7 @@ func (b *booting) writeFile(t *template.Template, values map[string]string) erro
 	return file.Close()
 }
 
-// writeCredentials makes a CA and what it vouches for: servers, clients of servers, and the users of the API server.
+// writeCredentials creates a CA and its certificates for servers, clients of servers, and users of the API server.
 func (b *booting) writeCredentials() error {
 	ca, err := credentials.NewAuthority("local-cluster")
 	if err != nil {

@@ -4,8 +4,7 @@
 #
 # A function for scripts that need packages of a later Debian release than the machine may have.
 
-# download_from_forky FOLDER PACKAGE... downloads packages to FOLDER/debs and installs nothing. The archive is the one that the
-# machine uses.
+# download_from_forky FOLDER PACKAGE... downloads packages to FOLDER/debs without installing them. It uses the machine's own archive.
 download_from_forky() {
 	local folder=$1 archive
 	shift

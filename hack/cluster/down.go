@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// removal bounds the time that the kernel may take to end the processes of a cluster.
+// removal is how long the kernel may take to end all processes of a cluster.
 const removal = time.Minute
 
 // down ends the cluster.
@@ -35,15 +35,15 @@ func (c *cluster) down(ctx context.Context) error {
 	return nil
 }
 
-// remove ends all processes of the cluster, with which its mounts and interfaces go, and then removes its cgroups and files.
+// remove ends all processes of the cluster, which also removes its mounts and interfaces. It then removes the cgroups and files.
 func (c *cluster) remove(ctx context.Context) error {
 	if pid := c.firstPID(); pid != 0 {
-		// The kernel ends every process of a namespace with its first one.
+		// When the first process of a namespace ends, the kernel ends all others.
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			return fmt.Errorf("ending the cluster %s: %w", c.name, err)
 		}
 	}
-	// The last processes may still be on their way out of their cgroups.
+	// The last processes may not have left their cgroups yet.
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, removal, true, func(context.Context) (bool, error) {
 		return c.firstPID() == 0 && c.removeCgroups() == nil, nil
 	})
@@ -53,7 +53,7 @@ func (c *cluster) remove(ctx context.Context) error {
 	return os.RemoveAll(c.dir)
 }
 
-// hierarchies are the folders in which cgroups are made: one with cgroup v2, one for each controller with cgroup v1.
+// hierarchies returns the folders in which to create cgroups: a single one with cgroup v2, one for each controller with cgroup v1.
 func hierarchies() ([]string, error) {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
@@ -65,7 +65,7 @@ func hierarchies() ([]string, error) {
 	}
 	var folders []string
 	for _, entry := range entries {
-		// Links are second names of a hierarchy.
+		// A link is a second name of a hierarchy.
 		if entry.IsDir() {
 			folders = append(folders, filepath.Join(root, entry.Name()))
 		}
@@ -85,7 +85,8 @@ func (c *cluster) removeCgroups() error {
 	return errors.Join(failures...)
 }
 
-// removeCgroup removes a cgroup with those below it, deepest first: their files cannot be removed and go with them.
+// removeCgroup removes a cgroup and those below it, deepest first. Only the folders can be removed, and the kernel removes the files in
+// them.
 func removeCgroup(root string) error {
 	var folders []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

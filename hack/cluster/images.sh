@@ -15,7 +15,7 @@ if [[ $1 == build ]]; then
 fi
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
-# The operator says which version it is: the one in preparation, as in every other build of the checkout.
+# The operator reports the version in preparation, as in every other build of the checkout.
 version=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
 sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)
@@ -110,7 +110,7 @@ push)
 	while read -r image; do
 		push "${image}" "${image}"
 	done < <(list)
-	# Another name for the same memcached, for tests that change the image.
+	# A second name for the same image, for tests that change the image.
 	push "${memcached_image}" "${memcached_image}-alpine"
 	;;
 *)

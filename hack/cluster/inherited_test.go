@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The components run for days. What the shell of make has open, such as a lock or a pipe, must not stay open for as long.
+// The components run for days. They must not keep files open that make's shell has open, such as a lock or a pipe.
 func TestComponentsInheritNoFiles(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	inherited, err := unix.Dup(int(file.Fd())) // as of a shell: a copy stays open in children
+	inherited, err := unix.Dup(int(file.Fd())) // like a shell's file: children inherit the copy
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate prepares the namespaces in which the boot already runs, and the cgroup of the containers.
+// isolate prepares the namespaces in which the boot already runs, and the containers' cgroup.
 func (b *booting) isolate(ctx context.Context) error {
 	if err := b.mount(); err != nil {
 		return err
@@ -30,16 +30,16 @@ func (b *booting) isolate(ctx context.Context) error {
 	return b.makeCgroups()
 }
 
-// mount gives the cluster a /proc, /run, /var/lib and /var/log of its own. The rest of the file system is the machine's.
+// mount gives the cluster its own /proc, /run, /var/lib and /var/log. It shares the rest of the file system with the machine.
 func (b *booting) mount() error {
-	// From now on no mount reaches the machine.
+	// After this, mounts do not affect the machine.
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
-	// With some resolvers this is a link to a file in /run, which is about to be hidden.
+	// With some resolvers this is a link into /run, which the mount below hides.
 	resolvConf, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
 		return err
@@ -55,14 +55,14 @@ func (b *booting) mount() error {
 			return err
 		}
 	}
-	// kubelet shares its volumes with the containers.
+	// The kubelet shares its volumes with the containers.
 	if err := os.MkdirAll("/var/lib/kubelet", 0o750); err != nil {
 		return err
 	}
 	return b.mountResolvConf(resolvConf)
 }
 
-// mountResolvConf makes the names of the cluster resolve, as they do in a pod.
+// mountResolvConf makes the cluster's names resolve, as in a pod.
 func (b *booting) mountResolvConf(target string) error {
 	content := "nameserver " + dnsIP + "\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 	if err := os.WriteFile(b.file("resolv.conf"), []byte(content), 0o644); err != nil {
@@ -84,7 +84,7 @@ func bind(source, target string) error {
 	return nil
 }
 
-// network makes the interface of the node. It is a bridge since every kernel has those; nothing is connected to it.
+// network creates the interface of the node. It is a bridge without ports, because every kernel supports bridges.
 func (b *booting) network(ctx context.Context) error {
 	for _, command := range []string{
 		"link set lo up",
@@ -100,7 +100,7 @@ func (b *booting) network(ctx context.Context) error {
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 }
 
-// makeCgroups makes the cgroup in which the kubelet makes those of the pods, with all controllers.
+// makeCgroups creates the cgroup in which the kubelet creates the pods' cgroups, with all controllers.
 func (b *booting) makeCgroups() error {
 	folders, err := hierarchies()
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *booting) makeCgroups() error {
 	return nil
 }
 
-// delegateControllers lets the cgroups below a cgroup have every controller that it has. With cgroup v1 they always do.
+// delegateControllers makes all controllers of a cgroup available in the cgroups below it. With cgroup v1 they always are.
 func delegateControllers(path string) error {
 	available, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if errors.Is(err, os.ErrNotExist) {

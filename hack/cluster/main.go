@@ -3,11 +3,10 @@
 
 //go:build linux
 
-// Cluster runs a single-node Kubernetes cluster on a Linux machine, as root: etcd, the control plane, a kubelet with
-// containerd and runc, CoreDNS and an image registry. Everything lives in network, mount and process namespaces of its
-// own, so nothing of it reaches the network of the machine, several clusters run side by side, and ending the first process
-// of the namespaces ends all of it. The make targets cluster-up, cluster-exec and cluster-down build what it needs and
-// call it.
+// Cluster runs a single-node Kubernetes cluster on a Linux machine, as root: etcd, the control plane, a kubelet with containerd and runc,
+// CoreDNS and an image registry. Everything runs in its own network, mount and process namespaces. It therefore does not reach the
+// machine's network, and several clusters can run side by side. When the first process of the namespaces ends, everything ends. The make
+// targets cluster-up, cluster-exec and cluster-down build what the cluster needs and call this command.
 package main
 
 import (
@@ -29,19 +28,19 @@ const usage = `Usage: cluster [--name NAME] up | down | exec COMMAND [ARGUMENT..
   down  ends the cluster and removes everything that it has left
 `
 
-// Exit statuses beside that of the command that exec runs.
+// Exit statuses of this command. The command that exec runs has its own.
 const (
 	failed      = 1
 	misused     = 2
 	interrupted = 130
 )
 
-// validName keeps the name fit for a file, a cgroup and a host name.
+// validName matches names that are valid for a file, a cgroup and a host.
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
 func main() { os.Exit(status()) }
 
-// status is the exit status of the command, whose reason it prints.
+// status runs the command, prints an error and returns the exit status.
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

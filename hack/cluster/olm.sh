@@ -27,17 +27,17 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# The registry of the cluster has other digests than those recorded for published images: everything is named by its tag here.
+# Images have different digests in the cluster's registry than the recorded ones of published images. Tags name all images here.
 export OPERATOR_DIGEST='' AGENT_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
 bundle=bundle
 if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
 
-# The previous version, and the commit or tag that it is built from.
+# The previous version, and the commit or tag from which to build it.
 read -r previous commit < <(grep -v '^#' test/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
-# The catalog of the checkout, as it would be if the previous version had been published.
+# The catalog of the checkout, as if the previous version had been published.
 upgrades_catalog_image=${CATALOG_IMG}-upgrades
 
 # The next version after that of the checkout, with the same operator.
@@ -100,7 +100,7 @@ quietly() {
 	fi
 }
 
-# Builds the operator of the checkout with its bundle, catalog and scorecard image, by the same targets that users run.
+# Builds the checkout's operator, bundle, catalog and scorecard image, with the same make targets that users run.
 build_project() {
 	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)" . "${VERSION}"
 	quietly scorecard-build
@@ -113,7 +113,7 @@ build_project() {
 	build_catalog "${CATALOG_IMG}" "$(dirname "${bundle}")" "${bundle}" <<<"${BUNDLE_IMG}"
 }
 
-# Without this check, a missing commit would only be noticed after minutes of building.
+# Without this check, a missing commit would cause an error only after minutes of building.
 check_previous() {
 	if ! git cat-file -e "${commit}^{commit}" 2>/dev/null; then
 		echo "Version ${previous} is built from commit ${commit}, which this clone does not have: get it with git fetch --unshallow." >&2
@@ -121,11 +121,11 @@ check_previous() {
 	fi
 }
 
-# list_bundles CHANNEL prints a list of a template. Standard input names the bundle images.
+# list_bundles CHANNEL prints a channel's list for a template. Standard input names the bundle images.
 list_bundles() { sed -e "1i$1:\n  bundles:" -e 's/^/  - image: /'; }
 
-# build_catalog IMAGE FOLDER BUNDLE... builds a catalog in a folder. Standard input names the bundle images: each is a candidate,
-# and those of releases are stable as well.
+# build_catalog IMAGE FOLDER BUNDLE... builds a catalog in a folder. Standard input names the bundle images. All are in the candidate
+# channel, and releases are also in the stable channel.
 build_catalog() {
 	local image=$1 context=$2 bundles
 	shift 2
@@ -140,15 +140,15 @@ build_catalog() {
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
 }
 
-# Makes the bundle of the previous version from its sources. Before the first release, nobody has stored a Memcached, and definitions
-# may change as OLM v1 refuses it: the bundle then has the definition of the checkout.
+# Makes the bundle of the previous version from its sources. Before the first release, nobody has stored a Memcached, so the CRD may
+# change in ways that OLM v1 refuses. The bundle then gets the checkout's CRD.
 make_previous_bundle() {
 	quietly --directory "$1/checkout" bundle VERSION="${previous}" IMG="${previous_image}" BUNDLE_DIR="$1/bundle" \
 		LOCALBIN="${PWD}/bin" OPERATOR_SDK="${PWD}/${binaries}/operator-sdk"
 	if [[ ! -d catalog/bundles ]]; then cp bundle/manifests/*_memcacheds.yaml "$1/bundle/manifests"; fi
 }
 
-# name_base_images DOCKERFILE gives the stand-ins the names that the Dockerfile of an earlier version uses for its base images.
+# name_base_images DOCKERFILE gives the stand-ins the names of the base images in the Dockerfile of an earlier version.
 name_base_images() {
 	local name
 	name=$(grep -o 'docker.io/library/golang:[^ ]*' "$1" | head -1)
@@ -157,7 +157,7 @@ name_base_images() {
 	buildah tag "${base_standin}" "${name}"
 }
 
-# Builds the previous version, a catalog in which it is the newest, and one in which the checkout upgrades it.
+# Builds the previous version, a catalog that ends with it, and a catalog in which the checkout upgrades it.
 build_previous() {
 	local context=${images}/previous
 	rm -rf "${context}"
@@ -187,7 +187,7 @@ build_next() {
 install() {
 	local module
 	module=$(cd hack/olm && go list -m -f '{{.Dir}}' github.com/operator-framework/operator-lifecycle-manager)
-	# The CustomResourceDefinitions are too large for the annotation that a client-side apply writes.
+	# The CRDs are too large for the annotation of a client-side apply.
 	kubectl apply --server-side --filename "${module}/deploy/chart/crds" >/dev/null
 	kubectl wait --for=condition=Established --filename "${module}/deploy/chart/crds" --timeout=1m >/dev/null
 	"${binaries}/helm" template olm "${module}/deploy/chart" --values "${module}/deploy/upstream/values.yaml" \

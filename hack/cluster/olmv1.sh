@@ -38,7 +38,7 @@ check() {
 	done
 }
 
-# The images are configured for the registry of the cluster. Otherwise they equal the released ones.
+# These images use the cluster's registry. Otherwise they equal the released images.
 build_images() {
 	local command context
 	for command in "${commands[@]}"; do
@@ -66,8 +66,8 @@ render() {
 		awk 'BEGIN { RS = ORS = "\n---\n" } !/\napiVersion: cert-manager.io\//' >"${manifests}"
 }
 
-# install FILE installs OLM v1. One self-signed certificate serves both Services. OLM v1 trusts it and FILE, the CA of the
-# registry.
+# install FILE installs OLM v1. Both Services use the same self-signed certificate. OLM v1 trusts this certificate and FILE, the CA
+# certificate of the registry.
 install() {
 	local namespace=olmv1-system secret
 	# Not local, because the trap runs after the function has returned.

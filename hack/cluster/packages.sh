@@ -12,7 +12,8 @@ needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-# What else the tests need: the clients of docs/clients.md, the proxy that make bench compares ours with, and a C compiler for the race detector. Most have no command here.
+# Other packages for the tests, most of them without a command to check: the clients of docs/clients.md, the proxy to which make bench
+# compares ours, and a C compiler for the race detector.
 others=(
 	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache

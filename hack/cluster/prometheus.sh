@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Unpacks Prometheus from its Debian package to bin/prometheus, for the end-to-end test of the monitoring. Installing the package
-# would start it as a service of this machine. Compiling Prometheus takes minutes.
+# would start Prometheus as a service of this machine, and compiling it would take minutes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -15,7 +15,7 @@ if [[ -x bin/prometheus && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]
 fi
 tmp=$(mktemp -d)
 trap 'rm -rf "${tmp}"' EXIT
-# The one of Debian 12 cannot discover targets in Kubernetes.
+# Prometheus in Debian 12 cannot discover targets in Kubernetes.
 download_from_forky "${tmp}" prometheus
 dpkg-deb --fsys-tarfile "${tmp}"/debs/prometheus_*.deb | tar --extract --directory "${tmp}" ./usr/bin/prometheus
 mkdir -p bin

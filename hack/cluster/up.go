@@ -20,26 +20,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The commands that up starts in the new namespaces: the first becomes their process 1 and starts the second.
+// Subcommands that up starts in the new namespaces. The first one becomes process 1 there and starts the second one.
 const (
 	firstProcess  = "first-process"
 	secondProcess = "boot"
 )
 
-// up starts the cluster and returns when pods can run on it.
+// up starts the cluster. It returns when pods can run.
 func (c *cluster) up(ctx context.Context) error {
 	if c.firstPID() != 0 {
 		fmt.Fprintf(c.out, "The cluster %s runs already.\n", c.name)
 		c.printUse()
 		return nil
 	}
-	// What a cluster has left that ended without down, because the machine was switched off for example.
+	// A cluster that ended without down leaves files behind, for example when the machine was switched off.
 	if err := c.remove(ctx); err != nil {
 		return err
 	}
 	start := time.Now()
 	if err := c.start(ctx); err != nil {
-		log, _ := os.ReadFile(c.file("boot.log")) // if there is none, the error is all there is
+		log, _ := os.ReadFile(c.file("boot.log")) // without a log, the error must suffice
 		return errors.Join(fmt.Errorf("the cluster %s did not start: %w\n%s", c.name, err, log), c.remove(context.WithoutCancel(ctx)))
 	}
 	fmt.Fprintf(c.out, "The cluster %s is ready after %.0f s.\n", c.name, time.Since(start).Seconds())
@@ -47,7 +47,7 @@ func (c *cluster) up(ctx context.Context) error {
 	return nil
 }
 
-// start starts the first process in new namespaces, passes on what the boot reports and returns when it is complete.
+// start starts the first process in new namespaces, and prints what the boot reports. It returns when the boot is complete.
 func (c *cluster) start(ctx context.Context) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (c *cluster) start(ctx context.Context) error {
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
 	}
 	err = first.Start()
-	_ = progressEnd.Close() // the child has its own
+	_ = progressEnd.Close() // the child has a copy
 	if err != nil {
 		return fmt.Errorf("making namespaces: %w", err)
 	}
@@ -84,7 +84,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if _, err := io.Copy(c.out, progress); err != nil {
 		return errors.Join(err, first.Process.Kill(), first.Wait())
 	}
-	// The boot closes its end of the pipe when all is done; if it has not left the file, it has ended instead.
+	// The boot closes its end of the pipe when it is complete or has failed. Only a complete boot has written the file.
 	if _, err := os.Stat(c.file("ready")); err != nil {
 		return errors.Join(context.Cause(ctx), first.Wait())
 	}
@@ -96,7 +96,7 @@ func (c *cluster) printUse() {
 	if c.name != "local" {
 		option = " CLUSTER=" + c.name
 	}
-	image, _ := os.ReadFile(filepath.Join(c.root, "bin", "images", "operator")) // make cluster-up has written it
+	image, _ := os.ReadFile(filepath.Join(c.root, "bin", "images", "operator")) // written by make cluster-up
 	fmt.Fprintf(c.out, `  Deploy to it:         make cluster-exec%[1]s CMD="make deploy IMG=%[4]s"
   Run commands in it:   make cluster-exec%[1]s CMD="kubectl get pods -A"
   Open a shell in it:   make cluster-exec%[1]s CMD=bash
@@ -106,8 +106,8 @@ func (c *cluster) printUse() {
 `, option, c.kubeconfig(), c.dir, strings.TrimSpace(string(image)))
 }
 
-// keepFiles lets no process that this one starts inherit the files that it has inherited: the components of a cluster would hold the
-// locks and pipes of whoever has started it.
+// keepFiles prevents child processes from inheriting this process's inherited files. The components would otherwise hold locks and pipes
+// of the process that started the cluster.
 func keepFiles() error {
 	const first, last = 3, 1<<31 - 1
 	return os.NewSyscallError("close_range", unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC))

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crd expands the templates in the validation rules of a CustomResourceDefinition. A marker is a single line, and CEL
-// has no functions: an expression that several rules need, or that is too long for a line, is a named template instead, and the
-// marker uses its name.
+// Command crd expands the templates in the validation rules of a CustomResourceDefinition. A marker must fit in a single line, and CEL
+// has no functions. An expression that is long, or that several rules need, is therefore a named template. The marker contains only its
+// name.
 //
 // Usage: crd TEMPLATES CRD.
 package main
@@ -52,7 +52,7 @@ func rewrite(templatesFile, crdFile string) error {
 	return os.WriteFile(crdFile, append([]byte("---\n"), text...), 0o600)
 }
 
-// expand executes each string inside the value that is a template.
+// expand executes every string in the value that is a template.
 func expand(templates *template.Template, value any) (any, error) {
 	var err error
 	switch value := value.(type) {
@@ -76,7 +76,7 @@ func expand(templates *template.Template, value any) (any, error) {
 	return value, nil
 }
 
-// execute returns what a template in a marker yields, in one line.
+// execute returns the result of a template in a marker, in one line.
 func execute(templates *template.Template, text string) (string, error) {
 	templates, err := templates.Clone()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The story writes enough keys to tell percentages apart.
+// The story writes enough keys for meaningful percentages.
 const keys, valueSize = 10_000, 100
 
-// writeKeys fills the cache as an application does, through a hash ring over status.nodes. Simulated nodes have no cache.
+// writeKeys fills the cache like an application, through a hash ring over status.nodes. Simulated nodes have no cache.
 func (d *demo) writeKeys(ctx context.Context) error {
 	return d.withCache(ctx, func(cache *traffic.Client) error {
 		if err := cache.Write(ctx, keys, valueSize); err != nil {
@@ -25,7 +25,7 @@ func (d *demo) writeKeys(ctx context.Context) error {
 	})
 }
 
-// readKeys reads the keys again from the current nodes and reports how many are left. It fails if fewer than least are found.
+// readKeys reads all keys from the current nodes, and reports how many it finds. It fails if fewer than least are found.
 func (d *demo) readKeys(why string, least int) step {
 	return func(ctx context.Context) error {
 		return d.withCache(ctx, func(cache *traffic.Client) error { return d.read(ctx, cache, why, least) })

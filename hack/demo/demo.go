@@ -20,14 +20,14 @@ import (
 
 const (
 	namespace = "default"
-	// stepDeadline is how long a step may take to come true.
+	// stepDeadline is the time limit for a step.
 	stepDeadline = time.Minute
 )
 
-// errTooLate is the cause when a wait takes too long.
+// errTooLate is the cause of a context whose step has exceeded the limit.
 var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
 
-// Every stage ends the story with the same suggestions.
+// The suggestions at the end of the story.
 const (
 	whatNext    = "That was the story. The cluster and the operator stay until Ctrl-C. In another terminal, try:"
 	suggestions = `
@@ -38,32 +38,32 @@ kubectl describe ` + sampleCommand + `
 kubectl explain memc.spec`
 )
 
-// stage is the cluster of the story, and the operator in it.
+// stage is the story's cluster with its operator.
 type stage interface {
 	// name describes the cluster.
 	name() string
-	// opening are the first chapters of the story, after which the operator runs and the client of the demo is connected.
+	// opening returns the first chapters of the story. After them, the operator runs and the demo's client is connected.
 	opening() []chapter
-	// watch calls fail when the cluster or the operator has ended, until the context ends.
+	// watch runs until the context ends. It calls fail if the cluster or the operator ends.
 	watch(ctx context.Context, fail func(error))
-	// servesData reports whether real memcached answers.
+	// servesData reports whether the nodes run a real memcached.
 	servesData() bool
-	// logCommand shows the end of the operator's log. It is empty before the operator has started.
+	// logCommand returns the command that shows the end of the operator's log. It is empty before the operator has started.
 	logCommand() string
-	// stay suggests what to do with the cluster and returns on Ctrl-C.
+	// stay prints what users can do with the cluster, and returns on Ctrl-C.
 	stay(ctx context.Context, d *demo) error
 	// stop ends everything that the stage has started.
 	stop() error
 }
 
-// demo is the state of the story. The client is connected when the cluster answers.
+// demo is the state of the story. The client is connected as soon as the cluster answers.
 type demo struct {
 	out   *narrator
 	stage stage
 	k8s   client.WithWatch
 	// env is added to the environment of the commands.
 	env []string
-	// mc is the sample, as it was when it was last Ready.
+	// mc is the sample as it was when it was last Ready.
 	mc *cachev1alpha1.Memcached
 }
 
@@ -80,14 +80,13 @@ func inOrder(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// connect makes the client with which the demo waits.
+// connect creates the client with which the demo observes the cluster.
 func (d *demo) connect(config *rest.Config) (err error) {
 	d.k8s, err = apiclient.New(config)
 	return err
 }
 
-// until waits for the check to come true among the objects of the story. It fails as soon as the operator or the cluster has
-// ended.
+// until waits until the check has nothing missing among the story's objects. It fails as soon as the operator or the cluster has ended.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()
@@ -106,7 +105,7 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	}, kinds, client.InNamespace(namespace))
 }
 
-// outcome is the step that reports what has come true.
+// outcome returns a step that reports a result.
 func (d *demo) outcome(format string, args ...any) step {
 	return func(context.Context) error {
 		d.out.outcome(format, args...)
@@ -114,12 +113,12 @@ func (d *demo) outcome(format string, args ...any) step {
 	}
 }
 
-// runs is the step that runs a command.
+// runs returns a step that runs a command.
 func (d *demo) runs(command string) step {
 	return func(ctx context.Context) error { return d.run(ctx, command) }
 }
 
-// run shows a command, runs it as a user does, and shows its output.
+// run shows a command, runs it as a user would, and shows its output.
 func (d *demo) run(ctx context.Context, command string) error {
 	d.out.command(command)
 	shell := exec.CommandContext(ctx, "sh", "-c", command)

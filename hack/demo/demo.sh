@@ -11,7 +11,7 @@ make=("${MAKE:-make}" --no-print-directory)
 export CLUSTER=demo
 up=""
 
-# Ctrl-C is how a user ends the demo, and no failure. With DEMO_EXIT=1, nobody is there to press it.
+# Users end the demo with Ctrl-C, so that is not a failure, except with DEMO_EXIT=1.
 interrupted=130
 finish() {
 	local status=$?
@@ -34,8 +34,8 @@ finish() {
 }
 trap finish EXIT
 trap 'exit ${interrupted}' INT
-# On a terminal, each command below is in a process group of its own. Ctrl-C reaches only that group, and so neither this script
-# nor make, which would fail.
+# On a terminal, each command below has its own process group. Ctrl-C reaches only this group. If it reached this script or make,
+# they would fail.
 if [[ -t 0 && -t 1 ]]; then
 	set -o monitor
 fi

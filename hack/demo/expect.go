@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/await"
 )
 
-// readyWith returns what keeps a Memcached from being Ready with so many nodes, or nothing.
+// readyWith returns why a Memcached is not Ready with this number of nodes, or nothing.
 func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	switch {
@@ -34,7 +34,7 @@ func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	return ""
 }
 
-// without reports that a name is still in status.nodes, or nothing.
+// without returns a message while status.nodes contains the name, and then nothing.
 func without(mc *cachev1alpha1.Memcached, name string) string {
 	if slices.Contains(mc.Status.Nodes, name) {
 		return "status.nodes still has " + name
@@ -42,7 +42,7 @@ func without(mc *cachev1alpha1.Memcached, name string) string {
 	return ""
 }
 
-// running returns which pods do not run the image, or nothing.
+// running returns a message about pods that do not run the image, or nothing.
 func running(pods []corev1.Pod, image string) string {
 	var others []string
 	for i := range pods {
@@ -55,7 +55,7 @@ func running(pods []corev1.Pod, image string) string {
 	return strings.Join(others, ", ")
 }
 
-// untilReady waits until the sample is Ready with so many nodes and all checks have nothing missing either.
+// untilReady waits until the sample is Ready with this number of nodes, and the checks have nothing missing.
 func (d *demo) untilReady(size int, checks ...await.Check) step {
 	return func(ctx context.Context) error {
 		return d.until(ctx, func(ctx context.Context) (string, error) {

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo shows in the terminal what the operator does: it runs kubectl as a user does, and waits until the cluster has followed. Then
-// it leaves the cluster to the user until Ctrl-C. make demo builds and runs it: on a simulated cluster that it starts itself, or,
-// with --deploy IMAGE, on the cluster of KUBECONFIG, to which it deploys the operator with that image.
+// Demo shows in the terminal what the operator does. It runs kubectl as a user would, and waits until the cluster has reacted. It then
+// leaves the cluster to the user until Ctrl-C. make demo builds and runs it. By default it starts a simulated cluster. With --deploy
+// IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
 //
-// With DEMO_EXIT=1 it ends with the story. It fails when a step does not come true, and reports why. On a terminal, it leaves
-// time to read.
+// With DEMO_EXIT=1 it ends after the story. It fails if a step does not succeed in time, and reports why. On a terminal, it leaves time
+// to read.
 package main
 
 import (
@@ -19,13 +19,13 @@ import (
 	"syscall"
 )
 
-// make demo runs the demo in the root of the repository, with these files.
+// make demo runs the demo in the root of the repository, where these files are.
 const (
 	controlPlaneDir = "bin/kubernetes"
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// Exit statuses. Ctrl-C is how a user ends the demo, but with DEMO_EXIT=1 it keeps the story from its end.
+// Exit statuses. Ctrl-C normally ends the demo with success. With DEMO_EXIT=1 it is a failure, because the story has not reached its end.
 const (
 	succeeded   = 0
 	failed      = 1
@@ -34,11 +34,11 @@ const (
 
 func main() { os.Exit(status()) }
 
-// status runs the demo, prints why it failed and returns the exit status.
+// status runs the demo, prints an error and returns the exit status.
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// If nobody reads the output any more, the demo must still clean up.
+	// The demo must clean up even if its output is closed.
 	signal.Ignore(syscall.SIGPIPE)
 	exit := os.Getenv("DEMO_EXIT") == "1"
 	d := &demo{out: newNarrator(ctx, os.Stdout, exit, os.Getenv), stage: &simulatedStage{}}
@@ -71,7 +71,7 @@ func (d *demo) end(err, stopErr error, canceled, exit bool) int {
 	}
 }
 
-// run tells the story, and leaves the cluster to the user unless the demo exits with it.
+// run tells the story. It then leaves the cluster to the user, unless exit is set.
 func run(ctx context.Context, d *demo, exit bool) error {
 	d.out.title("The Memcached operator on " + d.stage.name() + ". All of it runs on this machine and is gone in the end.")
 	if err := tellStory(ctx, d); err != nil || exit {
@@ -89,7 +89,7 @@ func tellStory(ctx context.Context, d *demo) error {
 		d.out.chapter(i+1, len(chapters), chapter.title)
 		if err := chapter.tell(ctx, d); err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err() // whatever Ctrl-C has ended
+				return ctx.Err() // instead of the error of whatever Ctrl-C has ended
 			}
 			d.report(ctx)
 			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)

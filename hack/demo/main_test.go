@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// interruptedStage begins with a command that Ctrl-C ends.
+// interruptedStage begins with a command that Ctrl-C interrupts.
 type interruptedStage struct {
 	stage
 	cancel context.CancelFunc
@@ -35,7 +35,7 @@ func TestACommandThatCtrlCEndsIsNoFailure(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the demo of a user and breaks off the story of a script.
+// Ctrl-C is the normal end for a user, but a failure for a script.
 func TestHowTheDemoEnds(t *testing.T) {
 	broken := errors.New("broken")
 	canceled := fmt.Errorf("step 3: %w", context.Canceled)

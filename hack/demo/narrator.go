@@ -26,32 +26,33 @@ const (
 	plain = "\x1b[0m"
 )
 
-// Readers get this time for a piece of text, plus the time for each of its lines.
+// Readers get this time for each piece of text, plus the time for each of its lines.
 const (
 	timeToRead     = 700 * time.Millisecond
 	timeToReadLine = 150 * time.Millisecond
 )
 
-// longestSilence is how long the narrator says nothing while a step takes its time.
+// longestSilence is how long the narrator stays silent during a long step.
 const longestSilence = 3 * time.Second
 
 // narrator writes the story.
 type narrator struct {
 	out     io.Writer
 	started time.Time
-	// styled adds bold and faint text. paced waits until readers have read one piece of text before the next one.
+	// styled adds bold and faint text. paced delays each piece of text until readers have read the previous one.
 	styled, paced bool
 	// interrupted ends all pauses.
 	interrupted <-chan struct{}
 
 	mu sync.Mutex
-	// readAt is when readers have read what is written.
+	// readAt is when readers will have read the text so far.
 	readAt time.Time
 	// awaited is what the current step waits for.
 	awaited string
 }
 
-// newNarrator styles the text and paces it only on a terminal. Nobody reads along if the demo ends with the story, or in CI.
+// newNarrator styles the text only on a terminal, and paces it only if somebody reads along. In CI, or if the demo ends with the story,
+// nobody does.
 func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
 	terminal := term.IsTerminal(int(out.Fd()))
 	return &narrator{
@@ -61,23 +62,23 @@ func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(strin
 	}
 }
 
-// title opens the story or its last part.
+// title writes the title of the story or of its last part.
 func (n *narrator) title(text string) { n.write("", n.style(bold, text)) }
 
-// chapter announces a step with the time since the start.
+// chapter writes the title of a chapter, with the time since the start.
 func (n *narrator) chapter(number, of int, title string) {
 	n.write("", n.elapsed()+n.style(bold, fmt.Sprintf("%d/%d %s", number, of, title)))
 }
 
-// command shows what a user would type.
+// command shows the command that a user would type.
 func (n *narrator) command(command string) { n.block(n.style(bold, "$ "+command)) }
 
-// outcome reports what has come true, with the time since the start.
+// outcome reports a result, with the time since the start.
 func (n *narrator) outcome(format string, args ...any) {
 	n.write(strings.TrimRight(n.elapsed()+fmt.Sprintf(format, args...), " "))
 }
 
-// block writes text of one or more lines, indented.
+// block writes indented text of one or more lines.
 func (n *narrator) block(text string) {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -86,20 +87,20 @@ func (n *narrator) block(text string) {
 	n.write(lines...)
 }
 
-// Write writes the lines of a command's output, one call for each line or several, indented.
+// Write writes a command's output with an indent. Each call contains one or more complete lines.
 func (n *narrator) Write(output []byte) (int, error) {
 	n.block(string(output))
 	return len(output), nil
 }
 
-// await sets what the current step waits for, which readers learn if it takes its time.
+// await sets what the current step waits for. breakSilence prints it if the step takes long.
 func (n *narrator) await(what string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.awaited = what
 }
 
-// breakSilence reports what the current step waits for whenever nothing was written for a while, until the context ends.
+// breakSilence prints what the current step waits for after each longer silence, until the context ends.
 func (n *narrator) breakSilence(ctx context.Context) {
 	for {
 		n.mu.Lock()
@@ -118,7 +119,7 @@ func (n *narrator) breakSilence(ctx context.Context) {
 	}
 }
 
-// elapsed is the time since the start.
+// elapsed returns the time since the start.
 func (n *narrator) elapsed() string {
 	return n.style(faint, fmt.Sprintf("%7.1fs", time.Since(n.started).Seconds())) + "  "
 }
@@ -130,7 +131,7 @@ func (n *narrator) style(sequence, text string) string {
 	return sequence + text + plain
 }
 
-// write writes a piece of text when readers have read the previous one.
+// write waits until readers have read the previous text, and writes the next one.
 func (n *narrator) write(lines ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,7 +144,7 @@ func (n *narrator) write(lines ...string) {
 	n.print(lines...)
 }
 
-// print ignores errors: the story goes on even if nobody reads it.
+// print ignores errors. The story continues even if its output is closed.
 func (n *narrator) print(lines ...string) {
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(n.out, line)

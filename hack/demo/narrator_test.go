@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tell runs a story with a clock of its own and returns what it wrote and how long it took.
+// tell runs a story with a simulated clock. It returns the output and the duration.
 func tell(t *testing.T, change, story func(*narrator)) (text string, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -39,13 +39,13 @@ func TestReadersGetTimeToRead(t *testing.T) {
 		t.Errorf("without a pace, it took %s:\n%s", took, diff)
 	}
 	text, took = tell(t, func(n *narrator) { n.paced = true }, story)
-	// The time of the outcome is when it came true, not when readers were ready for it.
+	// An outcome shows the time when it happened, not the later time when it is printed.
 	if diff := cmp.Diff(want+"    0.8s  Done.\n", text); diff != "" || took != 2*timeToRead+4*timeToReadLine {
 		t.Errorf("with a pace, it took %s:\n%s", took, diff)
 	}
 }
 
-// What the cluster needs is time to read as well.
+// Readers can read while the cluster works, so no further pause is needed.
 func TestThePaceIsNoDelay(t *testing.T) {
 	_, took := tell(t, func(n *narrator) { n.paced = true }, func(n *narrator) {
 		n.command("kubectl get pods")
@@ -98,7 +98,7 @@ func TestOnlyTerminalsAreStyledAndPaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	null, err := os.Open(os.DevNull) // a device, but no terminal
+	null, err := os.Open(os.DevNull) // a device, but not a terminal
 	if err != nil {
 		t.Fatal(err)
 	}

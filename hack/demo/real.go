@@ -16,10 +16,9 @@ import (
 // operatorLogs shows the log of the operator that make deploy installs.
 const operatorLogs = "kubectl logs --namespace " + operator.Namespace + " deployment/memcached-operator-controller-manager"
 
-// realStage is a cluster whose nodes run containers, which hack/demo/demo.sh starts and ends, with the operator that make deploy
-// installs.
+// realStage is a cluster whose nodes run containers. hack/demo/demo.sh starts and stops it. make deploy installs the operator.
 type realStage struct {
-	// image is the operator's.
+	// image is the operator's image.
 	image string
 	// cluster is the name of the cluster for make cluster-exec.
 	cluster string
@@ -57,7 +56,7 @@ func (s *realStage) deploy(ctx context.Context, d *demo) error {
 	return d.run(ctx, "kubectl get pods --namespace "+operator.Namespace)
 }
 
-// watch has nothing to watch: kubelet restarts containers.
+// watch does nothing, since the kubelet restarts containers.
 func (*realStage) watch(context.Context, func(error)) {}
 
 func (*realStage) logCommand() string { return operatorLogs + fmt.Sprintf(" --tail %d", reportedLines) }
@@ -70,5 +69,5 @@ func (s *realStage) stay(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// stop leaves the cluster to the script that has started it.
+// stop does nothing. The script that has started the cluster stops it.
 func (*realStage) stop() error { return nil }

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// reportDeadline bounds the report of a failure: the cluster may be what failed.
+	// reportDeadline limits the report of a failure, because the cluster itself may have failed.
 	reportDeadline = 10 * time.Second
-	// reportedLines is how much of the operator's log a failure shows.
+	// reportedLines is how many lines of the operator's log a report shows.
 	reportedLines = 30
 )
 
-// report shows objects, events, conditions and the operator's log, to find out why a step did not come true.
+// report shows objects, events, conditions and the operator's log. They help to find out why a step failed.
 func (d *demo) report(ctx context.Context) {
 	if d.k8s == nil {
-		return // there is nothing to look at
+		return // there is no cluster yet
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportDeadline)
 	defer cancel()

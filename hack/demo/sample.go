@@ -23,7 +23,7 @@ const (
 	ownedSelector = " -l " + instanceLabel + "=" + sampleName
 )
 
-// The commands that show the sample, and what belongs to it.
+// Commands that show the sample and its child objects.
 const (
 	getMemcacheds = "kubectl get memc"
 	getNodes      = "kubectl get " + sampleCommand + " -o jsonpath='{.status.nodes}'"
@@ -59,7 +59,7 @@ func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// leftovers returns what remains of the sample, or nothing.
+// leftovers returns a message about remaining objects of the sample, or nothing.
 func (d *demo) leftovers(ctx context.Context) (string, error) {
 	var left []string
 	count := func(plural string, list client.ObjectList, options ...client.ListOption) error {

@@ -24,7 +24,7 @@ const operatorUser = "memcached-operator"
 type simulatedStage struct {
 	cluster  *simulated.Cluster
 	operator *operator.Operator
-	// kubeconfig is the file of an administrator.
+	// kubeconfig is the path of an administrator's kubeconfig.
 	kubeconfig string
 }
 
@@ -50,7 +50,7 @@ func (s *simulatedStage) startCluster(ctx context.Context, d *demo) (err error) 
 	return d.run(ctx, "kubectl get nodes")
 }
 
-// installCRD is the first command for the new API server.
+// installCRD runs the first command that uses the new API server.
 func (s *simulatedStage) installCRD(ctx context.Context, d *demo, cluster *simulated.Cluster) error {
 	if err := d.connect(cluster.Config); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The subject of the story.
+// The Memcached of the story.
 const (
 	sampleName    = "memcached-sample"
 	sampleCommand = "memc/" + sampleName
@@ -19,7 +19,7 @@ const (
 	newImage      = "docker.io/library/memcached:1.6.45-alpine"
 )
 
-// chapter is a part of the story: something happens, and its effect comes true.
+// chapter is a part of the story: an action and its effect.
 type chapter struct {
 	title string
 	tell  func(ctx context.Context, d *demo) error
@@ -45,7 +45,7 @@ func createMemcached(ctx context.Context, d *demo) error {
 func scaleMemcached(ctx context.Context, d *demo) error {
 	return inOrder(ctx, d.runs(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more)),
 		d.untilReady(more), d.outcome("Ready with %d nodes.", more), d.runs(getMemcacheds), d.runs(getNodes),
-		// Three fifths are expected, since the new nodes take two fifths; the ring is not perfectly even.
+		// About three fifths stay, since the new nodes take over two fifths. The ring is not perfectly even.
 		d.readKeys("The new nodes took over the others.", keys/2), d.writeKeys)
 }
 
@@ -54,7 +54,7 @@ func deletePod(ctx context.Context, d *demo) error {
 	gone := func(context.Context) (string, error) { return without(d.mc, victim), nil }
 	return inOrder(ctx, d.runs("kubectl delete pod "+victim), d.untilReady(more, gone),
 		d.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim), d.runs(getNodes),
-		// A fifth is lost with the pod, and its successor's name takes a fifth of the ring from the others.
+		// A fifth is lost with the pod. The replacement has a new name and takes over another fifth from the other nodes.
 		d.readKeys("The pod's share is lost, and its successor takes keys over from the others.", keys/2))
 }
 

@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The files of the chart that are written by hand. What stands between [[ and ]] comes from config.
+// The hand-written files of the chart. Values from config replace the text between [[ and ]].
 //
 //go:embed all:chart
 var source embed.FS
 
-// page is the documentation of the chart, and its README.
+// page is the documentation of the chart. It is also the chart's README.
 const page = "docs/operations/helm.md"
 
 // render returns the files of the chart.
@@ -54,7 +54,7 @@ func render(r release) (map[string][]byte, error) {
 	return files, err
 }
 
-// data is what the hand-written files use.
+// data returns the values for the hand-written files.
 func (r release) data(defaults map[string]any) (map[string]any, error) {
 	if r.image != "" {
 		defaults["image"] = r.image
@@ -67,7 +67,7 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 	}
 	repository, tag, digest := split(defaults["image"].(string))
 	if tag == "v"+r.version {
-		tag = "" // that of the chart
+		tag = "" // the chart's default
 	}
 	data := map[string]any{
 		"Version": r.version, "Prerelease": strings.Contains(r.version, "-"), "Defaults": defaults,
@@ -82,7 +82,7 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The version of the links, as make bundle sets it.
+		// Links refer to this version, as in make bundle.
 		content := object{}
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "/v0.0.0", "/v"+r.version)), &content); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -93,17 +93,17 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 	return data, nil
 }
 
-// split returns the parts of the name of an image.
+// split splits the name of an image.
 func split(image string) (repository, tag, digest string) {
 	repository, digest, _ = strings.Cut(image, "@")
-	// A colon before a slash separates a host from its port.
+	// A colon before a slash belongs to a port.
 	if colon := strings.LastIndex(repository, ":"); colon > strings.LastIndex(repository, "/") {
 		repository, tag = repository[:colon], repository[colon+1:]
 	}
 	return repository, tag, digest
 }
 
-// fillAll executes the hand-written files.
+// fillAll executes the hand-written files as templates.
 func fillAll(files map[string][]byte, data map[string]any) error {
 	return fs.WalkDir(source, "chart", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -131,7 +131,7 @@ func fill(name string, text []byte, data map[string]any) ([]byte, error) {
 	return filled.Bytes(), err
 }
 
-// indented returns a value as YAML, each line of which is indented.
+// indented returns a value as YAML, with all lines indented.
 func indented(indent int, value any) (string, error) {
 	text, err := yaml.Marshal(value)
 	margin := strings.Repeat(" ", indent)
@@ -147,7 +147,7 @@ func inJSON(value any) (string, error) {
 var (
 	// link matches a link to another file of the repository.
 	link = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
-	// comment matches a comment of a line of its own.
+	// comment matches a comment on a line of its own.
 	comment = regexp.MustCompile(`(?m)^ *<!-- .* -->\n`)
 )
 

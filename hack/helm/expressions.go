@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// Expressions of the values that are always set. Those of the others depend on their place.
+// Expressions for the values that are always set. For other values, the expression depends on the place of the mark.
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,
 	"agentImage":     "{{ .Values.agentImage | quote }}",
 	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
 	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
-	// In the order of the alphabet, so that another order of the same namespaces restarts nothing.
+	// Sorted, so that another order of the same namespaces causes no restart.
 	"watchNamespaces": `{{ sortAlpha .Values.watchNamespaces | join "," | quote }}`,
 }
 
-// scalars are the values that need not be set and are no maps or lists.
+// scalars are the optional values that are neither maps nor lists.
 var scalars = map[string]bool{
 	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
 }
 
-// markedValue matches a line whose value, or item of a list, is the mark of a value.
+// markedValue matches a line with a field or a list item that is the mark of a value.
 var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
 
-// markedFields matches the mark of a value whose fields are added to those of a map.
+// markedFields matches a mark in a map. The value's fields are added to the map.
 var markedFields = regexp.MustCompile(`(?m)^( *)` + regexp.QuoteMeta(valueMark) + `([\w.]+): ""$`)
 
-// expressions replaces the marks.
+// expressions replaces the marks by expressions of templates.
 func expressions(text string) string {
 	text = markedFields.ReplaceAllStringFunc(text, func(line string) string {
 		parts := markedFields.FindStringSubmatch(line)

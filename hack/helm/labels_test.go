@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// Other tools and the chart's guidelines select by these.
+// Other tools select objects by these labels, and the chart guidelines require them.
 func TestLabelsNameTheRelease(t *testing.T) {
 	version := tested(t).version
 	for key, manifest := range installAs(t, "shop", "caches", "monitoring: {enabled: true}") {
@@ -22,7 +22,7 @@ func TestLabelsNameTheRelease(t *testing.T) {
 	}
 }
 
-// The release's own labels are on every object, and on the pods only those of podLabels.
+// commonLabels are on every object, but the pods have only podLabels.
 func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	for key, manifest := range install(t, "{commonLabels: {team: a}, monitoring: {enabled: true}, replicas: 2}") {
 		if manifest["metadata"].(object)["labels"].(object)["team"] != "a" {
@@ -31,7 +31,7 @@ func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	}
 }
 
-// A label that both values have is there once: a second one is no valid YAML.
+// A label that is in both values must appear only once, since duplicate keys are invalid YAML.
 func TestLabelsOfTheServiceMonitorWin(t *testing.T) {
 	all := install(t, "{commonLabels: {release: mine, team: a}, monitoring: {enabled: true, labels: {release: stack}}}")
 	for key, manifest := range all {

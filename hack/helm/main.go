@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command helm writes the Helm chart of the operator. The manifests are those that kustomize builds from config: the command
-// builds the complete installation, and once more without each part that a value of the chart can leave out, and makes
-// templates of the differences. What a release can set differently, such as its namespace, becomes an expression; the defaults of
-// the values are those of config. The rest of the chart, such as the words of values.yaml, is in the folder chart.
+// The command helm writes the Helm chart of the operator. kustomize builds the manifests from config. The command builds the complete
+// installation, and one variant without each part that a value of the chart can disable. It turns the differences into templates. Fields
+// that differ between releases, such as the namespace, become expressions. The defaults of the values come from config. Other files of
+// the chart, such as values.yaml, are in the folder chart.
 package main
 
 import (
@@ -25,13 +25,13 @@ func main() {
 	}
 }
 
-// release is what a chart is made for.
+// release describes the release for which to write a chart.
 type release struct {
 	// root is the folder of the repository.
 	root string
-	// version is that of the operator and of the chart, without a leading v.
+	// version is the version of the operator and of the chart, without a leading v.
 	version string
-	// image, agentImage and memcachedImage replace the images that config names, unless they are empty.
+	// image, agentImage and memcachedImage replace the images in config unless they are empty.
 	image, agentImage, memcachedImage string
 }
 
@@ -61,17 +61,17 @@ func write(folder string, files map[string][]byte) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // what is published is public
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // public content
 			return err
 		}
-		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // the same
+		if err := os.WriteFile(path, files[name], 0o644); err != nil { //nolint:gosec // public content
 			return err
 		}
 	}
 	return nil
 }
 
-// removeChart removes a folder with a chart in it, and no other.
+// removeChart removes a folder if it contains a chart, and returns an error for any other folder.
 func removeChart(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {

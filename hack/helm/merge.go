@@ -13,13 +13,13 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking are the variants that lack the lines. If only is set, they are those that alone have them.
+	// lacking are the variants that lack the lines. If only is set, it has the opposite meaning: just these variants have the lines.
 	lacking []int
 	only    bool
 }
 
-// merge makes one template of the manifest of the complete installation and those of the variants, any of which may be empty.
-// Rendered for one of them, the template yields its manifest.
+// merge combines the manifest of the complete installation and those of the variants into one template. A variant's manifest may be
+// empty. Rendered for a variant, the template yields its manifest.
 func merge(whole []string, manifests [][]string) string {
 	lacking := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)
@@ -43,8 +43,8 @@ func merge(whole []string, manifests [][]string) string {
 	return spell(arrange(whole, lacking, added))
 }
 
-// slide moves lines that a variant lacks down, as long as they stay the same. Of two list items with the same last line, either last
-// line could be lacking: all variants must agree on one.
+// slide moves the lines that a variant lacks down as far as the result stays the same. If two list items end with the same line, either
+// of the two lines could count as the missing one. All variants must choose the same one.
 func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	for op.I2 < end && whole[op.I1] == whole[op.I2] {
 		op.I1++
@@ -53,7 +53,7 @@ func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	return op
 }
 
-// add adds lines that a variant has. Several variants may have the same ones.
+// add adds lines that only a variant has. If another variant has the same lines, they share a block.
 func add(blocks []block, lines []string, v int) []block {
 	for i := range blocks {
 		if slices.Equal(blocks[i].lines, lines) {
@@ -64,7 +64,7 @@ func add(blocks []block, lines []string, v int) []block {
 	return append(blocks, block{lines: lines, lacking: []int{v}, only: true})
 }
 
-// arrange joins consecutive lines that the same variants lack, and inserts what variants have in addition.
+// arrange joins consecutive lines that the same variants lack, and inserts the lines that only variants have.
 func arrange(whole []string, lacking [][]int, added [][]block) []block {
 	var blocks []block
 	for i, line := range whole {
@@ -79,7 +79,7 @@ func arrange(whole []string, lacking [][]int, added [][]block) []block {
 	return append(blocks, added[len(whole)]...)
 }
 
-// spell writes blocks with their conditions. Two that exclude each other become if and else.
+// spell writes blocks with their conditions. Two blocks that exclude each other become if and else.
 func spell(blocks []block) string {
 	var text strings.Builder
 	for i := 0; i < len(blocks); i++ {
@@ -113,7 +113,7 @@ func writeLines(text *strings.Builder, lines ...string) {
 	}
 }
 
-// condition returns when a block is part of the manifest.
+// condition returns the condition under which a block is part of the manifest.
 func condition(b block) string {
 	operator := "and"
 	if b.only {

@@ -32,7 +32,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What config does not have any more must not be looked for in vain.
+// An edit of text that is no longer in config must cause an error.
 func TestChangedConfigIsNoticed(t *testing.T) {
 	b, err := newBuilder(root)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestChartIsLinted(t *testing.T) {
 			t.Errorf("the chart has no %s", name)
 		}
 	}
-	// A chart is replaced, and nothing else is deleted.
+	// write replaces a chart, but must not delete any other folder.
 	if err := write(dir, files); err != nil {
 		t.Error(err)
 	}

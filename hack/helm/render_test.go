@@ -26,7 +26,7 @@ import (
 
 const root = "../.."
 
-// tested is the release of the checkout: the version of published.mk, with the images that config names.
+// tested returns the release of the checkout: the version in published.mk, with the images in config.
 func tested(t *testing.T) release {
 	t.Helper()
 	_, version, _ := strings.Cut(read(t, filepath.Join(root, "hack", "release", "published.mk")), "\nVERSION ?= ")
@@ -34,10 +34,10 @@ func tested(t *testing.T) release {
 	return release{root: root, version: version}
 }
 
-// rendered has the files of charts that tests have made: each takes a second.
+// rendered caches the files of charts, because rendering takes a second.
 var rendered = map[release]map[string][]byte{}
 
-// filesFor makes the files of the chart of a release.
+// filesFor returns the files of a release's chart.
 func filesFor(t *testing.T, r release) map[string][]byte {
 	t.Helper()
 	if rendered[r] == nil {
@@ -50,7 +50,7 @@ func filesFor(t *testing.T, r release) map[string][]byte {
 	return rendered[r]
 }
 
-// chartFor makes the chart of a release and loads it as Helm does.
+// chartFor renders a release's chart and loads it as Helm does.
 func chartFor(t *testing.T, r release) *chartv2.Chart {
 	t.Helper()
 	var buffered []*archive.BufferedFile
@@ -64,7 +64,7 @@ func chartFor(t *testing.T, r release) *chartv2.Chart {
 	return chart
 }
 
-// valuesFrom reads values in YAML, as in a file of a user.
+// valuesFrom parses values in YAML, like a user's file.
 func valuesFrom(t *testing.T, text string) map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -74,7 +74,7 @@ func valuesFrom(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// installed is what helm install would install: the files of the chart with the values of a user, in the places of a release.
+// installed returns what helm install would install. The result contains the rendered files by name.
 func installed(t *testing.T, chart *chartv2.Chart, name, namespace, values string) (map[string]string, error) {
 	t.Helper()
 	capabilities := common.DefaultCapabilities.Copy()
@@ -128,12 +128,12 @@ func (o objects) add(t *testing.T, manifest object) {
 	o[key] = manifest
 }
 
-// releaseLabels differ between installations and say nothing about what is installed.
+// releaseLabels are labels that always differ between the two kinds of installations.
 var releaseLabels = []string{
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "helm.sh/chart",
 }
 
-// unlabeled removes the labels of the release, and the namespace, which helm creates.
+// unlabeled removes these labels, and the namespace, which Helm itself creates.
 func (o objects) unlabeled() objects {
 	for key, manifest := range o {
 		metadata := manifest["metadata"].(object)
@@ -151,7 +151,7 @@ func (o objects) unlabeled() objects {
 	return o
 }
 
-// kustomized builds a folder of config as users do. Texts in its kustomization.yaml may be replaced.
+// kustomized builds a folder of config as users do. edits replace text in its kustomization.yaml.
 func kustomized(t *testing.T, folder string, edits ...string) objects {
 	t.Helper()
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ func replaceIn(t *testing.T, path, before, after string) {
 	}
 }
 
-// changes lists what differs between two installations, one line for each field.
+// changes returns the differences between two installations, one line for each field.
 func changes(before, after objects) []string {
 	var found []string
 	for key, manifest := range before {
@@ -219,7 +219,7 @@ func changes(before, after objects) []string {
 	return found
 }
 
-// fieldChanges compares maps by their fields, and everything else as a whole.
+// fieldChanges compares maps field by field, and everything else as a whole.
 func fieldChanges(path string, before, after any) []string {
 	old, isMap := before.(object)
 	now, areMaps := after.(object)

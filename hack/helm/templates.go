@@ -11,29 +11,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What config names, and what a release names differently.
+// Names in config that a release replaces.
 const (
 	namespace  = "memcached-operator-system"
 	namePrefix = "memcached-operator-"
-	// account is the ServiceAccount of the operator. The Deployment has the same name, to which nothing refers.
+	// account is the ServiceAccount of the operator. The Deployment has the same name, but no object refers to the Deployment.
 	account = namePrefix + "controller-manager"
 )
 
-// Marks stand for expressions until the manifests are templates. They are plain scalars in YAML.
+// Marks are placeholders for expressions while the manifests are still YAML. They are plain scalars.
 const (
 	namespaceMark = "CHART.namespace"
 	nameMark      = "CHART.name-"
 	accountMark   = "CHART.account"
 	labelsMark    = "CHART.labels"
 	valueMark     = "CHART.value."
-	// monitorLabelsMark stands for the labels of the release and those of the ServiceMonitor.
+	// monitorLabelsMark stands for the labels of the release and of the ServiceMonitor.
 	monitorLabelsMark = "CHART.monitorLabels"
 )
 
-// managedBy is the label that kustomize and Helm set differently.
+// managedBy is a label that kustomize and Helm set differently.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// templates returns the templates of the manifests by file, and the defaults of the values in them.
+// templates returns the templates of the manifests by file, and the defaults of the values.
 func templates(root string) (map[string]string, map[string]any, error) {
 	b, err := newBuilder(root)
 	if err != nil {
@@ -72,7 +72,7 @@ func templates(root string) (map[string]string, map[string]any, error) {
 	return assemble(keys, manifests, others), marker.defaults, nil
 }
 
-// assemble merges the variants of each manifest, and joins the manifests of a kind to a file.
+// assemble merges the variants of each manifest, and joins the manifests of each kind in one file.
 func assemble(keys []string, manifests map[string][]string, others []map[string][]string) map[string]string {
 	files := map[string]string{}
 	for _, key := range keys {
@@ -90,23 +90,23 @@ func assemble(keys []string, manifests map[string][]string, others []map[string]
 	return files
 }
 
-// conditions are those of whole manifests.
+// conditions are conditions for whole manifests.
 var conditions = map[string]string{
 	"ServiceAccount " + account:                          ".Values.serviceAccount.create",
-	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml has others
+	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml has other RoleBindings
 }
 
-// keyOf identifies a manifest in all variants: a Role in one may be a ClusterRole in another.
+// keyOf returns a key that identifies a manifest in all variants. A Role in one variant may be a ClusterRole in another.
 func keyOf(manifest object) string {
 	metadata := manifest["metadata"].(object)
 	return strings.TrimPrefix(manifest["kind"].(string), "Cluster") + " " + metadata["name"].(string)
 }
 
-// marker puts marks into manifests and collects what it replaces.
+// marker replaces parts of manifests by marks, and collects the replaced values.
 type marker struct {
 	// names are the names of all objects.
 	names map[string]bool
-	// defaults are the replaced values by the mark.
+	// defaults are the replaced values, by the name of the chart's value.
 	defaults map[string]any
 }
 
@@ -120,7 +120,7 @@ func newMarker(whole []object) *marker {
 	return m
 }
 
-// mark returns the lines of manifests with marks, by key.
+// mark returns the lines of the marked manifests, by key.
 func (m *marker) mark(objects []object) (map[string][]string, error) {
 	manifests := map[string][]string{}
 	for _, manifest := range objects {
@@ -152,7 +152,7 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 	return manifests, nil
 }
 
-// markNames replaces the namespace and every name of an object, wherever something refers to it.
+// markNames replaces the namespace and the names of all objects, including references to them.
 func (m *marker) markNames(value any) any {
 	switch value := value.(type) {
 	case object:
@@ -177,7 +177,7 @@ func (m *marker) markNames(value any) any {
 	return value
 }
 
-// markKind replaces what the chart has values for.
+// markKind replaces the fields for which the chart has values.
 func (m *marker) markKind(manifest object) error {
 	metadata := manifest["metadata"].(object)
 	switch {
@@ -227,20 +227,20 @@ func (m *marker) markDeployment(spec object) error {
 		}
 		m.markValue(variable, "value", value)
 	}
-	// That of an operator in one namespace comes from its pod.
+	// An operator for a single namespace takes the variable from its pod.
 	if variable := find(container["env"].([]any), "WATCH_NAMESPACE"); variable["valueFrom"] == nil {
 		m.markValue(variable, "value", "watchNamespaces")
 	}
 	return nil
 }
 
-// markValue replaces a field, which need not be there.
+// markValue replaces a field. The field may be absent.
 func (m *marker) markValue(in object, field, value string) {
 	m.defaults[value] = in[field]
 	in[field] = valueMark + value
 }
 
-// find returns the object of a list that has a name.
+// find returns the object with this name in a list.
 func find(list []any, name string) object {
 	for _, item := range list {
 		if item.(object)["name"] == name {

@@ -12,11 +12,11 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// value is one that a user can set.
+// value is a value that a user can set.
 type value struct {
-	// path has the names of the groups and of the value.
+	// path contains the names of its groups and its own name.
 	path []string
-	// meaning is the comment in front of it.
+	// meaning is the comment above the value.
 	meaning string
 }
 
@@ -40,7 +40,7 @@ func valuesOf(node *kyaml.RNode, path []string) ([]value, error) {
 	return all, err
 }
 
-// membersOf returns the values in a group. A map is a group if its fields have comments: others are values themselves.
+// membersOf returns the values in a group. A map is a group if its fields have comments. Otherwise the map itself is the value.
 func membersOf(node *kyaml.RNode, path []string) ([]value, error) {
 	if node.YNode().Kind != kyaml.MappingNode {
 		return nil, nil
@@ -61,7 +61,7 @@ func words(comment string) string {
 	return strings.Join(all, " ")
 }
 
-// describe adds the comments of values.yaml to the schema, for editors.
+// describe copies the comments of values.yaml to the schema, where editors show them.
 func describe(schema, values []byte) ([]byte, error) {
 	all, err := valuesIn(values)
 	if err != nil {

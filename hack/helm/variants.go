@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// variant is an installation that lacks what one value of the chart leaves out.
+// variant is an installation without the part that one value of the chart disables.
 type variant struct {
-	// unless and when are conditions of templates: the value does not ask for the variant, and it does.
+	// unless and when are conditions in templates. unless holds if the variant is not wanted, when if it is.
 	unless, when string
-	// folder has the kustomization, of which the edits replace each first text by the second.
+	// folder contains the kustomization. edits are pairs of a text in it and its replacement.
 	folder string
 	edits  []string
 }
 
-// complete is the kustomization with everything in it: config/default with what it has as comments.
+// complete is the kustomization for everything. It is config/default, with its optional parts uncommented.
 const complete = "config/default"
 
 var uncomment = []string{
@@ -34,8 +34,8 @@ var uncomment = []string{
 	"#- ../components/in-place\n", "- ../components/in-place\n",
 }
 
-// variants are all that a chart can leave out of the complete installation. The operator of a single namespace is another
-// kustomization, which leaves out whatever is cluster-scoped.
+// variants are all parts that a chart can disable. An operator for a single namespace has another kustomization, without cluster-scoped
+// objects.
 var variants = []variant{
 	{
 		unless: "not .Values.namespaced", when: ".Values.namespaced", folder: "config/namespaced",
@@ -60,7 +60,7 @@ func without(value string, edits ...string) variant {
 // object is a manifest.
 type object = map[string]any
 
-// builder builds kustomizations of a copy of config in memory.
+// builder builds kustomizations from a copy of config in memory.
 type builder struct{ files filesys.FileSystem }
 
 // newBuilder reads config.
@@ -79,7 +79,7 @@ func newBuilder(root string) (*builder, error) {
 	})
 }
 
-// build builds the kustomization in a folder after edits, which are taken back.
+// build applies the edits, builds the kustomization in a folder, and reverts the edits.
 func (b *builder) build(folder string, edits []string) ([]object, error) {
 	file := path.Join("/", folder, "kustomization.yaml")
 	original, err := b.files.ReadFile(file)
@@ -97,9 +97,9 @@ func (b *builder) build(folder string, edits []string) ([]object, error) {
 	if err := b.files.WriteFile(file, []byte(text)); err != nil {
 		return nil, err
 	}
-	defer func() { _ = b.files.WriteFile(file, original) }() // in memory, this cannot fail
+	defer func() { _ = b.files.WriteFile(file, original) }() // this cannot fail in memory
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // a patch of one kustomization serves another
+	options.LoadRestrictions = types.LoadRestrictionsNone // kustomizations share patches
 	options.Reorder = krusty.ReorderOptionLegacy
 	built, err := krusty.MakeKustomizer(options).Run(b.files, path.Dir(file))
 	if err != nil {

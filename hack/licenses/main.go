@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command licenses copies the licenses and notices of everything that a command is built from: those of each module that it
-// links, and of Go. Their authors demand that they accompany the binary, so the image of the operator has them in /licenses.
+// The command licenses copies the licenses and notices of all code in a command: those of each linked module, and that of Go. They must
+// accompany the binary, so the operator's image has them in /licenses.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// license matches the names of the files that have to accompany a binary.
+// license matches the names of files that must accompany a binary.
 var license = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents)([.-].*)?$`)
 
 func main() {
@@ -42,7 +42,7 @@ func run(pkg, folder string) error {
 	return copyGoLicense(filepath.Join(folder, "go"))
 }
 
-// copyGoLicense copies the license of Go, which distributions may keep elsewhere.
+// copyGoLicense copies the license of Go. Distributions may store it in a different folder.
 func copyGoLicense(folder string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -52,7 +52,7 @@ func copyGoLicense(folder string) error {
 	return err
 }
 
-// mustCopyLicenses copies the licenses at the top of a folder, of which there must be one.
+// mustCopyLicenses copies the licenses at the top of a folder, and fails if there is none.
 func mustCopyLicenses(from, to string) error {
 	copied, err := copyLicenses(from, to)
 	if err == nil && copied == 0 {
@@ -61,7 +61,7 @@ func mustCopyLicenses(from, to string) error {
 	return err
 }
 
-// linked returns the folders of the modules that a package is built from, by path.
+// linked returns the folders of the modules that a package links, by module path.
 func linked(pkg string) (map[string]string, error) {
 	const format = "{{with .Module}}{{.Path}} {{.Dir}}{{end}}"
 	output, err := exec.Command("go", "list", "-deps", "-f", format, pkg).Output() //nolint:gosec // the caller's package
@@ -77,7 +77,7 @@ func linked(pkg string) (map[string]string, error) {
 	return modules, nil
 }
 
-// copyLicenses copies the licenses at the top of a folder, and returns how many there are.
+// copyLicenses copies the licenses at the top of a folder, and returns their number.
 func copyLicenses(from, to string) (int, error) {
 	copied := 0
 	entries, err := os.ReadDir(from)
@@ -92,10 +92,10 @@ func copyLicenses(from, to string) (int, error) {
 		if err != nil {
 			return copied, err
 		}
-		if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // licenses are for everybody
+		if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // public content
 			return copied, err
 		}
-		if err := os.WriteFile(filepath.Join(to, entry.Name()), content, 0o644); err != nil { //nolint:gosec // the same
+		if err := os.WriteFile(filepath.Join(to, entry.Name()), content, 0o644); err != nil { //nolint:gosec // public content
 			return copied, err
 		}
 		copied++

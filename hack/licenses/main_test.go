@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The licenses of the operator, of Go and of what it links are there; a module that only tests need is not.
+// The result contains the licenses of the operator, of Go and of linked modules, but not of a module that only tests need.
 func TestLicensesOfTheOperator(t *testing.T) {
 	t.Chdir("../..")
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func TestAModuleWithoutALicenseIsAnError(t *testing.T) {
 	}
 }
 
-// The SBOM is that of the operator.
+// The SBOM lists only the modules of the operator, so the other commands must not link more.
 func TestTheSmallCommandsLinkNothingThatTheOperatorDoesNot(t *testing.T) {
 	t.Chdir("../..")
 	operator, err := linked(".")

@@ -5,10 +5,10 @@ package main
 
 import "slices"
 
-// ofOne selects the series of the cache that is shown.
+// ofOne selects the series of the cache that the dashboard shows.
 const ofOne = `{namespace="$namespace",memcached="$memcached"}`
 
-// cache shows one cache and its nodes.
+// cache is the dashboard of a single cache and its nodes.
 func cache() dashboard {
 	namespace := choice("namespace", "Namespace", `memcached_up{memcached!=""}`)
 	memcached := choice("memcached", "Memcached", `memcached_up{memcached!="",namespace="$namespace"}`)
@@ -96,7 +96,8 @@ func processGraphs() []panel {
 	}
 }
 
-// ofContainers selects a series of cAdvisor, which does not know Memcacheds, by the pods that are scraped.
+// ofContainers selects the series of the cache's pods. cAdvisor does not know Memcacheds, so the names of the pods come from other
+// series.
 func ofContainers(series string) string {
 	return series + `{namespace="$namespace",container="memcached"} * on (namespace, pod) group_left () ` +
 		"group by (namespace, pod) (up" + ofOne + ")"

@@ -49,7 +49,7 @@ func TestDashboardsAreWhatTheProgramWrites(t *testing.T) {
 	}
 }
 
-// labelValues matches the query of a variable.
+// labelValues matches a variable's query.
 var labelValues = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
 
 func TestDashboardsUseOnlyWhatExists(t *testing.T) {
@@ -83,7 +83,7 @@ func TestDashboardsUseOnlyWhatExists(t *testing.T) {
 	}
 }
 
-// used matches the variables of a dashboard in a text.
+// used matches the variables that a text contains.
 var used = regexp.MustCompile(`\$\{?([a-z]\w*)`)
 
 func TestPanelsAreComplete(t *testing.T) {

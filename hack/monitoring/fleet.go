@@ -13,7 +13,7 @@ const (
 	ofProxy = "{{namespace}}/{{memcachedproxy}}"
 )
 
-// fleet shows all caches. Graphs show the 20 caches that matter most, however many there are.
+// fleet is the dashboard of all caches. Each graph shows only the 20 most relevant caches.
 func fleet() dashboard {
 	const toCache = "/d/" + cacheUID +
 		"?var-datasource=${datasource}&var-namespace=${__field.labels.namespace}&var-memcached=${__field.labels.memcached}"
@@ -74,7 +74,7 @@ func fleetGraphs() []panel {
 	}
 }
 
-// proxyGraphs are about MemcachedProxies.
+// proxyGraphs are the graphs of MemcachedProxies.
 func proxyGraphs() []panel {
 	return []panel{
 		graph("Requests through proxies", "Requests per second, of all kinds, by MemcachedProxy.", "reqps",

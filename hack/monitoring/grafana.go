@@ -5,11 +5,12 @@ package main
 
 import "slices"
 
-// schemaVersion is the last version of Grafana's JSON model of dashboards before its API of versioned resources.
+// schemaVersion is the last version of Grafana's JSON model for dashboards. Later versions of Grafana also have an API with versioned
+// resources.
 const schemaVersion = 42
 
 // The part of Grafana's JSON model that the dashboards use
-// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). Grafana adds its defaults.
+// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). Grafana fills in its defaults.
 type (
 	dashboard struct {
 		UID           string     `json:"uid"`
@@ -29,7 +30,7 @@ type (
 		To   string `json:"to"`
 	}
 
-	// link leads to the dashboards with a tag, at the same time.
+	// link is a link to the dashboards with a tag. It keeps the time range.
 	link struct {
 		Type     string   `json:"type"`
 		Title    string   `json:"title"`
@@ -120,7 +121,7 @@ const columns = 24
 
 var prometheus = source{Type: "prometheus", UID: "${datasource}"}
 
-// newDashboard lays out panels from left to right and from top to bottom.
+// newDashboard arranges panels from left to right and from top to bottom.
 func newDashboard(uid, title, description string, variables []variable, panels []panel) dashboard {
 	x, y, height := 0, 0, 0
 	for i := range panels {
@@ -143,7 +144,7 @@ func newDashboard(uid, title, description string, variables []variable, panels [
 	}
 }
 
-// choice is a variable with the values of a label, read again whenever the time range changes.
+// choice is a variable with the values of a label. Grafana reads them again whenever the time range changes.
 func choice(name, label, series string) variable {
 	return variable{
 		Name: name, Label: label, Type: "query", Query: "label_values(" + series + ", " + name + ")",
@@ -151,7 +152,7 @@ func choice(name, label, series string) variable {
 	}
 }
 
-// graph shows queries over time. Queries come in pairs: an expression and its legend.
+// graph shows queries over time. The arguments alternate between an expression and its legend.
 func graph(title, description, unit string, expressionsAndLegends ...string) panel {
 	p := newPanel("timeseries", title, description, unit, 12, 8, expressionsAndLegends)
 	p.FieldConfig.Defaults.Custom = map[string]any{"fillOpacity": 10, "showPoints": "never"}
@@ -162,7 +163,7 @@ func graph(title, description, unit string, expressionsAndLegends ...string) pan
 	return p
 }
 
-// number shows the present values of queries.
+// number shows the current values of queries.
 func number(title, description, unit string, expressionsAndLegends ...string) panel {
 	p := newPanel("stat", title, description, unit, 4, 4, expressionsAndLegends)
 	for i := range p.Targets {
@@ -172,7 +173,7 @@ func number(title, description, unit string, expressionsAndLegends ...string) pa
 	return p
 }
 
-// refIDs are the names of the queries of a panel.
+// refIDs contains the names of a panel's queries, one letter each.
 const refIDs = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func newPanel(kind, title, description, unit string, width, height int, expressionsAndLegends []string) panel {
@@ -186,7 +187,7 @@ func newPanel(kind, title, description, unit string, width, height int, expressi
 	return p
 }
 
-// fromZero shows zero, and above it the given maximum, so that small changes do not look large.
+// fromZero starts the axis at zero and extends it at least to the given maximum, so that small changes do not look large.
 func (p panel) fromZero(maximum ...float64) panel {
 	zero := 0.0
 	p.FieldConfig.Defaults.Min = &zero
@@ -196,16 +197,17 @@ func (p panel) fromZero(maximum ...float64) panel {
 	return p
 }
 
-// stacked adds the values up.
+// stacked stacks the values.
 func (p panel) stacked() panel {
 	p.FieldConfig.Defaults.Custom["stacking"] = map[string]any{"mode": "normal"}
 	return p
 }
 
-// orZero is a count of what is wrong, 0 if nothing is. Without the series that exist in any case, it has no value: nobody knows.
+// orZero returns an expression for a number of problems. It is 0 if there are none, and has no value if the series in always are missing
+// as well.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
-// red colors everything but zero.
+// red shows every value except zero in red.
 func (p panel) red() panel {
 	from := 1.0
 	p.FieldConfig.Defaults.Thresholds = &thresholds{

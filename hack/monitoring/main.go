@@ -27,7 +27,7 @@ func run(folder string) error {
 	for name, dashboard := range map[string]dashboard{"fleet": fleet(), "cache": cache()} {
 		var content bytes.Buffer
 		encoder := json.NewEncoder(&content)
-		encoder.SetEscapeHTML(false) // queries are full of > and &
+		encoder.SetEscapeHTML(false) // queries contain many > and &
 		encoder.SetIndent("", "  ")
 		if err := encoder.Encode(dashboard); err != nil {
 			return fmt.Errorf("encode %s: %w", name, err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool is Prometheus' own, of the version in go.mod.
+// promtool is Prometheus' own tool, in the version in go.mod.
 const promtool = root + "/bin/kubernetes/promtool"
 
 type rule struct {
@@ -23,7 +23,7 @@ type rule struct {
 	Labels, Annotations      map[string]string
 }
 
-// ruleFile is the spec of the PrometheusRule, which is what Prometheus reads.
+// ruleFile is the spec of the PrometheusRule. It has the format of Prometheus' rule files.
 type ruleFile struct {
 	Groups []struct {
 		Name  string
@@ -72,7 +72,7 @@ func TestRulesUseOnlyWhatExists(t *testing.T) {
 	known(t).record(t, rules(t))
 }
 
-// Recording rules are for what more than one rule or panel uses.
+// A recording rule is only worthwhile if more than one rule or panel uses it.
 func TestEveryRecordingRuleIsUsed(t *testing.T) {
 	texts := read(t, component+"/rules.yaml") + read(t, component+"/dashboards/fleet.json") + read(t, component+"/dashboards/cache.json")
 	for _, group := range rules(t).Groups {
@@ -108,7 +108,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// testFile is what promtool test rules reads, as far as it says which alerts are tested.
+// testFile is a file for promtool test rules. It has only the fields that say which alerts are tested.
 type testFile struct {
 	Tests []struct {
 		AlertRuleTest []struct {
@@ -162,7 +162,7 @@ func TestTestsOfTheAlertsPass(t *testing.T) {
 	}
 }
 
-// promtoolTests runs the tests of the alerts with rules.
+// promtoolTests runs the tests of the alerts with these rules.
 func promtoolTests(t *testing.T, file ruleFile) (output string, err error) {
 	t.Helper()
 	dir := writeRules(t, file)
@@ -176,7 +176,7 @@ func promtoolTests(t *testing.T, file ruleFile) (output string, err error) {
 	return string(all), err
 }
 
-// Tests that pass with wrong rules prove nothing: with a for of a year no alert fires, and without a condition each of them fires.
+// Tests of alerts must fail with wrong rules. With a duration of a year, no alert fires. Without a condition, every alert fires.
 func TestTestsNoticeWrongAlerts(t *testing.T) {
 	for name, change := range map[string]func(*rule){
 		"they never fire":  func(wrong *rule) { wrong.For = "365d" },
@@ -202,7 +202,7 @@ func TestTestsNoticeWrongAlerts(t *testing.T) {
 	}
 }
 
-// scrapeConfiguration matches the one that docs/operations/monitoring.md has for a Prometheus without the Prometheus operator.
+// scrapeConfiguration matches the example in docs/operations/monitoring.md for a Prometheus without the Prometheus operator.
 var scrapeConfiguration = regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:.*?\n)```$")
 
 func TestPromtoolAcceptsTheScrapeConfiguration(t *testing.T) {
@@ -215,7 +215,7 @@ func TestPromtoolAcceptsTheScrapeConfiguration(t *testing.T) {
 	runPromtool(t, "check", "config", "--syntax-only", file)
 }
 
-// writeRules writes the rules as rules.yaml to a new folder.
+// writeRules writes the rules to rules.yaml in a new folder.
 func writeRules(t *testing.T, file ruleFile) string {
 	t.Helper()
 	content, err := yaml.Marshal(file.forPrometheus())
@@ -227,7 +227,7 @@ func writeRules(t *testing.T, file ruleFile) string {
 	return dir
 }
 
-// forPrometheus has the names of the fields in a rule file.
+// forPrometheus returns the rules with the field names of Prometheus' rule files.
 func (f ruleFile) forPrometheus() any {
 	var groups []any
 	for _, group := range f.Groups {

@@ -27,7 +27,7 @@ const (
 	launcherSeries = root + "/internal/agent/launcherseries.go"
 )
 
-// labelSet is what labels a series can have.
+// labelSet contains the labels that a series can have.
 type labelSet map[string]bool
 
 func labels(names ...string) labelSet {
@@ -50,23 +50,23 @@ func (s labelSet) lacks(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s[name] || name == "__name__" })
 }
 
-// What the PodMonitor, the ServiceMonitor and the kubelet's endpoint add to each series.
+// Labels that the PodMonitor, the ServiceMonitor and the kubelet's endpoint add to each series.
 var (
 	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached", "memcachedproxy")
 	ofOperator = labels("namespace", "pod", "container", "job", "instance", "endpoint", "service", "exported_namespace")
 	ofCAdvisor = labels("namespace", "pod", "container", "job", "instance", "node", "id", "name", "image")
-	// kube-state-metrics keeps the namespace, the pod and the container that its series are about, if Prometheus honors its labels.
+	// If Prometheus honors the labels of kube-state-metrics, they name the pod and container that a series is about.
 	ofStateMetrics = labels("namespace", "pod", "container", "job", "instance", "node", "uid", "resource", "unit")
 )
 
-// series are the labels of all series that exist, by name.
+// series contains the labels of every existing series, by name.
 type series map[string]labelSet
 
-// known returns the series that a Prometheus has which scrapes the nodes, the operator and the kubelets.
+// known returns the series of a Prometheus that scrapes the nodes, the operator and the kubelets.
 func known(t *testing.T) series {
 	t.Helper()
 	all := series{
-		"up":                                 ofNodes, // the rules use it for nodes only
+		"up":                                 ofNodes, // the rules use it only for nodes
 		"container_memory_working_set_bytes": ofCAdvisor,
 		"container_spec_memory_limit_bytes":  ofCAdvisor,
 		"leader_election_master_status":      ofOperator.with("name"),
@@ -143,10 +143,10 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// grafanaVariables are durations that Grafana puts into queries.
+// grafanaVariables replaces the variables for durations that Grafana fills in.
 var grafanaVariables = strings.NewReplacer("$__rate_interval", "5m", "$__interval", "1m", "$__range", "1h")
 
-// check parses an expression and returns which labels its result can have. It fails for series and labels that do not exist.
+// check parses an expression and returns the labels that its result can have. It returns an error for unknown series and labels.
 func (s series) check(expression string) (labelSet, error) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(grafanaVariables.Replace(expression))
 	if err != nil {
@@ -265,7 +265,7 @@ func (s series) called(call *parser.Call) (labelSet, error) {
 	return has, nil
 }
 
-// templated matches the labels that a text of an alert, or a legend, mentions.
+// templated matches the labels that an alert's text or a legend mentions.
 var templated = regexp.MustCompile(`\{\{ *(?:\$labels\.)?([a-z_]+) *\}\}`)
 
 func mentioned(text string) []string {

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the kubectl plugin for each of the PLATFORMS, with the licenses of everything in it:
+# Builds the kubectl plugin for each of the PLATFORMS, with the licenses of all its code:
 #   hack/plugin/archives.sh FOLDER
-# The same source and version yield the same bytes.
+# The same source and version always result in the same bytes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$1

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the krew manifest of the archives in a folder, as hack/plugin/archives.sh has named them:
+# Prints the krew manifest for the archives in a folder, which hack/plugin/archives.sh has written:
 #   hack/plugin/krew.sh FOLDER
 set -o errexit -o nounset -o pipefail
 folder=$1

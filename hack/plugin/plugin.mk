@@ -10,9 +10,9 @@ kubectl-memcached: check-version ## Build the kubectl plugin: bin/kubectl-memcac
 
 ##@ Release: the kubectl plugin
 
-# The platforms of kubectl on which people work.
+# The platforms on which people use kubectl.
 PLUGIN_PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
-# Where the archives will be published, without the version.
+# The address at which the archives will be published, without the version.
 PLUGIN_URL ?= https://github.com/example/memcached-operator/releases/download
 
 .PHONY: plugin

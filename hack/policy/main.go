@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command policy writes the patterns of what the operator and the launcher agree on into the admission policy, as the expressions of
-// variables: CEL cannot read Go.
+// Command policy writes patterns into the admission policies, since CEL cannot use Go constants. The operator and the launcher share
+// these patterns. They become the expressions of variables.
 //
 // Usage: policy FILE...
 package main
@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// variables are the variables of policies that have a pattern as their expression.
+// variables maps the names of variables in policies to the patterns that are their expressions.
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// rewrite writes the patterns into a file, which must have a place for one of them.
+// rewrite writes the patterns into a file. It fails if the file has none of the variables.
 func rewrite(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -45,7 +45,7 @@ func rewrite(file string) error {
 	return os.WriteFile(file, []byte(expanded), 0o600)
 }
 
-// expand returns a policy with the patterns, and how many there are. A pattern contains neither quotes nor backslashes.
+// expand returns a policy with the patterns, and their number. The patterns must not contain quotes or backslashes.
 func expand(policy string) (expanded string, count int) {
 	for name, pattern := range variables {
 		place := regexp.MustCompile(`(?m)^( *- name: ` + name + `\n *expression: ).*$`)

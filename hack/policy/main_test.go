@@ -20,7 +20,7 @@ func TestRewrite(t *testing.T) {
 	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is written stays the same
+	for range 2 { // a second run changes nothing
 		if err := rewrite(file); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestPolicyWithoutAPlaceForPatterns(t *testing.T) {
 	}
 }
 
-// A quote or a backslash would end the expression, or mean something else to CEL and YAML.
+// A quote or a backslash would end the expression, or have a special meaning in CEL or YAML.
 func TestPatternsNeedNoEscapes(t *testing.T) {
 	for name, pattern := range variables {
 		if strings.ContainsAny(pattern, `'"\`) {

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints the base images of the Dockerfile, and that of the catalog (OPM_IMG), with their digests, as NAME=IMAGE for make.
+# Prints the base images of the Dockerfile and of the catalog (OPM_IMG) with their digests, as NAME=IMAGE for make.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source hack/release/digest.sh
@@ -15,6 +15,6 @@ source hack/release/digest.sh
 		echo "The digest of ${image} cannot be looked up: set ${name} to the image with its digest yourself, as name@sha256:..." >&2
 		exit 2
 	fi
-	# Without the tag, which says no more than the digest, and which not every tool accepts beside it.
+	# The tag is removed: the digest suffices, and some tools refuse a reference with both.
 	echo "${name}=${image%:*}@${digest}"
 done

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Begins version NEXT after VERSION, wherever a version stands. If VERSION has been published, its bundle is kept. make begin-version
-# calls this script, with the variables of published.mk.
+# Replaces VERSION by NEXT in all files that contain it. If VERSION has been published, this keeps its bundle. make begin-version calls
+# this script, with the variables of published.mk.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,7 +16,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 old=${VERSION//./\\.}
 bundle=${IMAGE_TAG_BASE}-bundle:v
 
-# The pages that say what to install, and what they refer to. Others tell the history.
+# The pages about installation, and the files to which they refer. Versions in other pages are history and stay.
 mapfile -t pages < <(git ls-files -- README.md docs config/manager/kustomization.yaml config/samples |
 	grep -E '(\.md|\.yaml|images\.txt)$' | grep -vE '^docs/(design/|benchmarks\.md|operations/(release|upgrades|compatibility)\.md)')
 sed -i -E ":again; s/(^|[^0-9.])(v?)${old}([^0-9.]|\.[^0-9]|\.?$)/\1\2${NEXT}\3/; t again" "${pages[@]}"
@@ -33,12 +33,12 @@ if [[ -n "${BUNDLE_DIGEST}" ]]; then
 	sed -i "s/^[0-9].*/${VERSION} v${VERSION}/" test/olm/previous
 	sed -i "s#^| ${old} |\(.*\)#| ${NEXT} |\1\n&#" "${table}"
 else
-	# Nobody has it: NEXT takes its place.
+	# VERSION was not published, so NEXT replaces it.
 	sed -i "s#^| ${old} |#| ${NEXT} |#" "${table}"
 	sed -i "/-bundle:v${old}\$/d" catalog/template.yaml
 fi
 for channel in ${CHANNEL_LISTS}; do
-	# A list ends where the next one, or the file, does.
+	# A list ends at the next list or at the end of the file.
 	awk -v channel="${channel}:" -v entry="  - image: ${bundle}${NEXT}" '
 		function add() { if (inside) print entry; inside = 0 }
 		/^[a-z]/ { add() } { print } $0 == channel { inside = 1 } END { add() }' catalog/template.yaml >catalog/template.new

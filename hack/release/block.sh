@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs a block of docs/operations/release.md, the one that is marked with a name: hack/release/block.sh NAME
+# Runs the block of commands with a name in docs/operations/release.md: hack/release/block.sh NAME
 # Without a key, git cannot sign the tag. NEXT is the version to begin. The release workflow and make release-rehearsal call this
 # script, so that all three do the same.
 set -o errexit -o nounset -o pipefail

@@ -17,7 +17,7 @@ branch=memcached-operator-${VERSION}
 title="operator memcached-operator (${VERSION})"
 catalogs=(k8s-operatorhub/community-operators redhat-openshift-ecosystem/community-operators-prod)
 for catalog in "${catalogs[@]}"; do
-	# Of a large repository, the folder of this operator alone.
+	# The repository is large, so only the folder of this operator is checked out.
 	git clone --quiet --depth 1 --filter blob:none --sparse "${GITHUB}/${catalog}" "${work}/${catalog#*/}"
 	git -C "${work}/${catalog#*/}" sparse-checkout set operators/memcached-operator
 done

@@ -54,7 +54,7 @@ check_versions() {
 	[[ "${AGENT_IMG##*/}" == *":v${VERSION}" ]] || refuse "AGENT_IMG is ${AGENT_IMG}, but its tag must be v${VERSION}: set AGENT_IMG or IMAGE_TAG_BASE."
 }
 
-# example.com belongs to nobody who could publish there, and its names are taken to be placeholders.
+# Nobody can publish at example.com, so its names count as placeholders.
 check_placeholders() {
 	local variable group
 	for variable in IMG AGENT_IMG BUNDLE_IMG CATALOG_IMG SCORECARD_IMG; do
@@ -64,7 +64,7 @@ check_placeholders() {
 	group=$(sed -n 's/^  group: //p' config/crd/bases/*.yaml)
 	[[ "${group}" != *.example.com ]] ||
 		refuse "The API group ${group} is a placeholder, and cannot change after the first release: run hack/rename.sh."
-	# Everything that ships or is linked from what ships. What looks for placeholders names them.
+	# All files that ship, and files to which these link. The scripts that look for placeholders contain them and are skipped.
 	local files
 	files=$(git grep -lE 'github\.com/example\b|@example(\.com|/)|(^|[^A-Za-z0-9.-])example\.com/memcached-operator' -- \
 		':!hack/release/check.sh' ':!hack/rename.sh' ':!Makefile' | head -5 || true)
@@ -73,14 +73,14 @@ check_placeholders() {
 			"Run hack/rename.sh."
 }
 
-# What is true until the first release.
+# Sentences that are true only until the first release.
 check_pages() {
 	local files
 	files=$(git grep -lE '\b(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' || true)
 	[[ -z "${files}" ]] || refuse "These pages say that nothing has been published: ${files//$'\n'/, }. Write where it is."
 }
 
-# Tags can be moved to other images, digests cannot.
+# A tag can be moved to another image, a digest cannot.
 check_digests() {
 	local variable image
 	for variable in BUILD_IMAGE BASE_IMAGE OPM_IMG; do

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sets the day of the release, DAY: in the changelog, where Unreleased becomes VERSION, and in the bundle. make release-day calls
-# this script.
+# Writes DAY, the day of the release, to the changelog and the bundle. In the changelog, VERSION replaces Unreleased. make release-day
+# calls this script.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -14,7 +14,7 @@ else
 	sed -i "s/^## \[Unreleased\]\$/&\n\n## [${VERSION}] - ${DAY}/" CHANGELOG.md
 fi
 
-# Each version links to its changes since the one before.
+# Each version links to its changes since the previous version.
 repository=https://$(sed -n 's/^module //p' go.mod)
 earlier=$(grep -E '^\[[0-9][^]]*\]: ' CHANGELOG.md | grep -vF "[${VERSION}]: " || true)
 previous=$(sed -n '1s/^\[\(.*\)\]: .*/\1/p' <<<"${earlier}")

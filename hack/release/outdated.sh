@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Names the dependencies whose version is older than MAX_AGE days although there is a newer one: the direct ones and the commands of
-# every module, and the tools of the makefiles. Needs a module proxy. make outdated calls this script.
+# Lists dependencies whose version is older than MAX_AGE days although a newer version exists. It checks the direct dependencies and
+# the commands of every module, and the tools of the makefiles. It needs a module proxy. make outdated calls this script.
 set -o errexit -o nounset -o pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# direct FILE prints the modules that a go.mod requires directly, or for a command among its tools.
+# direct FILE prints the modules that a go.mod requires directly or for one of its tools.
 direct() {
 	awk '
 		/^tool \($/ { block = "tool"; next }
@@ -38,7 +38,7 @@ tools() {
 	done < <(sed -n 's/^\t$(call \(go-install,[^,]*\),$(\([A-Z_]*\)))$/\1,\2/p' Makefile hack/*/*.mk)
 }
 
-# look_up MODULE... prints each module with its version, the day of that version, and the newest version or "?".
+# look_up MODULE... prints each module with its version, the day of this version, and the newest version or "?".
 look_up() {
 	go list -m -u -e -f '{{.Path}} {{.Version}} {{with .Time}}{{.Format "2006-01-02"}}{{else}}-{{end}} {{with .Update}}{{.Version}}{{else}}{{if .Error}}?{{else}}-{{end}}{{end}}' "$@"
 }

@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What the checkout is published as. make, the scripts and the tests take it from here; make begin-version, record-images and
-# record-bundle write it.
+# The names, versions and digests under which the checkout is published. make, the scripts and the tests read this file. make
+# begin-version, record-images and record-bundle write it.
 
 # The version in preparation, without a leading v. Image tags and the manifests' labels contain it as v$(VERSION).
 VERSION ?= 1.0.0
 # The common prefix of the image names. The default is a placeholder: set it, or IMG, to a registry you can push to.
 IMAGE_TAG_BASE ?= example.com/memcached-operator
-# The lists of the catalog's template that the version is in: a pre-release is in candidate only.
+# The lists of the catalog's template that contain the version. A pre-release is only in candidate.
 CHANNEL_LISTS ?= candidate$(if $(findstring -,$(VERSION)),, stable)
-# The digests of the images of this version, once they have been pushed. The bundle and the catalog then name images by them.
+# The digests of this version's images after the push. The bundle and the catalog then name the images by digest.
 OPERATOR_DIGEST ?=
 AGENT_DIGEST ?=
 MEMCACHED_DIGEST ?=
 SCORECARD_DIGEST ?=
 BUNDLE_DIGEST ?=
-# A checksum of the sources that the images of the operator and of the agent were built from.
+# A checksum of the sources of the operator's and the agent's images.
 SOURCES ?=

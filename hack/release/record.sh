@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Records the digests of images that have been pushed, in published.mk: hack/release/record.sh NAME=IMAGE...
-# The digest of the bundle goes into the catalog's template as well, that of the operator comes with a checksum of its sources.
+# Writes the digests of pushed images to published.mk: hack/release/record.sh NAME=IMAGE...
+# It also writes the digest of the bundle to the catalog's template, and a checksum of the operator's sources beside its digest.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source hack/release/digest.sh
@@ -16,7 +16,7 @@ for pair in "$@"; do
 		exit 2
 	}
 done
-# All or none.
+# It records all digests or none.
 for name in "${!found[@]}"; do
 	sed -i "s|^${name} ?=.*|${name} ?= ${found[${name}]}|" hack/release/published.mk
 	echo "${name} is ${found[${name}]}."

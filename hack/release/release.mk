@@ -3,23 +3,23 @@
 
 ##@ Release: images for all platforms
 
-# The base images of the Dockerfiles, as make base-images prints them. Empty means those that the Dockerfiles name.
+# The base images of the Dockerfiles, in the format of make base-images. Empty means the ones that the Dockerfiles name.
 BUILD_IMAGE ?=
 BASE_IMAGE ?=
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
-# The images of a release name its tag: the commit of the tag contains their digests, so they cannot contain its.
+# The images of a release contain the tag's name and not its commit, because this commit contains the images' digests.
 docker-buildx: REVISION = v$(VERSION)
 base-arguments = $(foreach name,BUILD_IMAGE BASE_IMAGE,$(if $($(name)),--build-arg $(name)="$($(name))"))
 build-arguments = --build-arg VERSION="$$VERSION" --build-arg REVISION="$(REVISION)" $(base-arguments)
 
-# buildx builds image $(1) for all PLATFORMS and pushes it. $(2) are the other arguments, the last of which is the context.
+# buildx builds image $(1) for all PLATFORMS and pushes it. $(2) contains the other arguments. The last one is the context.
 ifeq ($(notdir $(CONTAINER_TOOL)),podman)
 define buildx
 $(CONTAINER_TOOL) build --platform=$(PLATFORMS) --manifest "$(1)" $(2) && \
 $(CONTAINER_TOOL) manifest push --all "$(1)"
 endef
 else
-# With how it was built, and what is in it, beside each platform. podman cannot write either.
+# Adds provenance and an SBOM to each platform. podman supports neither.
 define buildx
 { $(CONTAINER_TOOL) buildx inspect memcached-operator >/dev/null 2>&1 || $(CONTAINER_TOOL) buildx create --name memcached-operator; } && \
 $(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --provenance=mode=max --sbom=true --push --tag "$(1)" $(2)
@@ -30,7 +30,7 @@ endif
 base-images: ## Print the base images with their digests, as variables of the following targets. Needs their registries.
 	@CONTAINER_TOOL="$(CONTAINER_TOOL)" OPM_IMG="$(OPM_IMG)" hack/release/base-images.sh
 
-# NEXT is the version after the published one, DAY that of the release.
+# NEXT is the version after the published one. DAY is the day of the release.
 NEXT ?=
 DAY ?= $(shell date --utc +%F)
 release-variables = VERSION="$(VERSION)" IMAGE_TAG_BASE="$(IMAGE_TAG_BASE)" CONTAINER_TOOL="$(CONTAINER_TOOL)"
@@ -72,17 +72,17 @@ scorecard-buildx: check-container-tool ## Build and push the image SCORECARD_IMG
 
 ##@ Release: signatures and publications
 
-# The command that signs. COSIGN_FLAGS are further flags for it, such as --key=cosign.key: without a key, the signature names the person or
-# the workflow that signs.
+# The command that signs. COSIGN_FLAGS are further flags for it, such as --key=cosign.key. Without a key, the signature names the person
+# or the workflow that signs.
 COSIGN_VERSION ?= v3.1.3
 COSIGN ?= $(LOCALBIN)/cosign-$(COSIGN_VERSION)
 COSIGN_FLAGS ?=
 signing-variables = CONTAINER_TOOL="$(CONTAINER_TOOL)" COSIGN="$(COSIGN)" COSIGN_FLAGS="$(COSIGN_FLAGS)"
-# Where the chart is published, and further flags for helm push.
+# The registry of the chart, and further flags for helm push.
 CHART_REPOSITORY ?= oci://$(patsubst %/,%,$(dir $(IMAGE_TAG_BASE)))/charts
 HELM_PUSH_FLAGS ?=
 HELM ?= $(LOCALBIN)/kubernetes/helm
-# The user or organization of GitHub with forks of both community catalogs, and GitHub itself.
+# The GitHub user or organization with forks of both community catalogs, and the address of GitHub.
 COMMUNITY_FORKS ?=
 GITHUB ?= https://github.com
 
@@ -118,7 +118,7 @@ release-rehearsal: $(KUSTOMIZE) $(CONTROLLER_GEN) operator-sdk opm ## Walk docs/
 	@KUSTOMIZE="$(KUSTOMIZE)" CONTROLLER_GEN="$(CONTROLLER_GEN)" OPERATOR_SDK="$(OPERATOR_SDK)" OPM="$(OPM)" HELM="$(HELM)" \
 		hack/release/rehearsal/rehearse.sh
 
-# The age in days from which a dependency is named that has a newer version.
+# The age in days from which make outdated lists a dependency with a newer version.
 MAX_AGE ?= 90
 .PHONY: outdated
 outdated: ## Name the dependencies and tools older than MAX_AGE days that have a newer version. Needs a module proxy.

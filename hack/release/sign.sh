@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Signs images by their digests with COSIGN: hack/release/sign.sh [--sbom FILE] IMAGE...
-# An image with a tag has no recorded digest: it is looked up. With --sbom, the software bill of materials is attested as well. Without
-# COSIGN_FLAGS such as --key=cosign.key, the signature is keyless: it names the person or the workflow that signs.
+# If an image has a tag, no digest is recorded, so the script looks it up. With --sbom, it also attests the software bill of materials.
+# Without COSIGN_FLAGS such as --key=cosign.key, the signature is keyless: it names the person or the workflow that signs.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source hack/release/digest.sh
@@ -21,7 +21,7 @@ for image in "$@"; do
 		digest=$(digest_of "${image}") || { echo "The digest of ${image} cannot be looked up: push the image first." >&2; exit 2; }
 		image=${image%:*}@${digest}
 	fi
-	# Every platform, and the provenance beside it. What is in the image is said of all platforms at once.
+	# This signs every platform and its provenance. The SBOM is attested once for all platforms.
 	"${COSIGN}" sign --yes --recursive ${flags[@]+"${flags[@]}"} "${image}"
 	[[ -z "${sbom}" ]] || "${COSIGN}" attest --yes --type cyclonedx --predicate "${sbom}" ${flags[@]+"${flags[@]}"} "${image}"
 	echo "Signed: ${image}"

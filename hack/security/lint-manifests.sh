@@ -10,7 +10,7 @@ waivers=hack/security/kube-score.txt
 rendered=$(mktemp -d)
 trap 'rm -rf "${rendered}"' EXIT
 
-# Uncommenting all of config/default adds objects to score, but needs no additional waivers.
+# All optional parts of config/default are uncommented, to score their objects as well. They need no additional waivers.
 cp -R config "${rendered}/all"
 sed -i.orig 's/^#- /- /' "${rendered}/all/default/kustomization.yaml"
 "${KUSTOMIZE}" build config/default >"${rendered}/default.yaml"
@@ -22,7 +22,7 @@ score() {
 	local files=("${rendered}"/*.yaml) ignored=()
 	[[ $1 == operator ]] || files=(internal/memcached/desired/testdata/*.golden.yaml)
 	for check in "${@:2}"; do ignored+=(--ignore-test "${check}"); done
-	# The output decides, not the exit code: it may be a finding or an error of kube-score.
+	# The script uses the output, because the exit code does not distinguish findings from errors of kube-score.
 	{ "${KUBE_SCORE}" score --kubernetes-version v1.30 --output-format ci ${ignored[@]+"${ignored[@]}"} "${files[@]}" 2>&1 || true; } |
 		{ grep -vE '^\[(OK|SKIPPED)\]' || true; }
 }

@@ -2,18 +2,18 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the operator, its agent and its launcher twice, with the flags of the Dockerfile: here with Go's cache, and in a copy
-# elsewhere with an empty cache, so that everything is compiled again. The digests must be equal.
+# Builds the operator, its agent and its launcher twice, with the flags of the Dockerfile: once here with Go's cache, and once in a copy
+# elsewhere with an empty cache, which compiles everything again. The digests must be equal.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 elsewhere=${work}/a/folder/of/another/name
 mkdir -p "${elsewhere}" "${work}/cache" "${work}/out/here" "${work}/out/elsewhere"
-# The same files as the Dockerfile copies.
+# The files that the Dockerfile copies.
 cp -R go.mod go.sum main.go api cmd controllers internal "${elsewhere}"
 
-# build FOLDER builds them into a folder.
+# build FOLDER builds the commands into a folder.
 build() {
 	local flags="-s -w -X main.version=v${VERSION}"
 	CGO_ENABLED=0 GOFLAGS="" go build -trimpath -buildvcs=false -ldflags "${flags}" -o "$1/manager" .

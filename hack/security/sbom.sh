@@ -3,15 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # sbom.sh FILE writes the software bill of materials of the operator as CycloneDX, with SYFT. Syft reads the binary, so the list
-# contains the linked modules and not those that are only required. The agent and the launcher link no others. The same commit yields the same
-# bytes.
+# contains only linked modules. The agent and the launcher link no other modules. The same commit always results in the same bytes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=v${VERSION}" -o "${work}/manager" .
-# The serial number, the time and the file paths differ between runs, and the format requires none of them, so they are left out.
+# The script removes the serial number, the time and the file paths. They differ between runs, and the format does not require them.
 (cd "${work}" && SYFT_CHECK_FOR_APP_UPDATE=false SYFT_FILE_METADATA_SELECTION=none "${SYFT}" scan file:manager --source-name memcached-operator \
 	--source-version "v${VERSION}" --output cyclonedx-json --quiet) |
 	sed -E -e 's/"serialNumber": ?"[^"]*",//' -e 's/"timestamp": ?"[^"]*",//' >"${work}/sbom.json"

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A host with many idle connections loses the oldest of them. Its next request is still answered: the host may be the kubelet, or a
-// pod that has the cluster node's address.
+// A host with many idle connections loses the oldest of them. The host's next request is still answered, because the host may be the
+// kubelet, or a pod that has the cluster node's address.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// dialogues are commands of clients. K stands for the key, B for the key in base64, and C for the CAS value that was last returned.
-// After the first command, or at a bar before it, something happens to a copy.
+// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the CAS value in the last reply.
+// After the first command, or before a command at a bar, something happens to a copy.
 var dialogues = []struct {
 	name, text string
 	// single says that one copy decides, and the others forget the key.

@@ -73,8 +73,8 @@ func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certifi
 	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
 }
 
-// Clients with TLS find the keys of the others. A new certificate comes with the signal of an agent, which is also one to read the routes:
-// no client loses its connection, and other routes are read as without it.
+// Clients with TLS find the keys of clients without it. For a new certificate, the agent sends the same signal as for new routes. No
+// client may lose its connection, and memcached must read new routes as well.
 func TestProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

@@ -58,8 +58,7 @@ func newPod(t *testing.T) *pod {
 	must(t, err)
 	_, port, err := net.SplitHostPort(p.options.Memcached)
 	must(t, err)
-	// The script lets memcached run as root, and gives it an address and a file of this test. With some arguments, it exits at once
-	// or soon.
+	// The script lets memcached run as root, and sets its address and a file of this test. Certain arguments make it exit at once or soon.
 	script := fmt.Sprintf(`#!/bin/sh
 for argument; do
 	shift

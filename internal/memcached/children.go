@@ -121,8 +121,8 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. One that the cache does not hold may
-// still exist.
+// unwantedBudget reports whether a changed spec no longer asks for a PodDisruptionBudget. One may still exist even if the cache does not
+// contain it.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)

@@ -16,14 +16,16 @@ const ServersSuffix = "-servers"
 // Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
-// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A
-// pod's replacement has the same address, so the list changes only with the size and the port. It is nil with a Deployment, and
-// during a move between workloads. With size 0 it is empty.
+// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A pod's
+// replacement has the same address, so the list changes only with the size and the port. It is nil with a Deployment, and during a move
+// between workloads. With size 0 it is empty.
 //
-// The list has as many entries as the StatefulSet has replicas, but never more than spec.size: a larger size that was refused adds
-// none. During a pause it does not change. If somebody deletes the StatefulSet or scales it down, the list of the last status
-// stays, since the operator undoes that. It also stays if the status has listed servers for the current spec and the cache shows
-// the other workload: the cache lags, and the move is over.
+// The list has one entry for each replica of the StatefulSet, but at most spec.size entries. Nodes that the API server has refused are
+// therefore not in it. During a pause it does not change.
+//
+// The list of the last status stays in two cases. Somebody has deleted the StatefulSet or scaled it down, which the operator undoes. Or
+// the status has listed servers for the current spec, but the cache still shows the other workload: then the move is over and the cache
+// lags behind.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }

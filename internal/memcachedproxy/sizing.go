@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy, measured with memcached 1.6.45: 8 MiB for memcached, 8 MiB for the launcher, and 5 KiB for a connection
-// with an unfinished command. Unread responses take less than twice the 16 MiB for each thread to which the launcher limits them.
-// The rest is for values on their way to nodes. TLS takes as much as in a node.
+// The memory of a proxy, measured with memcached 1.6.45: 8 MiB for memcached, 8 MiB for the launcher, and 5 KiB for a connection with an
+// unfinished command. The launcher limits unread responses to 16 MiB for each thread. They take less than twice that. The rest is for
+// values on their way to nodes. TLS takes as much as in a node.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changing reports whether some proxies may not have the ConfigMap's routes: before an announced number of nodes takes effect, and
-// while the last status reports a change.
+// changing reports whether some proxies may not have the ConfigMap's routes yet. This is so until an announced number of nodes takes
+// effect, and while the last status reports a change.
 func (v View) changing() bool {
 	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)

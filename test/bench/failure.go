@@ -5,8 +5,8 @@ package main
 
 import "fmt"
 
-// stepError is the panic of a measurement in which a step has failed. The steps are many, and none can go on after an error: onTestbed
-// returns it for all of them.
+// stepError is the panic of a measurement in which a step has failed. Measurements have too many steps to return each error. onTestbed
+// recovers and returns it.
 type stepError struct{ error }
 
 // check ends the measurement if there is an error.

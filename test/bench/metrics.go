@@ -100,8 +100,8 @@ func hasLabels(one *dto.Metric, labels []string) bool {
 	return true
 }
 
-// sentWrites is the number of patches and deletions by the client's own count. The operator sends no others, except for
-// patches of repeated events.
+// sentWrites is the number of patches and deletions that the client has counted. The operator sends no other writes, except for patches
+// of repeated events.
 func (f families) sentWrites() float64 {
 	const requests = "rest_client_requests_total"
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)

@@ -65,8 +65,8 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 	return k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
 }
 
-// operate measures the writes after each operation on some of n Memcacheds that are Ready. It returns how many it deleted: the
-// first ones.
+// operate measures the writes after each operation on some of n Memcacheds that are Ready. It deletes the first Memcacheds, and returns
+// their number.
 func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int {
 	ready := t.countObjects(ctx, memcachedList(), isReady)
 	defer ready.stop()

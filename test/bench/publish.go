@@ -127,8 +127,8 @@ func (r *report) markdown() string {
 	return text.String()
 }
 
-// published are the rows of a metric for the documentation: without details, and with one row for the cases of a quantity that have the
-// same limit. It counts the counts that are 0 as they must be.
+// published returns the rows of a metric for the documentation. It omits details, and joins the cases of a quantity with the same limit
+// in one row. Counts that must be 0 and are 0 get no row; zeros is their number.
 func (r *report) published(m metric) (rows [][]string, zeros int) {
 	var cases []*result
 	for _, one := range r.Results {

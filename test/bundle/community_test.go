@@ -39,8 +39,8 @@ func community(t *testing.T, folder string, variables ...string) (output string,
 	return strings.TrimSpace(string(text)), code
 }
 
-// submitted returns a folder with what make community writes: the committed bundle, and one of the next version that users add
-// to the same folder later.
+// submitted returns a folder with the output of make community: the committed bundle, and one of the next version, which users add to the
+// same folder later.
 func submitted(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

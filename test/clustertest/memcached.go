@@ -25,8 +25,8 @@ func (c *Cluster) NewNamespace(ctx context.Context) string {
 	return c.NewNamespaceAt(ctx, "restricted")
 }
 
-// NewNamespaceAt creates a namespace with another level of Pod Security. It is deleted with the spec, or with the container
-// if that made it. If a spec has failed, the diagnostics run first.
+// NewNamespaceAt creates a namespace with another level of Pod Security. The namespace is deleted at the end of the spec or of the
+// container that called it. If a spec has failed, the diagnostics run first.
 func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{GenerateName: "story-"}, level)

@@ -48,8 +48,8 @@ func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *t
 	return c.NewClientOf(c.Servers(ctx, mc)...)
 }
 
-// NewClientOf returns a client of these servers. Its connections are closed when the spec ends, or the container if that made it;
-// if it is used later, it connects again.
+// NewClientOf returns a client of these servers. Its connections are closed at the end of the spec or of the container that called it. If
+// it is used later, it connects again.
 func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	GinkgoHelper()
 	cache := traffic.NewClient(Must(traffic.NewRing(servers...)), c.Dial)

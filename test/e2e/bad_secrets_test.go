@@ -236,7 +236,7 @@ func (s *spoiledCache) reason() string {
 	return cachev1alpha1.ReasonInvalidCredentials
 }
 
-// mustServe fails unless the node that lived before serves as it did: on open connections and new ones, with its keys, its
+// mustServe fails unless the first node still serves as before the Secret was spoiled: on open and new connections, with its keys, its
 // certificate and its users.
 func (s *spoiledCache) mustServe(ctx context.Context) {
 	GinkgoHelper()

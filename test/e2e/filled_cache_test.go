@@ -62,8 +62,8 @@ type snapshot struct {
 	incarnations map[string]clustertest.Incarnation
 }
 
-// newFilledCaches creates the caches. Names of servers decide how large their shares of the keys are. Those of a StatefulSet are
-// fixed here, and so are its figures.
+// newFilledCaches creates the caches. The names of servers determine their shares of the keys. The names in a StatefulSet are the same in
+// each run here, and so are its results.
 func newFilledCaches(ctx context.Context) *filledCaches {
 	GinkgoHelper()
 	namespace := k8s.NewNamespaceNamed(ctx, "survival")
@@ -165,7 +165,7 @@ func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	}
 }
 
-// fill writes all keys, unless all exist: keeping the same items during several changes proves more. It first empties each server,
+// fill writes all keys, unless all of them exist: items that survive several changes are a stronger test. It first empties each server,
 // which may still have old values of keys that another server has owned since.
 func (s snapshot) fill(ctx context.Context) {
 	GinkgoHelper()

@@ -50,8 +50,8 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change that must keep everything, although the operator is killed after each step of it. Among the steps must
-// be those that match these patterns.
+// mustKeepWithout makes a change that must keep everything, and kills the operator after each of its steps. The steps must include a
+// match for each of these patterns.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {
@@ -152,8 +152,8 @@ func differences(was, is map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool { return was[key] == is[key] })
 }
 
-// killOperators kills all operators that run, and reports whether there was one. The next is a new pod, because a container would wait ever
-// longer, and finds no lease that it would have to wait for.
+// killOperators kills all running operators and reports whether there was one. It also deletes their pods, because the kubelet delays
+// each further restart of a container. It deletes the lease, so that the next operator does not have to wait for its end.
 func killOperators(ctx context.Context) bool {
 	GinkgoHelper()
 	running := processesOf("manager", "pod")

@@ -186,8 +186,8 @@ func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
 	Expect(time.Now()).To(BeTemporally("~", i.expires, 3*time.Second), "the end of its time to live")
 }
 
-// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. Each node may be away for
-// so long, and the container of memcached has restarted so often more.
+// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest limits the time
+// for which each node may be away. restarts is the number of additional restarts of each memcached container.
 func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, restarts int32, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	By(change)

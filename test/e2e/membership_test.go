@@ -27,8 +27,8 @@ const (
 	longestKnown = 7 * time.Second
 	// recordTTL is the part of it for which a client may cache an answer of the cluster's DNS.
 	recordTTL = 5 * time.Second
-	// shortestService is how long such a node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, less a
-	// second for the news of the deletion to reach this test.
+	// shortestService is how long such a node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, minus a second until
+	// this test notices the deletion.
 	shortestService = 4 * time.Second
 	// longestBlind is how long the sampler may get no answer, because a busy machine is slow.
 	longestBlind = 3 * time.Second
@@ -166,8 +166,8 @@ type summary struct {
 	left []string
 	// failures are those of announced nodes that were not leaving.
 	failures []string
-	// ended counts the failed commands to leaving nodes. served is how long after its deletion the first of them to end had
-	// answered everything; zero if none left.
+	// ended counts the failed commands to leaving nodes. served is for how long after its deletion the first ended node answered every
+	// command. It is zero if no node left.
 	ended  int
 	served time.Duration
 }

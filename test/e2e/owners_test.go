@@ -25,8 +25,8 @@ const (
 	ownersPerProxy = 2
 )
 
-// owners are clients that write, each keys of its own, and read those of all. Each value is a number that grows. They begin with one of
-// the proxies each.
+// owners are clients that write and read. Each client writes its own keys, and reads the keys of all clients. The values are growing
+// numbers. Each client begins with a different proxy.
 type owners struct {
 	proxyClients
 
@@ -120,8 +120,8 @@ func (o *owners) met() string {
 
 const nothing = "0 misses, 0 old values, 0 refused, 0 errors: <nil>"
 
-// mustHaveNoticedNothing ends the clients, after they have met each key once more. Then it reads all keys through each proxy. At most
-// so many connections may have ended.
+// mustHaveNoticedNothing ends the clients after they have used each key once more. It then reads all keys through each proxy. ended
+// limits the number of connections that may have ended.
 func (o *owners) mustHaveNoticedNothing(ctx context.Context, event string, ended int64) {
 	GinkgoHelper()
 	o.untilAsked(ctx, ownedKeys)

@@ -93,8 +93,8 @@ const (
 	faultyKeys = 10
 	// faultyTimeout is how long its clients wait for an answer: longer than the slow one ever takes.
 	faultyTimeout = 5 * time.Second
-	// A stuttering memcached is stopped most of the time. A period is not a whole second, so that a client with one request a
-	// second meets a different part of each.
+	// A stuttering memcached is stopped most of the time. Its period is not a whole second, so that a client with one request per second
+	// hits different parts of the period.
 	stutterStop, stutterPeriod = 800 * time.Millisecond, 1100 * time.Millisecond
 )
 

@@ -26,8 +26,8 @@ const repeatable = 5 * time.Second
 type proxyClients struct {
 	address string
 	stops   []func()
-	// What they have met: values, misses, connections that ended, and the slowest answer in milliseconds. What must not be: values that a key
-	// cannot have, and requests without an answer.
+	// Counts of expected results: values, misses and connections that ended, and the slowest answer in milliseconds. Then counts of
+	// failures: values that a key cannot have, and requests without an answer.
 	hit, missed, again, slowest, wrong, failed atomic.Int64
 	failure, ended                             atomic.Value
 }
@@ -50,9 +50,9 @@ func (c *proxyClients) stop() {
 	}
 }
 
-// ask sends a request, and again over another connection if the one that it has ends. However many attempts that takes, it is one reconnect:
-// the Service leads to a proxy that has crashed until Kubernetes knows. It refuses connections, and for the millisecond in which the kernel
-// closes the sockets of memcached one after the other, it may accept one and reset it.
+// ask sends a request. If its connection ends, it repeats the request over new connections, and counts all attempts as one reconnect.
+// Several attempts may be necessary: until Kubernetes notices a crashed proxy, the Service still sends connections to it. The proxy
+// refuses them. While the kernel closes memcached's sockets one by one, for a millisecond, it may also accept a connection and reset it.
 func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
 	began := time.Now()
 	err := request(*conn)

@@ -30,8 +30,8 @@ import (
 const (
 	// kubeletSync is longer than a kubelet takes to put a changed Secret into the pods.
 	kubeletSync = 3 * time.Minute
-	// longestReload is how long a node may take from then on until clients see the change: the agent looks every 5 seconds, and
-	// memcached acts within 2. The rest is for a busy machine.
+	// longestReload is how long clients may have to wait for a change after the kubelet has put it into the pod. The agent checks every 5
+	// seconds, and memcached acts within 2. The rest is for a busy machine.
 	longestReload = 10*time.Second + busyMachine
 	busyMachine   = 20 * time.Second
 )

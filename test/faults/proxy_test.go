@@ -60,8 +60,8 @@ type proxy struct {
 	crash func()
 	// snapshots are the lists before arm was called, by resource. A stale API server would still return them.
 	snapshots map[string][]byte
-	// stale are the resources that the proxy serves from the snapshots until the operator has received them. listed are those that the
-	// operator has listed.
+	// stale are the resources that the proxy serves from the snapshots until the operator has received them. listed are the resources for
+	// which the operator has sent a list request.
 	stale, listed sets.Set[string]
 }
 

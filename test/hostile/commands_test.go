@@ -66,8 +66,8 @@ func TestCommandsInALoopKeepTheirMemory(t *testing.T) {
 	}
 }
 
-// Each restart of the thread takes memory for ever. When this fails because nothing grows, a version of memcached has fixed it: correct
-// docs/operations/security.md and docs/concepts/sizing.md.
+// Each restart of the thread leaks memory. If this test fails because nothing grows, a version of memcached has fixed the leak. Then
+// correct docs/operations/security.md and docs/concepts/sizing.md.
 func TestRestartsOfTheCrawlerLeak(t *testing.T) {
 	n := start(t, cachev1alpha1.MemcachedSpec{Size: 1}, nil)
 	conn := n.connect(t)

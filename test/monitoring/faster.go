@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring asks a Prometheus everything that config/components/monitoring asks it: the rules, and the queries of the
-// dashboards. Faster shortens their durations, so that a test of them takes minutes instead of days.
+// Package monitoring sends all expressions in config/components/monitoring to a Prometheus: the rules, and the queries of the dashboards.
+// Faster shortens their durations, so that a test takes minutes instead of days.
 package monitoring
 
 import (
@@ -14,8 +14,8 @@ import (
 // duration matches a duration in rules and queries, after what precedes one: a range, its step, an offset, or the wait of an alert.
 var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
 
-// Faster divides every duration in the text of rules or dashboards by a factor. Everything else stays as it is: the same expressions
-// then see as many times more samples in a minute.
+// Faster divides every duration in the text of rules or dashboards by a factor, and changes nothing else. Tests that scrape more often by
+// the same factor then need less time.
 func Faster(text string, factor int64) string {
 	return duration.ReplaceAllStringFunc(text, func(match string) string {
 		parts := duration.FindStringSubmatch(match)

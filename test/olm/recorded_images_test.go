@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, without that of a mirror. It leaves out tags and digests, because
-// stand-ins have others.
+// repositoryOf returns the path of an image in its registry, without the mirror's part. It leaves out tags and digests, because stand-ins
+// have different ones.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")

@@ -26,8 +26,8 @@ import (
 // attempt is a request that changes nothing: a dry run.
 type attempt func(t *testing.T, c client.Client) error
 
-// The Memcacheds of the user: one has children, another has none yet. The nodes of two have stable names: one of them has no children
-// yet, the other has children and no nodes.
+// Names of the user's Memcacheds. cache and no-nodes have children, but no-nodes has no nodes. fresh and stable-nodes have no children
+// yet. The nodes of stable-nodes and no-nodes have stable names.
 const (
 	existing = "cache"
 	fresh    = "fresh"

@@ -32,8 +32,8 @@ type escalation struct {
 	attempt               attempt
 }
 
-// The service account is a cluster administrator here, so that no role refuses anything: without the policies every attempt is
-// permitted, with them none is.
+// The service account is a cluster administrator here, so that no role refuses anything. Without the policies the API server permits
+// every attempt, and with them it permits none.
 func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

@@ -34,8 +34,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The operator runs with its own roles and under the policies. None of its requests may be refused, for the samples and for the
-// golden files, which use every field of the API, neither at the creation nor later.
+// The operator runs with its own roles and under the policies. The API server may not refuse any of its requests, neither at the creation
+// nor later. This holds for the samples and for the golden files, which use every field of the API.
 func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)

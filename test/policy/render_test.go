@@ -94,8 +94,8 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 	g.Expect(known).To(ConsistOf(wanted))
 }
 
-// A misspelled field would always be absent, and its rule would refuse nothing. The API server accepts it, because it knows
-// the types only at run time; this check produces the warnings in a policy's status.
+// A misspelled field would always be absent, so its rule would refuse nothing. The API server accepts such a rule, because it knows the
+// types only at run time. This test produces the warnings that appear in a policy's status.
 func TestExpressionsFitTheTypes(t *testing.T) {
 	i := install(t)
 	g := NewWithT(t)

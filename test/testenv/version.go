@@ -48,8 +48,8 @@ var (
 	tooLong = regexp.MustCompile(`may not be longer than (\d+)`)
 )
 
-// Words returns a refusal without what API servers of this version word otherwise than the newest one. To compare an expectation
-// with a refusal, call it for both.
+// Words returns a refusal without the parts that API servers of this version word differently from the newest one. To compare an
+// expectation with a refusal, call it for both.
 func (m Minor) Words(refusal string) string {
 	if m >= exactWords {
 		return refusal

@@ -48,8 +48,8 @@ type Served struct {
 	Failed int
 }
 
-// Store stores all keys, each by one of the clients. It fails if memcached refuses one. The connections of a client follow each other, in
-// the order of the nodes.
+// Store stores all keys. The clients share the keys. It fails if memcached refuses one. conns contains the connections of one client
+// after another, each in the order of the nodes.
 func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	clients := l.clients(conns)
 	return inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error {

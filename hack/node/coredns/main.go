@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// CoreDNS with the plugins that the local cluster uses: the whole of it would compile the clients of every cloud.
+// Command coredns is CoreDNS with only the plugins that the local cluster uses. The full CoreDNS would compile the clients of every
+// cloud.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 )
 
 func main() {
-	// The order of this list is the order in which the plugins see a request.
+	// A request passes through the plugins in this order.
 	dnsserver.Directives = []string{"health", "ready", "errors", "cache", "kubernetes"}
 	coremain.Run()
 }

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Walks docs/operations/release.md with a clone of the last commit and a registry on this machine: the project gets a name unless it has
-# one, the version of the checkout is released, the next one begins and is released. After each commit, what is generated must be current,
-# and the suites about the bundle pass. make release-rehearsal calls this script, with KUSTOMIZE, CONTROLLER_GEN, OPERATOR_SDK, OPM and
-# HELM. The other files of this folder stand for docker, cosign, syft and gh.
+# Follows docs/operations/release.md with a clone of the last commit and a registry on this machine. It gives the project a name if it
+# has none, releases the version of the checkout, begins the next version and releases this as well. After each commit, generated files
+# must be current, and the suites about the bundle must pass. make release-rehearsal calls this script, with KUSTOMIZE, CONTROLLER_GEN,
+# OPERATOR_SDK, OPM and HELM. The other files in this folder replace docker, cosign, syft and gh.
 set -o errexit -o errtrace -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 project=${PWD}
@@ -31,7 +31,7 @@ start_registry() {
 	export REHEARSAL_REGISTRY=http://${address##* }
 }
 
-# Images of others, which the rehearsal only looks up.
+# Images of other projects. The rehearsal only looks them up.
 push_base_images() {
 	local image
 	printf 'FROM scratch\nCOPY go.mod /\n' >"${folder}/Dockerfile"
@@ -69,7 +69,7 @@ check() {
 	(cd hack/helm && go test -count=1 ./...)
 }
 
-# The image names the tag, and the tag is what main was at that moment.
+# The image contains the tag's name. The tag must point to the commit of main at that moment.
 check_tag() {
 	local version=$1 name config digest
 	digest=$(sed -n 's/^OPERATOR_DIGEST ?= //p' hack/release/published.mk)
@@ -82,8 +82,8 @@ check_tag() {
 		{ echo "v${version} is not what main is" >&2; return 1; }
 }
 
-# check_publications VERSION looks at what the stand-ins have recorded: a signature for each image and the chart, by their digests, a draft
-# with its files, and a request for each catalog, which is merged.
+# check_publications VERSION checks the records of the replaced commands: a signature for the digest of each image and of the chart, a
+# draft of the release with its files, and a pull request for each catalog. It merges these requests.
 check_publications() {
 	local prefix catalog name digest
 	prefix=$(sed -n 's/^IMAGE_TAG_BASE ?= //p' hack/release/published.mk)
@@ -128,14 +128,14 @@ push_base_images
 if grep -q '^domain: example.com$' PROJECT; then
 	step "a name"
 	hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
-	# The pages say that nothing has been published: the publisher writes where it is.
+	# The pages say that nothing has been published. A publisher edits them to say where the project is.
 	git grep -lE '(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' | xargs sed -i 's/ been published/ been announced/'
 	make --silent manifests bundle catalog
 	git add --all
 	git commit --quiet --message "A name"
 	check
 fi
-# next_of VERSION prints the one after it.
+# next_of VERSION prints the version after this one.
 next_of() { awk -F '[.-]' '{ print $1 "." $2 "." $3 + 1 }' <<<"$1"; }
 first=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
 if grep -q '^BUNDLE_DIGEST ?= .' hack/release/published.mk; then

@@ -167,8 +167,8 @@ func (p *launchedPod) memcachedID() int {
 	return found.ID
 }
 
-// The agent finds and signals a memcached whose parent is the launcher. The launcher asks a memcached that demands a login, and
-// TLS of all but its own pod.
+// The agent finds and signals a memcached whose parent is the launcher. The launcher can query this memcached, although it demands a
+// login, and TLS from clients outside of its pod.
 func TestTheAgentAndTheLauncher(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)

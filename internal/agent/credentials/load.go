@@ -22,8 +22,8 @@ type loader struct {
 
 	// verified is the process that is known to have read the current version.
 	verified Process
-	// process and version are those of the last attempt, and attempted is its time. err is why it failed. failures counts failures
-	// since the last success.
+	// process, version and attempted describe the last attempt: its process, its version and its time. err is its error, or nil. failures
+	// counts the failed attempts since the last success.
 	process   Process
 	version   string
 	attempted time.Time

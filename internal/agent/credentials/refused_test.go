@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// What OpenSSL refuses, the agent refuses before: memcached would not start, and one that runs would refuse every client. The agent
-// refuses nothing else for its form.
+// The agent refuses what OpenSSL refuses, before memcached reads it. Otherwise memcached would not start, or would refuse every client.
+// The agent must accept files that OpenSSL accepts.
 func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)

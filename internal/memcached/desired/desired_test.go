@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestDesiredIsByteStable would see an order that comes from a map: each such difference is a write, and in the pod
+// TestDesiredIsByteStable fails if the order in an object depends on a map. Each such difference would be a write, and in the pod
 // template a rollout.
 func TestDesiredIsByteStable(t *testing.T) {
 	const repetitions = 1000
@@ -50,8 +50,8 @@ func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 	}
 }
 
-// TestDesiredSharesNothing lets whoever writes the objects change them: the Memcached comes from a cache that all
-// workers share.
+// TestDesiredSharesNothing checks that writers of the objects may change them without changing the Memcached, which belongs to a cache
+// for all workers.
 func TestDesiredSharesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {

@@ -27,8 +27,8 @@ func (f *fleet) entries(section string) map[int]string {
 	return view.Arguments().Sections[section].Nodes
 }
 
-// checkRest checks a cache without a change in progress: each pod runs what a new one would run, nothing is asked, and nothing is
-// written.
+// checkRest checks a cache without a change in progress. Each pod runs what a new one would run. The operator makes no requests and no
+// writes.
 func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)

@@ -14,9 +14,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// FuzzDesired holds for every Memcached that the API server would store: what it becomes is ours, unprivileged and in its
-// namespace. The input is a Memcached as JSON, or else the choices of a generator. Run it with
-// `go test ./internal/memcached/desired -fuzz FuzzDesired`.
+// FuzzDesired checks every Memcached that the API server would store. The resulting objects must be ours, unprivileged and in its
+// namespace. The input is a Memcached as JSON, or else the choices of a generator. Run it with `go test ./internal/memcached/desired
+// -fuzz FuzzDesired`.
 func FuzzDesired(f *testing.F) {
 	for _, c := range goldenCases(f) {
 		text, err := json.Marshal(c.mc)

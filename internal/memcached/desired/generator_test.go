@@ -18,8 +18,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// generator makes a Memcached of bytes: each byte is a choice, so that a fuzzer that changes a byte changes a field. Most
-// choices are valid; some are at a limit, odd, hostile or just beyond.
+// generator makes a Memcached from bytes. Each byte is a choice, so that a fuzzer changes a field when it changes a byte. Most choices
+// are valid. Some are at a limit, odd, hostile or just beyond a limit.
 type generator struct {
 	choices []byte
 }

@@ -43,8 +43,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// possible reports whether all pods can change in place to match the template. It also recognizes a template that somebody else has
-// changed: the operator's template is the same, and the StatefulSet may replace nodes. That change replaces pods.
+// possible reports whether all pods can change in place to match the template. It is false if the StatefulSet already has the operator's
+// template and may replace nodes. Somebody else has then changed the StatefulSet's template, and that change replaces pods.
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy

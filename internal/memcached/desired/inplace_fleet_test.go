@@ -22,8 +22,8 @@ type changedPod struct {
 	annotations map[string]string
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
-	// starting are the containers that restart, runs the images that they run with if not those of the template, actual the resources that
-	// are in effect, and infeasible is why they cannot be.
+	// starting are the containers that restart. runs are the images that they run, if these differ from the template. actual are the
+	// resources in effect. infeasible is why the template's resources cannot take effect.
 	starting   map[string]bool
 	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements

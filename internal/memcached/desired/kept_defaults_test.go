@@ -128,8 +128,8 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 	}
 }
 
-// TestRestartKeptByTheStatus covers nodes with a restartedAt that the spec no longer has, and that somebody removed from the
-// workload.
+// TestRestartKeptByTheStatus covers nodes with a restartedAt that neither the spec nor the workload has any more. The user removed it
+// from the one, somebody else from the other.
 func TestRestartKeptByTheStatus(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// admits evaluates NetworkPolicies as the documentation of their API defines them: whether a client outside of the cluster node of a
-// pod may connect to a port of it. A plugin also admits all that comes from the cluster node, such as the kubelet's probes.
+// admits evaluates NetworkPolicies as the documentation of their API defines them. It reports whether a client on another cluster node
+// may connect to a port of a pod. A network plugin also admits all traffic from the pod's own cluster node, such as the kubelet's probes.
 func admits(
 	t *testing.T, policies []*networkingv1.NetworkPolicy, pod, client peer, protocol corev1.Protocol, number int32,
 ) bool {

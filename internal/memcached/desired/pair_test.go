@@ -44,8 +44,8 @@ func newPair(t *testing.T, seed uint64, size int32) *pair {
 	return p
 }
 
-// turn lets both operators, the controllers and the nodes act once, in any order. It checks that never a node and its twin are
-// away.
+// turn lets both operators, the controllers and the nodes act once, in any order. It checks that a node and its twin are never away
+// together.
 func (p *pair) turn() {
 	for _, f := range p.both() {
 		acts := []func(){

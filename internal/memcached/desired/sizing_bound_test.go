@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// The API server cannot compute the exact floor: CEL has no loop for the hash table. It refuses limits below a lower bound
-// of it, in MiB, and Deployment refuses the few between the two. A bound above the floor would refuse limits that work.
+// The API server cannot compute the exact minimum, because CEL has no loop for the hash table. It refuses limits below a lower bound of
+// the minimum, in MiB. Deployment refuses the few limits between the bound and the minimum. A bound above the minimum would refuse limits
+// that work.
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {
@@ -63,8 +64,8 @@ type admissible struct {
 	fixedTLS, perConnectionTLS float64
 }
 
-// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. With TLS, b and c
-// are others. The threads are those of the spec. Without, a CPU limit may mean one thread; without that as well they are the default.
+// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. TLS has other values
+// for b and c. Without spec.config.threads, the rules assume one thread if there is a CPU limit, and otherwise the default.
 func admissionBound(t *testing.T) admissible {
 	t.Helper()
 	rules, err := os.ReadFile("../../../api/v1alpha1/rules.tmpl")

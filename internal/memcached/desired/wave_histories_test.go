@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestWavesOfRandomHistories has sequences of specs and faults in any order. The properties are those of checkMoves, at each write, and of
-// checkRest, in the end.
+// TestWavesOfRandomHistories has random sequences of specs and faults. checkMoves checks its properties at each write, and checkRest at
+// the end.
 func TestWavesOfRandomHistories(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

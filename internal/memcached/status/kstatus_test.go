@@ -106,8 +106,8 @@ func TestKstatusOfOldStatus(t *testing.T) {
 	}
 }
 
-// TestKstatusConditions checks kstatus' rules for its conditions: they are absent unless they are True. They must cause no write:
-// as long as the other conditions stay the same, they do too.
+// TestKstatusConditions checks kstatus' rules for its conditions: they are absent unless they are True. They change only together with
+// the other conditions, so that they cause no additional write.
 func TestKstatusConditions(t *testing.T) {
 	known := map[string]string{}
 	for _, c := range rows(t) {

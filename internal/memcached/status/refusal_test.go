@@ -67,8 +67,8 @@ func TestRefusalReason(t *testing.T) {
 	}
 }
 
-// TestMessagesStayTheSame has refusals of pods that differ only in the names that were generated for them: a message that
-// changes is a status that is written, at every retry.
+// TestMessagesStayTheSame has refusals of pods that differ only in the generated names of the pods. The message must not change, since it
+// would cause a write of the status at every retry.
 func TestMessagesStayTheSame(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for _, refusal := range []string{

@@ -47,8 +47,8 @@ type statusCase struct {
 	attention string
 
 	ready, available, progressing, degraded string
-	// These stand for what usually goes together, as "Reason: message": changing for Ready and Progressing, trouble for Ready and
-	// Degraded, and stuck for all three.
+	// These names stand for common combinations of "Reason: message". changing is for Ready and Progressing, trouble for Ready and Degraded,
+	// and stuck for all three.
 	changing, trouble, stuck string
 }
 
@@ -144,8 +144,9 @@ func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	}
 }
 
-// checkQuiet computes the status again later, as another process would that has written nothing, after a round trip through the API
-// server. A difference would be a write. Changes for which Kubernetes has no deadline are stuck after some minutes.
+// checkQuiet computes the status again at a later time, after a round trip through the API server, like a new process without a write of
+// its own. It must be the same, since any difference would be a write. For changes without a deadline in Kubernetes the wait is shorter,
+// because they are stuck after some minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)

@@ -68,8 +68,7 @@ func templateRows(t *testing.T) []statusCase {
 	}
 }
 
-// TestStatusUpdatedReplicas counts the nodes that run what is desired: none while the cluster has not seen the template, or has
-// not got it.
+// TestStatusUpdatedReplicas counts the nodes that run the desired template. None counts until the controller has observed this template.
 func TestStatusUpdatedReplicas(t *testing.T) {
 	mc, image := memcachedtest.Cache(3), memcachedtest.Cache(3, memcachedtest.Image("memcached:2"))
 	five := func(mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {

@@ -54,8 +54,8 @@ func withoutAgent(pod *corev1.Pod) { pod.Status.InitContainerStatuses = nil }
 
 func agentOfOthers(pod *corev1.Pod) { pod.Status.InitContainerStatuses[0].Name = "agent" }
 
-// silent is a pod whose agent has no answer from memcached. Both containers were started, and the pod turned unready or was
-// created, so many seconds after noon.
+// silent returns a pod whose agent gets no answer from memcached. The arguments are seconds after noon: when both containers started, and
+// when the pod became unready or was created.
 func silent(server, agent, unready int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		notReady(pod)
