@@ -47,7 +47,7 @@ var _ = Describe("A change of the configuration", func() {
 	})
 
 	It("takes at most 4 s of service with 1 GiB of items, whose CAS and expiry stay", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
-		c = newKeptCacheOf(ctx, 1, 900_000, 1000, inFile, memory("1Gi"))
+		c = newKeptCacheOf(ctx, 1, 860_000, 1000, inFile, memory("1Gi"))
 		item := storeItem(ctx, &c.pods[0])
 		c.mustKeep(ctx, "restart, 1 GiB", 4*time.Second+busyMachine/10, 0, restartNow(ctx))
 		item.mustExpire(ctx, &c.pods[0])
