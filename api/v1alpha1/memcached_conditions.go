@@ -28,8 +28,7 @@ const (
 // Condition types that exist only while they are True.
 const (
 	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It changes no other
-	// condition. Only nodes with spec.monitoring, spec.tls or spec.auth have an
-	// agent that reports problems.
+	// condition. Only nodes with spec.monitoring, spec.tls or spec.auth have an agent that reports problems.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 

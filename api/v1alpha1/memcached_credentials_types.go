@@ -49,7 +49,7 @@ const (
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS. It is no enumeration, because the message for a number would then list the same number as
+// TLSVersion is a version of TLS. A rule checks it instead of an enumeration, whose message for the number 1.3 would say that 1.3 is
 // supported.
 // +kubebuilder:validation:MaxLength=3
 // +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"

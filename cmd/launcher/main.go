@@ -79,7 +79,8 @@ func tell(problem error) {
 	if err != nil {
 		return
 	}
-	_, _ = file.WriteString(problem.Error()) // the log has it too
+	// Errors are ignored: the log has the message too.
+	_, _ = file.WriteString(problem.Error())
 	_ = file.Close()
 }
 

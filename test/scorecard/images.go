@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// images finds images of the operator or an example that are no related images, because a mirror would not copy them. It also finds
-// unused related images.
+// images reports which images of the operator or of an example are missing among the related images: a mirror would not copy them. It
+// also reports related images that nothing uses.
 func images(b *bundle) []string {
 	used := map[string][]string{}
 	use := func(image, by string) { used[image] = append(used[image], by) }
