@@ -149,11 +149,13 @@ func TestDumpRefused(t *testing.T) {
 	}
 }
 
-// TestBusySource has another client that lists keys and does not read them.
+// TestBusySource has another client that lists keys and does not read them. The list of 12 MB is too long for the buffers of its
+// connection, so it does not end.
 func TestBusySource(t *testing.T) {
 	t.Parallel()
+	const count = 50000
 	from, to := start(t), start(t)
-	from.store(200000, 1)
+	from.storeAs(strings.Repeat("k", 230), count, 1)
 	other := from.connect()
 	reply, err := other.Ask([]byte("lru_crawler mgdump hash\r\n"))
 	if err != nil || reply != "OK" {
@@ -168,7 +170,7 @@ func TestBusySource(t *testing.T) {
 	must(t, other.Close())
 	result, err := c.Run(t.Context())
 	must(t, err)
-	if result.Items != 200000 {
+	if result.Items != count {
 		t.Errorf("%+v", result)
 	}
 }

@@ -64,11 +64,17 @@ func (s *server) connect() *memcache.Conn {
 // store stores items key-0 and so on, many in one request.
 func (s *server) store(count, size int) {
 	s.t.Helper()
+	s.storeAs("key", count, size)
+}
+
+// storeAs stores items PREFIX-0 and so on.
+func (s *server) storeAs(prefix string, count, size int) {
+	s.t.Helper()
 	conn, value := s.connect(), strings.Repeat("v", size)
 	for first := 0; first < count; first += 1000 {
 		var request strings.Builder
 		for i := first; i < min(first+1000, count); i++ {
-			fmt.Fprintf(&request, "ms key-%d %d T0 q\r\n%s\r\n", i, size, value)
+			fmt.Fprintf(&request, "ms %s-%d %d T0 q\r\n%s\r\n", prefix, i, size, value)
 		}
 		reply, err := conn.Command(s.t.Context(), request.String()+"mn")
 		must(s.t, err)
