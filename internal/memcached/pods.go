@@ -10,10 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodReady reports whether a pod is ready.
+// PodReady reports whether a pod is ready and its containers have started. After a restart of a container, the kubelet reports for a
+// moment what it has probed before.
 func PodReady(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.PodReady)
-	return condition != nil && condition.Status == corev1.ConditionTrue
+	return condition != nil && condition.Status == corev1.ConditionTrue &&
+		!starting(StatusOf(pod, ContainerName)) && !starting(StatusOf(pod, AgentContainerName))
+}
+
+func starting(container *corev1.ContainerStatus) bool {
+	return container != nil && container.Started != nil && !*container.Started
 }
 
 // PodCondition returns the condition of a type, nil if there is none.

@@ -37,6 +37,8 @@ type fakeNode struct {
 	// fills says that an empty node is filled by a twin, which takes some ticks. The pod of one that restarts shows that later.
 	fills         bool
 	filling, late int
+	// probed counts the ticks until the kubelet has probed a restarted container. The pod stays ready until then.
+	probed int
 }
 
 func (n *fakeNode) ready() bool {
@@ -54,7 +56,7 @@ func (n *fakeNode) empty(late int) {
 }
 
 // serves differs from the conditions of the pod: these do not show a short restart, and the kubelet begins a restart late.
-func (n *fakeNode) serves() bool { return n.ready() && n.next == nil && !n.changed.restarts() }
+func (n *fakeNode) serves() bool { return n.ready() && n.next == nil && !n.changed.restarts() && n.probed != 1 }
 
 func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	pod := podOf(mc, n.ordinal, n.uid, n.template)
@@ -87,7 +89,7 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 
 // tick is a step of the launcher: it ends a restart, or begins one.
 func (n *fakeNode) tick(now int64, refused string) {
-	n.filling, n.late = max(n.filling-1, 0), max(n.late-1, 0)
+	n.filling, n.late, n.probed = max(n.filling-1, 0), max(n.late-1, 0), max(n.probed-1, 0)
 	if n.next != nil {
 		list := *n.next
 		n.next = nil

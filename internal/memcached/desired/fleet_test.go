@@ -106,7 +106,7 @@ func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	}
 	plan := For(view, f.opts)
 	f.remembered, f.filled = nil, plan.Twins.Filled
-	if plan.Wave.Open {
+	if plan.Wave.Open && !plan.InPlace.Open {
 		f.remembered = memcached.Answers{}
 		for _, uid := range plan.Wave.Running {
 			f.remembered[uid] = view.Answers[uid]

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -62,6 +63,9 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 		if actual, ok := n.changed.actual[container]; ok {
 			status.Resources = &actual
 		}
+		if n.probed == 1 {
+			status.Started = ptr.To(false)
+		}
 		if n.pulling == container {
 			status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}
 		}
@@ -92,6 +96,7 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 			n.changed.count = map[string]int32{}
 		}
 		n.changed.count[name]++
+		n.probed = 2
 	}
 	if n.changed.infeasible == "" {
 		n.changed.actual = nil

@@ -197,6 +197,9 @@ func restartPending(pod *corev1.Pod) bool {
 	return false
 }
 
+// probeSeconds is the time for which the kubelet may report a restarted container as ready by probes of the one before.
+const probeSeconds = 3
+
 // restarting reports whether the pod has not yet served with its new images for minReadySeconds.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
@@ -218,7 +221,7 @@ func (s *podStep) restarting() bool {
 		s.Blocked = fmt.Sprintf("The operator cannot ask the node %s on port %d whether it serves (%s). Let the operator reach that port",
 			s.pod.Name, memcached.LauncherPort, answer.Failure)
 	default:
-		return answer.Restarting != "" || answer.SecondsInEffect < int64(s.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
+		return answer.Restarting != "" || answer.SecondsInEffect < max(probeSeconds, int64(s.v.Memcached.Spec.UpdateStrategy.MinReadySeconds))
 	}
 	return true
 }

@@ -35,6 +35,21 @@ func TestInPlaceOfThree(t *testing.T) {
 	f.settle()
 }
 
+// TestInPlaceWaitsForProbes has a pod that looks ready in the first seconds after its restart.
+func TestInPlaceWaitsForProbes(t *testing.T) {
+	f := newFleet(t, 1, inPlacePolicy)
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	for f.nodes[0].changed.count == nil {
+		f.turn()
+	}
+	for seconds, ends := range []bool{false, false, false, true} {
+		f.nodes[0].since = f.seconds - int64(seconds)
+		if _, plan := f.decide(); (plan.InPlace.Patch != nil && plan.InPlace.Patch.Revision != "") != ends {
+			t.Errorf("%d s after the restart the change ends: %t", seconds, !ends)
+		}
+	}
+}
+
 // TestInPlace covers changes by the user, events during them, and whether the pods are new in the end.
 func TestInPlace(t *testing.T) {
 	image := memcachedtest.Image("memcached:1.7")
