@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 #
 # Functions that run named checks, for .ci/run and hack/check-all.sh. They print one line with the time for each check, and write its
-# output to bin/checks/NAME.log. The first failure shows its output and ends the script.
+# output to bin/checks/NAME.log. A failure shows its output and ends the script, or its part of the script.
 #
 #   check NAME COMMAND...     runs a check
 #   finish                    says how many passed
@@ -13,13 +13,13 @@ set -o errexit -o nounset -o pipefail
 
 checks=bin/checks
 mkdir -p "${checks}"
-passed=0
+: >"${checks}/passed"
 from=${FROM:-}
 
 # skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check packages, since all others need it.
 skipped() {
 	if [[ "$1" == packages ]]; then return 1; fi
-	if [[ "$1" == "${from}" ]]; then from=""; fi
+	if [[ " ${from} " == *" $1 "* ]]; then from=""; fi
 	[[ -n "${from}" || -n "${ONLY:-}" && "$1" != "${ONLY}" ]]
 }
 
@@ -34,6 +34,7 @@ run() {
 	fi
 	if [[ ${status} -eq 0 ]]; then
 		printf '%-16s passed in %4d s: %s\n' "${name}" $((SECONDS - start)) "$*"
+		echo "${name}" >>"${checks}/passed"
 		return
 	fi
 	[[ -n "${CHECK_OUTPUT:-}" ]] || cat "${checks}/${name}.log"
@@ -44,10 +45,11 @@ run() {
 check() {
 	if skipped "$1"; then return; fi
 	run "$@"
-	passed=$((passed + 1))
 }
 
 finish() {
+	local passed
+	passed=$(wc -l <"${checks}/passed")
 	if [[ ${passed} -le 1 ]]; then
 		echo "FROM=${FROM:-} ONLY=${ONLY:-} selects no check." >&2
 		exit 2

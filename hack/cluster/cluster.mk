@@ -37,7 +37,7 @@ check-cluster:
 # The suite deploys IMG and tests it. If KUBECONFIG is set, it uses that cluster. Otherwise it uses its own local cluster, with
 # the images built for it. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
 E2E_FLAGS ?=
-e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=60m --ginkgo.label-filter='!measured'
+e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=2h --ginkgo.label-filter='!measured'
 
 .PHONY: test-e2e
 ifdef KUBECONFIG
