@@ -12,7 +12,7 @@ FAULT_SCENARIOS ?=
 
 .PHONY: test-faults
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
-	@$(with-envtest) go test -tags faults -count=1 -timeout 1h -parallel $(FAULTS_PARALLEL) \
+	@$(with-envtest) go test -tags faults -count=1 -timeout 2h -parallel $(FAULTS_PARALLEL) \
 		$(if $(FAULT_SCENARIOS),-run "TestSweep/^($(FAULT_SCENARIOS))\$$") $(TEST_FLAGS) ./test/faults
 
 .PHONY: test-mutations

@@ -56,7 +56,9 @@ func (n *fakeNode) empty(late int) {
 }
 
 // serves differs from the conditions of the pod: these do not show a short restart, and the kubelet begins a restart late.
-func (n *fakeNode) serves() bool { return n.ready() && n.next == nil && !n.changed.restarts() && n.probed != 1 }
+func (n *fakeNode) serves() bool {
+	return n.ready() && n.next == nil && !n.changed.restarts() && n.probed != 1
+}
 
 func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	pod := podOf(mc, n.ordinal, n.uid, n.template)
