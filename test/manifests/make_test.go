@@ -35,7 +35,7 @@ func TestAgentImageFollowsTheOperators(t *testing.T) {
 		"operator:v1":                                "operator-agent:v1",
 		"localhost:5000/operator":                    "localhost:5000/operator-agent",
 	} {
-		command := exec.Command("make", "--silent", "-C", repository.Path(), "--eval", "show: ; @echo '$(AGENT_IMG)'", "show", "IMG="+image)
+		command := exec.Command("make", "--silent", "--no-print-directory", "-C", repository.Path(), "--eval", "show: ; @echo '$(AGENT_IMG)'", "show", "IMG="+image)
 		if output, err := command.CombinedOutput(); err != nil || strings.TrimSpace(string(output)) != want {
 			t.Errorf("the agent of %s is %s (%v), want %s", image, output, err, want)
 		}
