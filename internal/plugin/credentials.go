@@ -77,13 +77,12 @@ func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, o
 		if of(&pods[i]) && runs(&pods[i]) {
 			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 			defer cancel()
-			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without them, too
+			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without the series
 		}
 	})
 	return all
 }
 
-// scrape reads the series of an agent.
 func scrape(ctx context.Context, c *cluster, pod *corev1.Pod) (series, error) {
 	client := &http.Client{Transport: agentTransport(c, pod)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/metrics", http.NoBody)
@@ -142,7 +141,7 @@ func (s series) time(name string) *time.Time {
 	return &at
 }
 
-// credentials returns nil for series of an agent without credentials.
+// credentials returns what the series say about credentials, or nil if they say nothing.
 func (s series) credentials() *credentialsReport {
 	success, found := s.value("memcached_agent_reload_success")
 	if !found {
@@ -181,7 +180,7 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds the credentials from an agent's series. If memcached demanded a login, it adds the figures as well, with rates between
+// addSeries adds the credentials from an agent's series. If memcached demanded a login, addSeries also adds the figures, with rates between
 // the first and the later series.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
@@ -194,7 +193,7 @@ func (n *nodeReport) addSeries(from, later series, interval time.Duration, failu
 	}
 }
 
-// The alerts about expiring certificates have the same limits.
+// Limits for the time until a certificate expires. The alerts about expiring certificates have the same limits.
 const (
 	soon     = 21 * 24 * time.Hour
 	verySoon = 3 * 24 * time.Hour

@@ -96,7 +96,7 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 	}
 }
 
-// replyToLogin replies before a login.
+// replyToLogin replies to a client that has not logged in.
 func replyToLogin(in io.Reader, words []string) (string, error) {
 	if words[0] != "set" {
 		return "CLIENT_ERROR unauthenticated\r\n", nil
