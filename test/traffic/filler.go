@@ -21,7 +21,7 @@ const (
 // size, and concurrent requests on all connections.
 //
 // It stores the items that take the most memory. First come values of 50 to 80 bytes: enough of them for the largest hash table, and so
-// similar in size that a few slab classes take all pages. Then come values of each size up to the largest: memcached allocates a page for the
+// similar in size that few slab classes take all pages. Then come values of each size up to the largest: memcached allocates a page for the
 // first item of each slab class even if no page is left.
 //
 // It reads all responses, because memcached does not limit the memory for responses that clients do not read.
