@@ -70,7 +70,7 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf asks the agents of the pods for which "of" holds. The result is nil for the other pods and for agents that do not answer.
+// seriesOf asks the agents of the pods for which of(pod) is true. The result is nil for the other pods and for agents that do not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
@@ -199,7 +199,7 @@ const (
 	verySoon = 3 * 24 * time.Hour
 )
 
-// credentialRows returns a table of the certificates and users of the nodes, or nil if no node has any.
+// credentialRows returns a table of the credentials of the nodes, or nil if no node has any.
 func (r *cacheReport) credentialRows(now time.Time) [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "CERTIFICATE", "EXPIRES", "RELOAD", "RESTART-REQUIRED"})}
 	known := false

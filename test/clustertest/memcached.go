@@ -58,7 +58,7 @@ func Named(name string) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Name = name }
 }
 
-// RunBy has a Kind of workload run the nodes.
+// RunBy makes a Kind of workload run the nodes.
 func RunBy(workload cachev1alpha1.WorkloadKind) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = workload }
 }

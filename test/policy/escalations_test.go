@@ -55,7 +55,7 @@ func escalations(minor testenv.Minor) []escalation {
 // unserved is a version of our API that the API server does not serve. The garbage collector keeps children of such an owner.
 const unserved = "cache.example.com/v9"
 
-// ownershipEscalations concern objects that are not children of a Memcached, or would not be.
+// ownershipEscalations concern objects that are not children of a Memcached, before or after the attempt.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"

@@ -28,7 +28,7 @@ type deletion struct {
 	terminating bool
 }
 
-// deletions are pods that differ from the one of lostPod in one way each.
+// deletions are pods that each differ from lostPod in one way.
 func deletions() []deletion {
 	const labels = "metadata.labels: the operator deletes pods of Memcacheds only"
 	const owner = "metadata.ownerReferences: the operator deletes pods of the StatefulSet of the Memcached only"
