@@ -16,7 +16,7 @@ import (
 )
 
 // The pipeline of OpenShift's community catalog adds a bundle's image to those lists of the template that release-config.yaml names. opm
-// must then render the same channels as the bundle names.
+// must then render the channels that the bundle's annotations have.
 func TestCommunityCatalogHasTheChannelsOfTheBundle(t *testing.T) {
 	version, err := versionOf(filepath.Join(root, "bundle"))
 	if err != nil {

@@ -182,7 +182,7 @@ func (b *booting) startDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// This also waits for kube-proxy. Users can create pods only after the account default exists.
+	// This also waits for kube-proxy. Users can create pods only after the ServiceAccount default exists.
 	if err := b.until(ctx, "getent", "ahosts", "kubernetes.default.svc.cluster.local"); err != nil {
 		return err
 	}

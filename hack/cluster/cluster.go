@@ -107,8 +107,8 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	if pid == 0 {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
-	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before the command. It therefore inherits
-	// from this process that it ignores Ctrl-C, and env restores the default for the command.
+	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before the command, so nsenter inherits from
+	// this process that Ctrl-C is ignored. env restores the default for the command.
 	signal.Ignore(os.Interrupt)
 	args := []string{
 		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",

@@ -44,7 +44,7 @@ func apiServer(c *cluster) component {
 		"--kubelet-certificate-authority=" + c.file("ca.crt"),
 		"--kubelet-client-certificate=" + c.file("kubelet-client.crt"),
 		"--kubelet-client-key=" + c.file("kubelet-client.key"),
-		// Logs and exec must not look up the node's name, which no DNS server has.
+		// kubectl logs and exec must not look up the node's name, which no DNS server has.
 		"--kubelet-preferred-address-types=InternalIP",
 		// Aggregated API servers, such as OLM's package server, trust this CA. The API server reaches them without kube-proxy.
 		"--requestheader-client-ca-file=" + c.file("ca.crt"),
@@ -69,7 +69,7 @@ func controllerManager(c *cluster) component {
 		"--service-account-private-key-file=" + c.file("service-account.key"),
 		// Shorter than the default of 15 s, because a test waits for it.
 		"--horizontal-pod-autoscaler-sync-period=5s",
-		// The default would create a folder outside of the cluster's own mounts. No such plugins are used.
+		// The default would create a folder outside of the cluster's own mounts. The cluster uses no FlexVolume plugins.
 		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 	}}
 }

@@ -55,7 +55,6 @@ func (b *booting) mount() error {
 			return err
 		}
 	}
-	// The kubelet shares its volumes with the containers.
 	if err := os.MkdirAll("/var/lib/kubelet", 0o750); err != nil {
 		return err
 	}

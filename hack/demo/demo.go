@@ -86,7 +86,7 @@ func (d *demo) connect(config *rest.Config) (err error) {
 	return err
 }
 
-// until waits until the check has nothing missing among the story's objects. It fails as soon as the operator or the cluster has ended.
+// until waits until check finds nothing missing among the story's objects. It fails as soon as the operator or the cluster has ended.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()

@@ -34,7 +34,7 @@ func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	return ""
 }
 
-// without returns a message while status.nodes contains the name, and then nothing.
+// without returns a message if status.nodes contains the name, or nothing.
 func without(mc *cachev1alpha1.Memcached, name string) string {
 	if slices.Contains(mc.Status.Nodes, name) {
 		return "status.nodes still has " + name
@@ -55,7 +55,7 @@ func running(pods []corev1.Pod, image string) string {
 	return strings.Join(others, ", ")
 }
 
-// untilReady waits until the sample is Ready with this number of nodes, and the checks have nothing missing.
+// untilReady waits until the sample is Ready with this number of nodes, and the checks find nothing missing.
 func (d *demo) untilReady(size int, checks ...await.Check) step {
 	return func(ctx context.Context) error {
 		return d.until(ctx, func(ctx context.Context) (string, error) {

@@ -50,7 +50,7 @@ func (s *simulatedStage) startCluster(ctx context.Context, d *demo) (err error) 
 	return d.run(ctx, "kubectl get nodes")
 }
 
-// installCRD runs the first command that uses the new API server.
+// installCRD installs the CRD as soon as the API server runs.
 func (s *simulatedStage) installCRD(ctx context.Context, d *demo, cluster *simulated.Cluster) error {
 	if err := d.connect(cluster.Config); err != nil {
 		return err

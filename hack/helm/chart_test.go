@@ -191,7 +191,7 @@ func both(sign string, names ...string) []string {
 	return all
 }
 
-// Values of the operator's container change only this part of the Deployment.
+// Values of the operator's container change only this container.
 func TestValuesOfTheContainer(t *testing.T) {
 	container := func(all objects) object {
 		spec := all["Deployment memcached-operator-controller-manager"]["spec"].(object)["template"].(object)["spec"].(object)

@@ -31,7 +31,7 @@ func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	}
 }
 
-// A label that is in both values must appear only once, since duplicate keys are invalid YAML.
+// A label in both commonLabels and monitoring.labels must appear only once, since duplicate keys are invalid YAML.
 func TestLabelsOfTheServiceMonitorWin(t *testing.T) {
 	all := install(t, "{commonLabels: {release: mine, team: a}, monitoring: {enabled: true, labels: {release: stack}}}")
 	for key, manifest := range all {

@@ -19,7 +19,7 @@ type block struct {
 }
 
 // merge combines the manifest of the complete installation and those of the variants into one template. A variant's manifest may be
-// empty. Rendered for a variant, the template yields its manifest.
+// empty. Rendered for a variant, the template yields that variant's manifest.
 func merge(whole []string, manifests [][]string) string {
 	lacking := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)

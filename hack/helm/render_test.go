@@ -128,12 +128,12 @@ func (o objects) add(t *testing.T, manifest object) {
 	o[key] = manifest
 }
 
-// releaseLabels are labels that always differ between the two kinds of installations.
+// releaseLabels are labels that always differ between installations by Helm and by kustomize.
 var releaseLabels = []string{
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "helm.sh/chart",
 }
 
-// unlabeled removes these labels, and the namespace, which Helm itself creates.
+// unlabeled removes releaseLabels, and the namespace, which Helm itself creates.
 func (o objects) unlabeled() objects {
 	for key, manifest := range o {
 		metadata := manifest["metadata"].(object)

@@ -227,7 +227,7 @@ func (m *marker) markDeployment(spec object) error {
 		}
 		m.markValue(variable, "value", value)
 	}
-	// An operator for a single namespace takes the variable from its pod.
+	// An operator for a single namespace takes the variable from its pod's metadata.
 	if variable := find(container["env"].([]any), "WATCH_NAMESPACE"); variable["valueFrom"] == nil {
 		m.markValue(variable, "value", "watchNamespaces")
 	}

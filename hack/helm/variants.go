@@ -19,7 +19,7 @@ import (
 
 // variant is an installation without the part that one value of the chart disables.
 type variant struct {
-	// unless and when are conditions in templates. unless holds if the variant is not wanted, when if it is.
+	// unless and when are conditions in templates. when holds if the variant is installed, and unless holds if it is not.
 	unless, when string
 	// folder contains the kustomization. edits are pairs of a text in it and its replacement.
 	folder string
@@ -34,8 +34,8 @@ var uncomment = []string{
 	"#- ../components/in-place\n", "- ../components/in-place\n",
 }
 
-// variants are all parts that a chart can disable. An operator for a single namespace has another kustomization, without cluster-scoped
-// objects.
+// variants has a variant for each part that a value can disable, and one for an operator of a single namespace, whose kustomization has no
+// cluster-scoped objects.
 var variants = []variant{
 	{
 		unless: "not .Values.namespaced", when: ".Values.namespaced", folder: "config/namespaced",

@@ -187,7 +187,7 @@ func newPanel(kind, title, description, unit string, width, height int, expressi
 	return p
 }
 
-// fromZero starts the axis at zero and extends it at least to the given maximum, so that small changes do not look large.
+// fromZero starts the axis at zero, so that small changes do not look large. If a maximum is given, the axis ends there.
 func (p panel) fromZero(maximum ...float64) panel {
 	zero := 0.0
 	p.FieldConfig.Defaults.Min = &zero

@@ -12,8 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// conditions returns the four conditions that always exist. A function computes each from the facts. Reconciling or Stalled follows
-// for kstatus, if it applies.
+// conditions returns the four conditions that always exist. For kstatus, Reconciling or Stalled follows if it applies.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := status.Degraded(f.problem), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -22,7 +21,7 @@ func conditions(f facts) []metav1.Condition {
 	return status.Complete(all, f.Proxy.Status.Conditions, f.Proxy.Generation, f.Now)
 }
 
-// availableCondition is True if at least one proxy serves clients and routes to all nodes.
+// availableCondition is True if at least one proxy is ready, or none is wanted, and if a Service leads clients to the proxies.
 func availableCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionAvailable,
@@ -74,7 +73,7 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem stops a change. It is a problem of the spec or, during a change, of the pods.
+// stuck reports whether a problem stops a change: a problem of the spec or, during a change, a problem of the pods.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }

@@ -109,8 +109,8 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads returns the number of worker threads. Without a CPU limit it is one: with more, each handles fewer requests at once and
-// takes more CPU for each (docs/benchmarks.md, M15).
+// threads returns the number of worker threads. Without a CPU limit it is 1: with more threads, each handles fewer requests at once and
+// takes more CPU time for each request (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

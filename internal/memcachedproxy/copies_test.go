@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// copyOf is another Memcached with so many servers, with which front holds copies.
+// copyOf returns a Memcached with count servers, like sessions but with another name.
 func copyOf(name string, count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := sessions(count, changes...)
 	mc.Name = name
@@ -27,7 +27,7 @@ func copied(proxy *cachev1alpha1.MemcachedProxy) {
 	proxy.Spec.Pools = append(proxy.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
 }
 
-// routesFor plans with the routes in the cluster, empty for none. It returns the text of the planned ones as well.
+// routesFor plans while the ConfigMap has the routes live, or does not exist if live is empty. text is the planned routes.
 func routesFor(v View, live string) (plan Plan, text string) {
 	if live != "" {
 		v.Children = []client.Object{&corev1.ConfigMap{
@@ -40,7 +40,7 @@ func routesFor(v View, live string) (plan Plan, text string) {
 	return plan, text
 }
 
-// The number of nodes is the same in all copies, so what a smaller one lacks is not used.
+// Of each copy, proxies use as many nodes as the smallest copy has. Copies without nodes are ignored.
 func TestRoutesOfCopies(t *testing.T) {
 	const pattern, twins = "sessions-%d.sessions.shop.svc", "twins-%d.twins.shop.svc\n"
 	unknown := func(mc *cachev1alpha1.Memcached) { mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: -1} }
@@ -82,7 +82,7 @@ func TestRoutesOfCopies(t *testing.T) {
 	}
 }
 
-// Each pool must fit, and the condition names those that do not.
+// The problem names each Memcached to which the proxies cannot route.
 func TestPoolsOfCopies(t *testing.T) {
 	deployment := func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
 	file := func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }

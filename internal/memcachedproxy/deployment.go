@@ -26,7 +26,7 @@ const (
 const (
 	// preStopSeconds is how long a deleted proxy continues to serve, until clients and kube-proxy have noticed.
 	preStopSeconds = 5
-	// shutdownSeconds and the delay before the shutdown add up to the termination grace period.
+	// shutdownSeconds and preStopSeconds add up to the termination grace period.
 	shutdownSeconds = 30
 	// progressDeadlineSeconds is how long a rollout may take for each proxy.
 	progressDeadlineSeconds = 600
@@ -110,7 +110,7 @@ func podTemplate(
 	scheduling, agent := proxy.Spec.Scheduling, agentOf(proxy, defaults)
 	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
-	// The launcher looks up absent nodes each second.
+	// The launcher looks up absent nodes each second, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 	}}

@@ -5,5 +5,5 @@
 //
 // watch event -> observe: View -> For: Plan -> write: Written -> StatusFor -> one status patch -> events
 //
-// Both use types of package memcached (Problem, Workload, Written), and package render.
+// It uses types of package memcached (Problem, Workload, Written), and package render.
 package memcachedproxy

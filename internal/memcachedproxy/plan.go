@@ -24,8 +24,7 @@ type Plan struct {
 	HoldTemplate bool
 	// HoldAll reports that nothing may be written, because the names belong to another owner.
 	HoldAll bool
-	// Routes are the proxies' routes, nil if unknown. Announcing reports that they announce a new number of nodes for the first
-	// time.
+	// Routes are the proxies' routes, nil if unknown. Announcing reports that they replace different routes in the ConfigMap.
 	Routes     *protocol.Routes
 	Announcing bool
 	// Ask are the proxies to ask for their routes.
@@ -38,7 +37,7 @@ type Plan struct {
 
 // For returns the desired state of a MemcachedProxy.
 func For(v View, opts memcached.Options) Plan {
-	v.Proxy = v.Proxy.DeepCopy() // the caches' objects must not change
+	v.Proxy = v.Proxy.DeepCopy() // an object from a client's cache must not change
 	if problem := namesakeProblem(v); problem != nil {
 		return Plan{Problem: problem, HoldAll: true, Routes: v.liveRoutes()}
 	}

@@ -33,7 +33,7 @@ var (
 	now     = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 )
 
-// sessions is a Memcached with so many servers.
+// sessions returns a Memcached with count servers.
 func sessions(count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "sessions", Namespace: "shop", Generation: 1}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: int32(count), Workload: cachev1alpha1.WorkloadStatefulSet}
@@ -56,7 +56,7 @@ func front(changes ...func(*cachev1alpha1.MemcachedProxy)) *cachev1alpha1.Memcac
 	return proxy
 }
 
-// live is the view after an operator has written its plan, and the cluster has carried it out.
+// live returns the view after an operator has written its plan, and the cluster has carried out this plan.
 func live(t *testing.T, v View, opts memcached.Options) View {
 	t.Helper()
 	v.Children, v.Pods = nil, nil
@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A new size is announced once, holds two minutes later, and what was announced stays: proxies have read it.
+// A new size is announced once and takes effect two minutes later. An announcement stays, because proxies have read it.
 func TestRoutes(t *testing.T) {
 	const pattern = "sessions-%d.sessions.shop.svc"
 	for _, row := range []struct {
@@ -255,7 +255,7 @@ func TestDefaultsAreKept(t *testing.T) {
 	}
 }
 
-// A size of the pool changes nothing but the ConfigMap.
+// A new size of the pool changes only the ConfigMap.
 func TestSizeOfPoolRollsNoProxy(t *testing.T) {
 	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	before := For(v, options).Objects

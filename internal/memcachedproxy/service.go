@@ -26,7 +26,7 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: &families,
 			Selector:       SelectorLabels(proxy),
-			// So that the connections of one client are spread over several proxies.
+			// None spreads the connections of one client over several proxies.
 			SessionAffinity: corev1.ServiceAffinityNone,
 			Ports:           memcached.ServicePorts(memcached.PortsWith(proxy.Spec.TLS)),
 		},

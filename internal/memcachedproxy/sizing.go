@@ -14,8 +14,8 @@ import (
 )
 
 // The memory of a proxy, measured with memcached 1.6.45: 8 MiB for memcached, 8 MiB for the launcher, and 5 KiB for a connection with an
-// unfinished command. The launcher limits unread responses to 16 MiB for each thread. They take less than twice that. The rest is for
-// values on their way to nodes. TLS takes as much as in a node.
+// unfinished command. The launcher limits unread responses to 16 MiB for each thread; these take less than 32 MiB. The rest is for values
+// on their way to nodes. TLS takes as much memory as in a node.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

@@ -33,7 +33,7 @@ type facts struct {
 	unwritten bool
 }
 
-// StatusFor computes the status from facts: the view before the write, and the result of the write.
+// StatusFor computes the status from the view before the write, the plan, and the result of the write.
 func StatusFor(before View, plan Plan, written memcached.Written) cachev1alpha1.MemcachedProxyStatus {
 	f := factsOf(before, plan, written)
 	result := cachev1alpha1.MemcachedProxyStatus{
@@ -101,7 +101,7 @@ func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 	return routes
 }
 
-// announced describes the progress of a change of the routes. It is empty if there is none.
+// announced describes the progress of a change of the routes. It returns nothing without such a change.
 func announced(f facts) string {
 	live := f.liveRoutes()
 	if live == nil || f.uptake == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deployment is the one among the children.
+// deployment returns the Deployment among the children.
 func deployment(v View) *appsv1.Deployment {
 	for _, object := range v.Children {
 		if d, ok := object.(*appsv1.Deployment); ok {
@@ -38,9 +38,9 @@ func TestConditions(t *testing.T) {
 		name    string
 		change  func(*View)
 		written memcached.Written
-		// Ready, Available, Progressing and Degraded, with the status and the reason.
+		// want is the status and the reason of Ready, Available, Progressing and Degraded.
 		want string
-		// message is part of that of Ready.
+		// message is part of the message of Ready.
 		message string
 	}{
 		{
@@ -162,7 +162,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// view is the view after a plan was written.
+// view returns the view after a plan was written.
 func view(v View, plan Plan) View {
 	for _, object := range plan.Objects {
 		if routes, ok := object.(*corev1.ConfigMap); ok {
@@ -198,7 +198,7 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
-// What did not change keeps its time: a status that says the same must not be written.
+// A condition that does not change keeps its time, because an unchanged status must not be written.
 func TestStatusIsSteady(t *testing.T) {
 	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	first := StatusFor(v, For(v, options), memcached.Written{})

@@ -63,12 +63,12 @@ type arrival struct {
 	at     time.Time
 }
 
-// read brings routes later.
+// read makes routes arrive at a time.
 func (r *reader) read(routes protocol.Routes, at time.Time) {
 	r.coming = append(r.coming, arrival{routes, at})
 }
 
-// at is to how many nodes the proxy leads. An older ConfigMap never follows a newer one.
+// at returns to how many nodes the proxy leads. An older ConfigMap never follows a newer one.
 func (r *reader) at(now time.Time) int {
 	for i, next := range slices.Backward(r.coming) {
 		if !next.at.After(now) {

@@ -20,8 +20,7 @@ func (v View) changing() bool {
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
 }
 
-// serving returns the proxies that clients reach, sorted by name: the cache has no order, and the same answers must give the same
-// status.
+// serving returns the proxies that clients reach. It sorts them by name, because the same answers must give the same status.
 func (v View) serving() (pods []*corev1.Pod) {
 	for _, pod := range v.Workload().Nodes(v.Pods) {
 		if memcached.PodReady(pod) {
@@ -32,11 +31,11 @@ func (v View) serving() (pods []*corev1.Pod) {
 	return pods
 }
 
-// uptake counts the proxies that have the ConfigMap's routes. Before an announced number of nodes takes effect, these are proxies
-// that have read it. After that, they must also use it.
+// uptake counts the proxies that have read the ConfigMap's routes. Once an announced number of nodes has taken effect, a proxy counts only
+// if it uses this number.
 type uptake struct {
 	have, of int32
-	// failure is why one of the other proxies did not answer, or empty.
+	// failure is why one of the other proxies did not answer or refused the routes, or empty.
 	failure string
 }
 

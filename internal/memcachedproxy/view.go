@@ -82,7 +82,7 @@ func (v View) ConfigMap() *corev1.ConfigMap {
 	return nil
 }
 
-// discoverable reports whether a Service of anybody lets clients find the proxies.
+// discoverable reports whether a Service leads clients to the proxies, whoever made the Service.
 func (v View) discoverable() bool {
 	return slices.ContainsFunc(v.Children, func(object client.Object) bool {
 		service, ok := object.(*corev1.Service)

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// bundle is the archive that debug writes. A step that fails adds a line to the list of problems, and the others continue.
+// bundle is the archive that debug writes. A step that fails adds a line to the list of problems, and the other steps still run.
 type bundle struct {
 	session  *session
 	cluster  *cluster

@@ -37,7 +37,7 @@ type cluster struct {
 	serverVersion func() (string, error)
 }
 
-// Limits of the client: one command sends bursts of requests, one for each node.
+// Limits of the client: a command may send a burst of requests, one request for each node.
 const requestsPerSecond, requestBurst = 50, 300
 
 // connect finds the cluster as kubectl does, by flags and kubeconfig.

@@ -53,7 +53,7 @@ func Run(ctx context.Context, version string, args []string, streams genericioop
 }
 
 func run(ctx context.Context, s *session, args []string) int {
-	ctrllog.SetLogger(logr.Discard()) // without a logger, controller-runtime complains about that
+	ctrllog.SetLogger(logr.Discard()) // controller-runtime would complain that there is no logger
 	command := newCommand(s)          //nolint:contextcheck // cobra passes it to the commands
 	command.SetArgs(args)
 	err := command.ExecuteContext(ctx)

@@ -43,8 +43,8 @@ func (s *session) confirm(ctx context.Context, consequences string, yes bool) er
 	return errors.New("nothing was done")
 }
 
-// interruptible reads from the standard input until the context ends. A read cannot be canceled: an interrupted one ends with the
-// process.
+// interruptible reads from the standard input until the context ends. A read cannot be canceled: after an interrupt, it goes on until the
+// process ends.
 func (s *session) interruptible(ctx context.Context, read func(io.Reader) (string, error)) (string, error) {
 	type result struct {
 		text string

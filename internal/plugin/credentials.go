@@ -70,20 +70,19 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf asks the agents of the pods for which "of" holds. The result is nil for the other pods and for agents that do not answer.
+// seriesOf asks the agents of the pods for which of(pod) is true. The result is nil for the other pods and for agents that do not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
 		if of(&pods[i]) && runs(&pods[i]) {
 			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
 			defer cancel()
-			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without them, too
+			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without the series
 		}
 	})
 	return all
 }
 
-// scrape reads the series of an agent.
 func scrape(ctx context.Context, c *cluster, pod *corev1.Pod) (series, error) {
 	client := &http.Client{Transport: agentTransport(c, pod)}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://agent/metrics", http.NoBody)
@@ -142,7 +141,7 @@ func (s series) time(name string) *time.Time {
 	return &at
 }
 
-// credentials returns nil for series of an agent without credentials.
+// credentials returns what the series say about credentials, or nil if they say nothing.
 func (s series) credentials() *credentialsReport {
 	success, found := s.value("memcached_agent_reload_success")
 	if !found {
@@ -181,7 +180,7 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds the credentials from an agent's series. If memcached demanded a login, it adds the figures as well, with rates between
+// addSeries adds the credentials from an agent's series. If memcached demanded a login, addSeries also adds the figures, with rates between
 // the first and the later series.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
@@ -194,13 +193,13 @@ func (n *nodeReport) addSeries(from, later series, interval time.Duration, failu
 	}
 }
 
-// The alerts about expiring certificates have the same limits.
+// Limits for the time until a certificate expires. The alerts about expiring certificates have the same limits.
 const (
 	soon     = 21 * 24 * time.Hour
 	verySoon = 3 * 24 * time.Hour
 )
 
-// credentialRows returns a table of the certificates and users of the nodes, or nil if no node has any.
+// credentialRows returns a table of the credentials of the nodes, or nil if no node has any.
 func (r *cacheReport) credentialRows(now time.Time) [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "CERTIFICATE", "EXPIRES", "RELOAD", "RESTART-REQUIRED"})}
 	known := false

@@ -72,7 +72,7 @@ memcached_version{version="1.6.45"} 1
 `, serial, float64(now.AddDate(0, 0, days).Unix()), success, now.Add(-time.Minute).Unix(), caRemoved, userRemoved)
 }
 
-// mountSecrets gives the nodes of pages TLS, with the agents that belong to it.
+// mountSecrets adds an agent to each node of pages. The agent reads a Secret with TLS certificates.
 func mountSecrets(t *testing.T, w *world) {
 	t.Helper()
 	for _, name := range []string{"pages-0", "pages-1"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// unknown is the error for a Memcached that does not exist. It lists the others.
+// unknown returns the error for a Memcached that does not exist. It lists the Memcacheds of the namespace.
 func (c *cluster) unknown(ctx context.Context, name string) error {
 	const elsewhere = "--namespace selects another one, and kubectl memcached status --all-namespaces lists them all"
 	var proxy cachev1alpha1.MemcachedProxy
@@ -39,7 +39,7 @@ func (c *cluster) unknown(ctx context.Context, name string) error {
 	return fmt.Errorf("the namespace %s has no Memcached %s, but %s: %s", c.namespace, name, strings.Join(names, ", "), elsewhere)
 }
 
-// explain adds a remedy to the error if one is known.
+// explain returns the text of an error, or for some known causes another text with a remedy.
 func explain(err error) string {
 	switch {
 	case apimeta.IsNoMatchError(err):
@@ -52,7 +52,6 @@ func explain(err error) string {
 	}
 }
 
-// errAuthentication means that memcached demands a login.
 var errAuthentication = errors.New("memcached demands a login: --user selects one")
 
 // unreachable says in a few words why a node has not answered.

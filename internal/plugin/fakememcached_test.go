@@ -25,7 +25,7 @@ type fakeMemcached struct {
 	different map[string]string
 	// grow are the names of statistics that grow with each reply.
 	grow []string
-	// authenticates simulates memcached -Y, keepsItems memcached -F, and hangs a memcached that does not answer.
+	// authenticates simulates memcached -Y. keepsItems simulates memcached -F. hangs simulates a memcached that does not answer.
 	authenticates, hangs, keepsItems bool
 
 	mutex sync.Mutex
@@ -96,7 +96,7 @@ func (f *fakeMemcached) serve(conn io.ReadWriteCloser) {
 	}
 }
 
-// replyToLogin replies before a login.
+// replyToLogin replies to a client that has not logged in.
 func replyToLogin(in io.Reader, words []string) (string, error) {
 	if words[0] != "set" {
 		return "CLIENT_ERROR unauthenticated\r\n", nil

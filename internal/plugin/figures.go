@@ -15,7 +15,7 @@ import (
 type figures struct {
 	// Version is the version of memcached. If nodes run different versions, it lists them.
 	Version string `json:"version,omitempty"`
-	// UptimeSeconds is how long memcached has run; no item is older. For several nodes it is the shortest uptime.
+	// UptimeSeconds is how long memcached has run. For several nodes it is the shortest uptime.
 	UptimeSeconds    int64 `json:"uptimeSeconds"`
 	Items            int64 `json:"items"`
 	MemoryBytes      int64 `json:"memoryBytes"`

@@ -156,8 +156,8 @@ func (w *world) cluster(namespace string) *cluster {
 	}
 }
 
-// newWorld returns a world with three caches: sessions, a Deployment, and pages, a StatefulSet, in the namespace shop, and fresh in the
-// namespace blog, which the operator has not seen.
+// newWorld returns a world with three caches. The namespace shop has sessions, a Deployment, and pages, a StatefulSet. The namespace blog
+// has fresh, which the operator has not seen.
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
 	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)

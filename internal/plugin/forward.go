@@ -23,7 +23,6 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// dialFunc connects to a port of a pod.
 type dialFunc func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error)
 
 // forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike kubectl port-forward, it opens no port on
@@ -49,7 +48,8 @@ func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 	}
 }
 
-// newDialer opens tunnels as kubectl does: over WebSockets, or over SPDY if the API server or a proxy does not support them.
+// newDialer returns a dialer that opens tunnels as kubectl does: over WebSockets, or over SPDY if the API server or a proxy does not
+// support WebSockets.
 func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -65,10 +65,10 @@ func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) 
 	}), nil
 }
 
-// tunnel carries the connections to one pod.
+// tunnel carries a connection to a pod.
 type tunnel struct{ httpstream.Connection }
 
-// openTunnel opens a tunnel, or returns when the context ends. It then closes a connection that is established later.
+// openTunnel opens a tunnel, or returns when the context ends. If the dialer connects after that, openTunnel closes the connection.
 func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	type result struct {
 		connection httpstream.Connection
@@ -109,8 +109,8 @@ func (t tunnel) connect(port int) (net.Conn, error) {
 	return newForwarded(t, data, failure), nil
 }
 
-// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe. Two goroutines copy
-// between its other end and the data stream. It is not safe for concurrent use.
+// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe. Two goroutines copy between
+// the other end of the pipe and the data stream. A forwarded connection is not safe for concurrent use.
 type forwarded struct {
 	net.Conn
 
@@ -134,14 +134,14 @@ func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
 		_, _ = io.Copy(there, data) // the reader learns about errors from the closed pipe
 		_ = there.Close()
 	}()
-	go func() { _, _ = io.Copy(data, there) }() // the same
+	go func() { _, _ = io.Copy(data, there) }() // errors: see above
 	return f
 }
 
 // reasonWait is how long a closed connection waits for the kubelet's error, which comes over another stream.
 const reasonWait = time.Second
 
-// Read reads data. If the kubelet could not connect to the port, it returns the kubelet's error.
+// Read reads data. If the kubelet could not connect to the port, Read returns the kubelet's error.
 func (f *forwarded) Read(buffer []byte) (int, error) {
 	count, err := f.Conn.Read(buffer)
 	return count, f.because(err)

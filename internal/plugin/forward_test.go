@@ -26,7 +26,7 @@ import (
 // kubelet forwards ports of pods to a memcached, like the API server and a kubelet, but over SPDY only.
 type kubelet struct {
 	memcached *fakeMemcached
-	// forbids simulates a user without the permission, hangs a kubelet that does not answer.
+	// forbids simulates a user without the permission. hangs simulates a kubelet that does not answer.
 	forbids, hangs bool
 	done           chan struct{}
 }

@@ -150,7 +150,7 @@ func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, er
 	return []string{args[0], args[1], value}, err
 }
 
-// find returns the pod that holds a key, and the name to show for it.
+// find returns the pod that holds a key, and the name to show for this pod.
 func (o *keyCommand) find(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, key string) (*corev1.Pod, string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -219,7 +219,7 @@ func (o *keyCommand) del(ctx context.Context, conn *memcache.Conn, node string, 
 	return err
 }
 
-// change sends a command. If memcached replies as wanted, it prints what was done.
+// change sends a command. If memcached replies with want, change prints done.
 func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, want, done string) error {
 	reply, err := conn.Command(ctx, command)
 	switch {

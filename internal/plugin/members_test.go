@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestPortsOfNodes has nodes with and without TLS. The plugin asks both through the pod's loopback address, where it needs no TLS.
+// TestPortsOfNodes has nodes with and without TLS. The plugin asks all of them at the pod's loopback address, where memcached needs no TLS.
 func TestPortsOfNodes(t *testing.T) {
 	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
 	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}

@@ -54,8 +54,8 @@ func inUse(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil || ended(&pod) })
 }
 
-// withoutReplaced removes ended pods that have been replaced. If fewer than size other pods exist, it fills the gap with ended pods, the
-// latest first.
+// withoutReplaced removes ended pods that have been replaced. If fewer than size other pods exist, it keeps the latest ended pods to fill
+// the gap.
 func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	var past []*corev1.Pod
 	for i := range pods {
@@ -101,7 +101,7 @@ func opens(pod *corev1.Pod, port int) bool {
 	return false
 }
 
-// clientPortOf returns the port for clients. It is the TLS port only if the pod has no other one.
+// clientPortOf returns the port for clients. It is the TLS port only if the pod does not open memcached.Port.
 func clientPortOf(pod *corev1.Pod) int {
 	if opens(pod, memcached.TLSPort) && !opens(pod, memcached.Port) {
 		return memcached.TLSPort

@@ -99,7 +99,7 @@ func mixVersions(t *testing.T, w *world) {
 	}
 }
 
-// terminate makes a node of sessions terminate, with its network gone.
+// terminate makes one node of sessions terminate, and another one unreachable.
 func terminate(t *testing.T, w *world) {
 	change(t, w, &corev1.Pod{}, "sessions-7d9f-zb4td", func(pod *corev1.Pod) { pod.Finalizers = []string{"test/keep"} })
 	pod := &corev1.Pod{ObjectMeta: metaNamed("sessions-7d9f-zb4td")}

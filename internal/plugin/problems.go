@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problems returns the problems that agents report for nodes that serve. Each problem is listed once, with all its nodes. It also lists
-// the agents that do not answer.
+// problems returns the problems that agents report for nodes whose memcached runs. Each problem is listed once, with all its nodes. Agents
+// that do not answer are listed, too.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) []string {
 	reports, failures := make([]*memcached.AgentReport, len(pods)), make([]string, len(pods))
 	atOnce(len(pods), func(i int) {

@@ -28,12 +28,12 @@ type proxyReport struct {
 	Address   string   `json:"address,omitempty"`
 	Size      int32    `json:"size"`
 	Ready     int32    `json:"readyProxies"`
-	// Nodes is the number of nodes to which the proxies send requests. At the time From it becomes Next.
+	// Nodes is the number of nodes to which the proxies send requests. At the time From, this number becomes Next.
 	Nodes  *int32     `json:"nodes,omitempty"`
 	Next   *int32     `json:"next,omitempty"`
 	From   *time.Time `json:"from,omitempty"`
 	Status string     `json:"status"`
-	// Message is the message of the condition Ready, unless that is True.
+	// Message is the message of the condition Ready. It is empty if the condition is True.
 	Message string `json:"message,omitempty"`
 }
 

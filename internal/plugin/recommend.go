@@ -17,21 +17,22 @@ type plan struct{ memory, size int64 }
 // Bounds of a recommendation.
 const (
 	smallestNode = 64 << 20
-	// largestNode is the limit for larger nodes. Beyond it, more nodes are better, because each node takes its keys with it when it leaves.
+	// largestNode limits how far a recommendation enlarges a node. Beyond it, more nodes are better, because each node takes its keys with it
+	// when it leaves.
 	largestNode = 16 << 30
-	// settled is the uptime after which evictions mean something, full the uptime after which spare memory does.
+	// Evictions are judged after an uptime of settled, and spare memory after an uptime of full.
 	settled = time.Hour
 	full    = 24 * time.Hour
-	// goodRatio and oldEnough are limits: with more hits than this, and evicted items unread for longer than this, a cache has enough
-	// memory.
+	// A cache that evicts has enough memory if its hit ratio is at least goodRatio, and if evicted items had not been read for at least
+	// oldEnough.
 	goodRatio = 0.9
 	oldEnough = time.Hour
-	// busyNode is a rate of reads that memcached's four threads serve easily.
+	// busyNode is the number of reads per second that memcached's four threads serve easily.
 	busyNode = 200_000
 )
 
-// recommend returns a plan that fits the load, and the reasons. It changes the memory by factors of two, because only a test shows how
-// more memory affects the hit ratio.
+// recommend returns a plan that fits the load, and the reasons. It at most doubles the memory, because only a test shows how more memory
+// affects the hit ratio.
 func recommend(now plan, nodes []load) (plan, []string) {
 	advice, sum := now, sumOf(nodes)
 	var reasons []string
@@ -81,7 +82,6 @@ func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []strin
 		duration.HumanDuration(uptime), mebibytes(used))}
 }
 
-// adviseSize recommends the number of nodes.
 func adviseSize(advice *plan, nodes []load) (reasons []string) {
 	reads := ptr.Deref(sumOf(nodes).GetsPerSecond, 0)
 	if wanted := int64(reads/busyNode) + 1; reads > busyNode*float64(len(nodes)) && wanted > advice.size {

@@ -74,8 +74,8 @@ func redactEnv(env []corev1.EnvVar) {
 	}
 }
 
-// redactLog copies a log of memcached unless it contains keys, and otherwise leaves it out completely. Any client may send verbosity 2.
-// memcached then logs each request in pieces, from several threads, so that part of a key may be a line of its own.
+// redactLog copies a log of memcached. It leaves out a log with requests completely, because requests contain keys. Any client may send
+// verbosity 2. memcached then logs each request in pieces, from several threads, so that part of a key may be a line of its own.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {

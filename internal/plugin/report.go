@@ -172,7 +172,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	return withoutEmptyColumn(rows, "PROBLEM")
 }
 
-// problem says how many nodes have not answered. If all of them have the same problem, it adds it.
+// problem says how many nodes have not answered. If all of them have the same problem, the text contains that problem.
 func (r *cacheReport) problem() string {
 	silent, problem := 0, ""
 	for i := range r.Nodes {

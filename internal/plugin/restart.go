@@ -94,7 +94,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// items says how many items the nodes hold. Nodes with users do not reveal it.
+// items says how many items the nodes hold. Nodes with users reveal this number only after a login.
 func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -180,7 +180,7 @@ type standstill struct {
 
 // givesUp returns why waiting is useless, or nothing while the restart may continue. It gives up at once if the Memcached is Stalled
 // because of an exceeded deadline. A Memcached that is Stalled because it is Degraded may recover, for example when the broken node
-// restarts. There it gives up if nothing changes for as long as the deadline.
+// restarts. givesUp then waits until nothing has changed for as long as the deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
 	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {

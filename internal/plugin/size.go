@@ -97,7 +97,7 @@ type load struct {
 	evictedAge time.Duration
 	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
-	// maxConnections, rejected and tooLarge are memcached's own counters.
+	// maxConnections, rejected and tooLarge are as memcached reports them.
 	maxConnections, rejected, tooLarge int64
 }
 

@@ -211,8 +211,8 @@ func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interva
 	return &second, stats, nil
 }
 
-// seriesTwice reads the agents' series. After the interval it reads again those of nodes with users, whose memcached shows its statistics
-// only after a login.
+// seriesTwice reads the agents' series. After the interval, it reads the series of nodes with users again, because their memcached shows
+// its statistics only after a login.
 func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []corev1.Pod) (first, second []series) {
 	first, second = o.seriesOf(ctx, c, pods, hasCredentials), make([]series, len(pods))
 	if o.interval <= 0 || !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return hasUsers(&pod) }) {

@@ -38,7 +38,7 @@ func text(value string) cell { return cell{text: value} }
 // columnGap separates columns, as in the tables of kubectl.
 const columnGap = "   "
 
-// writeTable writes rows with aligned columns. The first row is the header. It escapes control characters in texts from the cluster.
+// writeTable writes rows with aligned columns. The first row is the header. It replaces control characters in all texts.
 func writeTable(out io.Writer, colored bool, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {

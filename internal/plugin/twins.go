@@ -23,7 +23,7 @@ type fillReport struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// twinsOf names the cache that fills the nodes of this one, and the caches whose nodes this one fills.
+// twinsOf names the cache that fills the nodes of mc, and the caches whose nodes mc fills.
 func twinsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) string {
 	var twins []string
 	if name := memcached.FillsFrom(mc); name != "" {

@@ -45,7 +45,7 @@ func twins(t *testing.T, w *world) {
 	}
 }
 
-// YAML contains the same information. A launcher that does not report on twins yet adds nothing.
+// YAML contains the copies as well. A launcher that does not report on copies yet adds nothing.
 func TestFillsInDocuments(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	twins(t, w)

@@ -29,7 +29,7 @@ func (s *session) bindUser(command *cobra.Command) {
 		"Log in as this user of spec.auth, with the password in its Secret, or one that you type if you may not read it")
 }
 
-// loginFor returns the login that --user selects, nil without one.
+// loginFor returns the login that --user selects, or nil without --user.
 func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (*login, error) {
 	if s.user == "" {
 		return nil, nil //nolint:nilnil // without --user, there is no login
@@ -84,7 +84,7 @@ func terminalPassword(in any) func() (string, error) {
 	}
 }
 
-// logIn logs in if memcached demands it. Otherwise memcached would store the password as a value.
+// logIn logs in if memcached demands it. A memcached without users would store the password as a value.
 func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	if l == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// withUsers makes pages demand a login. Its Secret has two users, web and another one whose password has changed since.
+// withUsers makes pages demand a login. Its Secret has two users: web, and old, whose password memcached does not accept.
 func withUsers(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)

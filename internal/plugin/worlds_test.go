@@ -44,7 +44,7 @@ func forbidFlush(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 }
 
-// encrypt opens the TLS port in addition to the other one.
+// encrypt opens the TLS port of pages-0, in addition to the port without TLS.
 func encrypt(t *testing.T, w *world) {
 	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
 		ports := &pod.Spec.Containers[0].Ports
@@ -59,7 +59,7 @@ func ofSize(size int32) func(*testing.T, *world) {
 	}
 }
 
-// inFile stores the items of pages in files.
+// inFile sets the size of pages, and stores its items in files.
 func inFile(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		ofSize(size)(t, w)
@@ -73,7 +73,7 @@ func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 }
 
-// evict adds two evicted pods to sessions, the second one created a minute after the first, and sets its size.
+// evict adds two evicted pods to sessions, the second one created a minute after the first, and sets the size of sessions.
 func evict(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {

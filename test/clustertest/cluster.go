@@ -75,7 +75,7 @@ func Read(path string) string {
 	return string(Must(os.ReadFile(filepath.Join(root, path))))
 }
 
-// Core labels the stories that .ci/run tests with every change, by the label filter "core". The make targets test all.
+// Core labels the stories that .ci/run tests with every change, by the label filter "core". The make targets test all stories.
 var Core = Label("core")
 
 // In returns the same cluster with another working directory for commands.
@@ -85,7 +85,7 @@ func (c *Cluster) In(dir string) *Cluster {
 	return &other
 }
 
-// Try runs a command and returns its output. Output and errors also go to the report; the error has both.
+// Try runs a command and returns its output. Its output and errors also go to the report, and into the error if it fails.
 func (c *Cluster) Try(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr strings.Builder

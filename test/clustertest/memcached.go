@@ -26,13 +26,13 @@ func (c *Cluster) NewNamespace(ctx context.Context) string {
 }
 
 // NewNamespaceAt creates a namespace with another level of Pod Security. The namespace is deleted at the end of the spec or of the
-// container that called it. If a spec has failed, the diagnostics run first.
+// container that called this function. If a spec has failed, the diagnostics run first.
 func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{GenerateName: "story-"}, level)
 }
 
-// NewNamespaceNamed creates a namespace with a name, for figures that depend on it. Only one container may use it.
+// NewNamespaceNamed creates a namespace with a name, for figures that depend on the name. Only one container may use it.
 func (c *Cluster) NewNamespaceNamed(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{Name: name}, "restricted")
@@ -58,7 +58,7 @@ func Named(name string) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Name = name }
 }
 
-// RunBy has a Kind of workload run the nodes.
+// RunBy makes a Kind of workload run the nodes.
 func RunBy(workload cachev1alpha1.WorkloadKind) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = workload }
 }
@@ -85,7 +85,7 @@ func (c *Cluster) NewMemcached(ctx context.Context, namespace string, size int32
 	return mc
 }
 
-// Change patches an object with the edit of it, and leaves everything else as it is in the cluster.
+// Change patches an object with what edit changes, and leaves everything else as it is in the cluster.
 func (c *Cluster) Change(ctx context.Context, object client.Object, edit func()) {
 	GinkgoHelper()
 	before := object.DeepCopyObject().(client.Object)

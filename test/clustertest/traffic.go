@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Servers returns the nodes in the status of a Memcached as clients use them: by their names in status.servers, or by those of the
-// pods if there are none.
+// Servers returns the nodes in the status of a Memcached as clients use them: by their names in status.servers, or by the names of the pods
+// if status.servers is empty.
 func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
 	GinkgoHelper()
 	names := map[string]string{}
@@ -48,8 +48,8 @@ func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *t
 	return c.NewClientOf(c.Servers(ctx, mc)...)
 }
 
-// NewClientOf returns a client of these servers. Its connections are closed at the end of the spec or of the container that called it. If
-// it is used later, it connects again.
+// NewClientOf returns a client of these servers. Its connections are closed at the end of the spec or of the container that called this
+// function. A client that is used later connects again.
 func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	GinkgoHelper()
 	cache := traffic.NewClient(Must(traffic.NewRing(servers...)), c.Dial)
@@ -57,7 +57,7 @@ func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	return cache
 }
 
-// ConnectTo connects to a node until the spec ends, or the container if that made it.
+// ConnectTo connects to a node until the end of the spec or of the container that called this function.
 func (c *Cluster) ConnectTo(ctx context.Context, address string) *traffic.Conn {
 	GinkgoHelper()
 	conn := Must(traffic.Connect(ctx, c.Dial, address))
@@ -98,7 +98,7 @@ func (c *Cluster) Fill(ctx context.Context, mc *cachev1alpha1.Memcached, keys in
 	GinkgoHelper()
 	full := &FullCache{cluster: c, mc: mc, client: c.NewClient(ctx, mc), keys: keys, pods: c.Incarnations(ctx, mc)}
 	Expect(full.pods).To(HaveLen(int(mc.Spec.Size)))
-	full.client.SetTimeout(10 * time.Second) // a busy machine loses no key
+	full.client.SetTimeout(10 * time.Second) // a late response on a busy machine is no lost key
 	MustStore(ctx, full.client, keys)
 	return full
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 )
 
-// certManager are the schemas of its Kinds that config/samples/cert-manager has objects of.
+// certManager returns the schemas of cert-manager's Kinds that the sample uses.
 func certManager(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	return schemasIn(t, filepath.Join("testdata", "cert-manager.io_certificates.yaml"), filepath.Join("testdata", "cert-manager.io_issuers.yaml"))
 }
 
-// ofCertManager are its objects in the sample by Kind and name.
+// ofCertManager returns cert-manager's objects in the sample, by Kind and name.
 func ofCertManager(t *testing.T) map[string]map[string]*unstructured.Unstructured {
 	t.Helper()
 	byKind := map[string]map[string]*unstructured.Unstructured{"Certificate": {}, "Issuer": {}}

@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Stand-ins for the tools, which need no cluster; the end-to-end tests use the real ones. They record their arguments, and what
-// kubectl applies and deletes.
+// Stand-ins for kustomize and kubectl, which need no cluster. The stand-in for kubectl records its arguments and manifests.
+// The end-to-end tests use the real tools.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || cat "$MANIFESTS"
@@ -77,7 +77,7 @@ func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	return makeRun{output: string(output), failed: err != nil, dir: dir}
 }
 
-// kinds returns the kinds of the manifests that kubectl got, one for each manifest.
+// kinds returns the kinds of the manifests in a file of the run, one for each manifest.
 func (r makeRun) kinds(t *testing.T, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.dir, file))
@@ -104,7 +104,7 @@ const (
 	everything = "everything"
 )
 
-// What make deploys and deletes, in the words that its user reads.
+// TestDeployAndUndeploy checks what make deploys, deletes and prints.
 func TestDeployAndUndeploy(t *testing.T) {
 	for name, test := range map[string]struct {
 		folder    string // default: config/default
@@ -256,7 +256,7 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds, all but some, or none if nothing is given.
+// without returns all kinds except those in but, or none if but is empty.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil
@@ -277,7 +277,7 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// An operator that serves one namespace may not delete the CRD, whose deletion would delete its caches.
+// An operator that serves one namespace may not delete the CRD, so make undeploy-all deletes the Memcacheds of the namespace instead.
 func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
 	run := runMake(t, "namespaced", "undeploy-all", "CONFIRM=yes", ownCache)
 	arguments := repository.ReadFile(t, filepath.Join(run.dir, "arguments"))

@@ -23,8 +23,8 @@ import (
 
 const kustomization = "kustomization.yaml"
 
-// A kustomization.yaml must use every file of config/, because nobody would notice errors in a file that is never rendered. Every file
-// that one names must exist.
+// A kustomization.yaml must use every file of config/, because nobody would notice errors in a file that is never rendered. Every file that
+// a kustomization.yaml names must exist.
 func TestEveryFileIsReferenced(t *testing.T) {
 	referenced := map[string]bool{}
 	var files []string

@@ -76,7 +76,7 @@ func (i *Installation) Apply(t *testing.T, objects kustomize.Objects) {
 	}, timeout).Should(Succeed())
 }
 
-// Token returns a token of a service account in the namespace of the operator, which is created.
+// Token returns a token of a service account in the operator's namespace. It creates the account if needed.
 func (i *Installation) Token(t *testing.T, name string) string {
 	t.Helper()
 	g := NewWithT(t)
@@ -102,14 +102,14 @@ func (i *Installation) Kubeconfig(t *testing.T, account string) string {
 	return file
 }
 
-// Conditions returns what reads the conditions of a Memcached that the operator has written.
+// Conditions returns a function that reads the conditions of a Memcached. They are nil until the operator has written them.
 func (i *Installation) Conditions(t *testing.T, mc *cachev1alpha1.Memcached) func() []metav1.Condition {
 	return func() []metav1.Condition {
 		if err := i.Admin.Get(t.Context(), client.ObjectKeyFromObject(mc), mc); err != nil {
 			t.Fatal(err)
 		}
 		if mc.Status.ObservedGeneration < 1 {
-			return nil // that of the API server
+			return nil // the condition is the API server's default
 		}
 		return mc.Status.Conditions
 	}
@@ -125,7 +125,7 @@ func (i *Installation) Leader(t *testing.T, lease string) string {
 	return *held.Spec.HolderIdentity
 }
 
-// TokenOfMetricsReader binds the role that the installation offers for this.
+// TokenOfMetricsReader returns a token of an account with the role memcached-operator-metrics-reader.
 func (i *Installation) TokenOfMetricsReader(t *testing.T) string {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{

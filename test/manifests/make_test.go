@@ -27,7 +27,7 @@ func TestMakeRunsNothingOfAValue(t *testing.T) {
 	}
 }
 
-// Whoever names the operator's image has named that of its agents.
+// The name of the operator's image determines the name of its agents' image.
 func TestAgentImageFollowsTheOperators(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.com/memcached-operator:v1": "registry.example.com/memcached-operator-agent:v1",

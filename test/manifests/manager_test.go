@@ -94,7 +94,7 @@ func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
 	}
 }
 
-// The image of the agents is built with that of the operator, and has its name with -agent.
+// The image of the agents has the name of the operator's image, with -agent.
 func TestAgentImageBelongsToTheManager(t *testing.T) {
 	for _, overlay := range []string{"default", "namespaced", "samples/namespaced"} {
 		all := kustomize.Render(t, config(overlay))

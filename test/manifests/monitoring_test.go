@@ -64,7 +64,7 @@ func TestBundlesHaveNoMonitors(t *testing.T) {
 	}
 }
 
-// podMonitor is what the tests read of one.
+// podMonitor is what the tests read of a PodMonitor.
 type podMonitor struct {
 	Spec struct {
 		NamespaceSelector   struct{ Any bool }
@@ -82,7 +82,7 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitors select the pods that the operator makes of the examples with an agent, and its port.
+// The PodMonitors select the pods with an agent that the operator makes, and the agent's port.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
 	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
 	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))
@@ -133,7 +133,7 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods returns the pod template in the golden file of a package in internal that has an agent.
+// monitoredPods returns the template of pods with an agent, from the golden file of a package in internal.
 func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
 	t.Helper()
 	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)

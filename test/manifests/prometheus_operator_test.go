@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// prometheusOperator are the schemas of its Kinds that config/monitoring has objects of.
+// prometheusOperator returns the schemas of the Prometheus operator's Kinds that config/monitoring uses.
 func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	var files []string

@@ -112,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// The same as the tables above, in words that do not change with them.
+// This test repeats limits of the tables above. A change of the tables alone cannot lift them.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesLittle(t *testing.T) {
 	deletes := []string{
 		"apps/deployments", "apps/statefulsets", "policy/poddisruptionbudgets", "networking.k8s.io/networkpolicies", "configmaps",

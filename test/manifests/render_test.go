@@ -30,7 +30,7 @@ func withOptional(t *testing.T) kustomize.Objects {
 	return prefixed(t, "")
 }
 
-// prefixed renders the same under a kustomization of a user, with a prefix of its own.
+// prefixed is like withOptional, but under a user's kustomization with this prefix.
 func prefixed(t *testing.T, prefix string) kustomize.Objects {
 	t.Helper()
 	dir := t.TempDir()

@@ -31,7 +31,7 @@ func schemasIn(t *testing.T, files ...string) map[string]*crd.Schema {
 	return schemas
 }
 
-// mistake is a change of an object after which its schema must refuse it, with these words.
+// mistake replaces right by wrong in an object. The schema must then refuse the object, with the words want.
 type mistake struct{ kind, right, wrong, want string }
 
 // mustRefuse changes objects, which are JSON by Kind. A schema that accepts everything proves nothing.

@@ -19,7 +19,7 @@ import (
 
 // workflow is what the tests read of a GitHub workflow.
 type workflow struct {
-	On          map[string]any    `json:"true"` // what YAML 1.1 reads in on
+	On          map[string]any    `json:"true"` // YAML 1.1 reads the key on as true
 	Permissions map[string]string `json:"permissions"`
 	Jobs        map[string]struct {
 		Environment string            `json:"environment"`
@@ -35,7 +35,7 @@ type workflow struct {
 	} `json:"jobs"`
 }
 
-// findings returns what is wrong with the text of a workflow.
+// workflowFindings returns what is wrong with the text of a workflow.
 func workflowFindings(t *testing.T, text string) []string {
 	t.Helper()
 	var found []string
@@ -47,7 +47,7 @@ func workflowFindings(t *testing.T, text string) []string {
 	if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
 		finding("the permissions are not contents: read alone")
 	}
-	// Only a person with the right to write can start it then.
+	// Only a person with the right to write can dispatch a workflow.
 	_, dispatched := parsed.On["workflow_dispatch"]
 	byHand := dispatched && len(parsed.On) == 1
 	if strings.Contains(text, "pull_request_target") || strings.Contains(text, "secrets.") && !byHand {
@@ -110,7 +110,7 @@ func mustFind(t *testing.T, text, before, changed string) {
 	}
 }
 
-// Permissions and secrets are for what a person starts and another approves.
+// Only a workflow that one person starts and another one approves may have permissions and secrets.
 func TestMistakesInTheReleaseAreFound(t *testing.T) {
 	text := repository.Read(t, ".github", "workflows", "release.yaml")
 	for before, after := range map[string]string{
@@ -121,8 +121,8 @@ func TestMistakesInTheReleaseAreFound(t *testing.T) {
 	}
 }
 
-// The release workflow runs all blocks of the page in order, except the first and the last, which are for maintainers. The
-// rehearsal runs all blocks.
+// The release workflow runs all blocks of docs/operations/release.md in order, except the first and the last, which are for maintainers.
+// The rehearsal runs all blocks.
 func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	names := func(pattern string, file ...string) []string {
 		var found []string

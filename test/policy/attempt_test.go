@@ -26,8 +26,8 @@ import (
 // attempt is a request that changes nothing: a dry run.
 type attempt func(t *testing.T, c client.Client) error
 
-// Names of the user's Memcacheds. cache and no-nodes have children, but no-nodes has no nodes. fresh and stable-nodes have no children
-// yet. The nodes of stable-nodes and no-nodes have stable names.
+// Names of the user's Memcacheds. cache and no-nodes have children, but no-nodes has no nodes. fresh and stable-nodes have no children yet.
+// The workload of stable-nodes and no-nodes is a StatefulSet.
 const (
 	existing = "cache"
 	fresh    = "fresh"
@@ -70,7 +70,7 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	return wanted.Objects
 }
 
-// createChild creates a modified child of a Memcached that has none.
+// createChild creates a modified child of a Memcached that has no children.
 func createChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// childEscalations concern children that no Memcached has.
+// childEscalations write children as the operator never does, or delete nodes.
 func childEscalations() []escalation {
 	const label, namespace = "metadata.labels: the operator adds no label that others select by", "metadata.namespace: the operator writes nothing in"
 	var all []escalation

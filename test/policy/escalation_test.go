@@ -32,7 +32,7 @@ type escalation struct {
 	attempt               attempt
 }
 
-// The service account is a cluster administrator here, so that no role refuses anything. Without the policies the API server permits
+// The service account is a cluster administrator here, so only policies can refuse a request. Without the policies the API server permits
 // every attempt, and with them it permits none.
 func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i := install(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalations returns all attempts that set fields which API servers of a version have.
+// escalations returns all attempts, except those that set a field which API servers of this version lack.
 func escalations(minor testenv.Minor) []escalation {
 	var all []escalation
 	for _, pod := range podEscalations() {
@@ -52,10 +52,10 @@ func escalations(minor testenv.Minor) []escalation {
 	return append(all, otherEscalations()...)
 }
 
-// unserved is a version of our API that the API server does not serve: the garbage collector keeps what it owns.
+// unserved is a version of our API that the API server does not serve. The garbage collector keeps children of such an owner.
 const unserved = "cache.example.com/v9"
 
-// ownershipEscalations concern objects that are not children of a Memcached, or would not be.
+// ownershipEscalations concern objects that are not children of a Memcached, before or after the attempt.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"

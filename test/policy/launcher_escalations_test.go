@@ -21,7 +21,7 @@ func launcherEscalations() []escalation {
 	return append(all, argumentsEscalations()...)
 }
 
-// launchEscalations run something else, or with other arguments.
+// launchEscalations run another program, or memcached with other arguments.
 func launchEscalations() []escalation {
 	const program, installs = "containers[0].command, args: must run memcached with the options of the operator, or the launcher", "initContainers[0]: launcher must be the first one in a StatefulSet"
 	const probe, one = "must be httpGet of /livez and /readyz at the port launcher", "there must be one container, memcached"
@@ -75,7 +75,7 @@ func launchEscalations() []escalation {
 			s := &appsv1.StatefulSet{ObjectMeta: d.ObjectMeta, Spec: appsv1.StatefulSetSpec{Template: *d.Spec.Template.DeepCopy()}}
 			launch(s)
 			installer := s.Spec.Template.Spec.InitContainers[0]
-			installer.VolumeMounts = nil // its volume is refused by the policy pods
+			installer.VolumeMounts = nil // the policy "pods" would refuse its volume
 			d.Spec.Template.Spec.InitContainers = append(d.Spec.Template.Spec.InitContainers, installer)
 		})},
 		{"give the launcher a Secret", "containers", "env, envFrom: there must be none", first(func(c *corev1.Container) {

@@ -20,7 +20,7 @@ import (
 
 const hash = "0123456789abcdef"
 
-// launched creates a set whose memcached the launcher starts, with items in memory, and changes it.
+// launched creates a StatefulSet whose memcached the launcher starts, with items in memory, and changes it.
 func launched(change func(*appsv1.StatefulSet)) attempt {
 	return createStatefulSet(func(s *appsv1.StatefulSet) {
 		launch(s)
@@ -28,12 +28,12 @@ func launched(change func(*appsv1.StatefulSet)) attempt {
 	})
 }
 
-// launchedPod is the same for a change of the pods.
+// launchedPod is like launched, but changes the pods.
 func launchedPod(change func(*corev1.PodSpec)) attempt {
 	return launched(func(s *appsv1.StatefulSet) { change(&s.Spec.Template.Spec) })
 }
 
-// launch gives a set the pods of the launcher.
+// launch makes the launcher start memcached in the pods of a StatefulSet.
 func launch(s *appsv1.StatefulSet) {
 	pod := &s.Spec.Template.Spec
 	memcached := &pod.Containers[0]
@@ -69,7 +69,7 @@ func ask(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("launcher")}}}
 }
 
-// arguments is what the operator writes for memcached in a launcher.
+// arguments are memcached's arguments, as the operator writes them for launchers.
 const arguments = "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X -e /run/memcached-items/items -o read_buf_mem_limit=44\n"
 
 // argumentsOf returns the ConfigMap for the launchers of a Memcached.
@@ -94,7 +94,7 @@ func createArguments(change func(*corev1.ConfigMap)) attempt {
 	}
 }
 
-// launches are permitted: what the operator writes for launchers.
+// launches are permitted: they write what the operator writes for launchers.
 func launches() map[string]attempt {
 	return map[string]attempt{
 		"create a set with launchers": launched(func(*appsv1.StatefulSet) {}),

@@ -24,11 +24,11 @@ var evictedByTaint = corev1.PodCondition{
 type deletion struct {
 	name, message string
 	pod           *corev1.Pod
-	// terminating pods are deleted, but nothing ends them.
+	// terminating says that the pod is deleted, but stays.
 	terminating bool
 }
 
-// deletions are pods that differ from the one of lostPod in one way each.
+// deletions are pods that each differ from lostPod in one way.
 func deletions() []deletion {
 	const labels = "metadata.labels: the operator deletes pods of Memcacheds only"
 	const owner = "metadata.ownerReferences: the operator deletes pods of the StatefulSet of the Memcached only"
@@ -90,7 +90,7 @@ func lostPodOf(mc string) *corev1.Pod {
 	return pod
 }
 
-// loseClusterNode creates a Memcached with a StatefulSet, and a pod of it that the operator has to delete after some seconds.
+// loseClusterNode creates a Memcached with a StatefulSet, and a lost pod of it. The operator has to delete this pod after some seconds.
 func (i *installation) loseClusterNode(t *testing.T) *corev1.Pod {
 	t.Helper()
 	g := NewWithT(t)
@@ -103,7 +103,7 @@ func (i *installation) loseClusterNode(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// removeNow deletes a pod without a grace period: a pod that terminates is not deleted otherwise, and no policy is asked.
+// removeNow deletes a pod without a grace period: otherwise the API server would neither delete a terminating pod nor ask a policy.
 func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -111,7 +111,7 @@ func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	}
 }
 
-// createPods creates the pods of the corpus. There is no kubelet: those that terminate do so for ever.
+// createPods creates the pods of the corpus. There is no kubelet, so terminating pods stay.
 func (i *installation) createPods(t *testing.T) {
 	t.Helper()
 	i.createPod(t, lostPod(), true)

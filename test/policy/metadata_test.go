@@ -16,14 +16,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// labelled returns a Memcached whose pods match any selector of the label.
+// labelled returns a Memcached whose pods have a label with this key.
 func labelled(key string) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: named("labelled")}
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{key: "payments"}
 	return mc
 }
 
-// Everybody, including administrators, can give pods and Services only labels and annotations that are on the list.
+// Everybody, including administrators, can give pods and Services only labels and annotations in the ConfigMap of allowed metadata.
 func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
@@ -79,7 +79,7 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	})
 }
 
-// allowMetadata adds the keys of Memcacheds to the list and waits until each Memcached is permitted.
+// allowMetadata adds the keys of Memcacheds to the ConfigMap of allowed metadata and waits until each Memcached is permitted.
 func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
 	var keys []string

@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are made one after the other in the Deployment of a cache that runs, and each is told by an event of its own.
+// inEvents are mistakes in the Deployment of a cache that runs. They are made one after the other. An event reports each of them.
 var inEvents = []struct {
 	name string
 	edit func(*appsv1.DeploymentSpec)
@@ -48,7 +48,7 @@ var inEvents = []struct {
 	},
 }
 
-// inReports are told by the agent of a node that serves. They are named after the reason.
+// inReports are mistakes that the agent of a serving node reports. The Memcacheds are named after the reason.
 var inReports = map[string]mistake{
 	"a key that does not fit any more": {
 		spec:   `{size: 1, workload: StatefulSet, tls: {secretName: certificate}}`,
@@ -75,7 +75,7 @@ func serving() *corev1.PodStatus {
 	}
 }
 
-// reporters answer for the agents of the nodes of inReports. Nobody else answers.
+// reporters answer for the agents of the nodes of inReports. Other agents, and all launchers, do not answer.
 type reporters struct{ controllers.Nodes }
 
 func (reporters) Agent(_ context.Context, pod *corev1.Pod, _ []string) (agentprotocol.Status, error) {

@@ -28,19 +28,19 @@ import (
 
 // mistake is a mistake of a newcomer, and what the message must contain: the field and the remedy.
 type mistake struct {
-	// spec is what they apply, by default a cache of one node.
+	// spec is what the newcomer applies, by default a cache of one node.
 	spec string
-	// cluster is an object in the way of the Memcached's objects. pod is the state of its pod.
+	// cluster is an object with a name that the Memcached's objects need. pod is the status of the Memcached's pod.
 	cluster client.Object
 	pod     *corev1.PodStatus
-	// refusal is with what its pods are refused.
+	// refusal is the message with which the Memcached's pods are refused.
 	refusal string
-	// report is what the agent of its node says.
+	// report is what the agent of the Memcached's node says.
 	report string
 	says   []string
 }
 
-// atApply are told by kubectl apply, as an error or a warning.
+// atApply are mistakes that kubectl apply reports, as an error or a warning.
 var atApply = map[string]mistake{
 	"a size in words":                  {spec: `{size: three}`, says: []string{"spec.size", "must be of type integer"}},
 	"a field of a Deployment":          {spec: `{size: 1, replicas: 3}`, says: []string{`unknown field "spec.replicas"`}},
@@ -61,7 +61,7 @@ var atApply = map[string]mistake{
 	"a Service with the wrong address": {spec: `{size: 1, service: {type: LoadBalancer}}`, says: []string{`unknown field "spec.service.type"`}},
 }
 
-// inStatus are told by the status.
+// inStatus are mistakes that the status reports.
 var inStatus = map[string]mistake{
 	"a wrong tag": {pod: waits("memcached", "ErrImagePull", "memcached:9: not found"), says: []string{"ImagePullFailed", "spec.image", "runbook.md#imagepullfailed"}},
 	"an image without memcached": {

@@ -101,7 +101,7 @@ func TestForeignImageIsReportedAndRecovers(t *testing.T) {
 	g.Eventually(i.deployed(t, mc), timeout).Should(Equal(int32(2)))
 }
 
-// grantNothingMore installs the policies. Their probes need the administrator's role, which it then removes.
+// grantNothingMore installs the policies. Their probes need the administrator's role, which this function then removes.
 func (i *installation) grantNothingMore(t *testing.T) {
 	t.Helper()
 	binding := i.grantEverything(t)
@@ -112,7 +112,7 @@ func (i *installation) grantNothingMore(t *testing.T) {
 		Should(Satisfy(apierrors.IsForbidden))
 }
 
-// allowImages adds the images of Memcacheds to the list and waits until each is permitted.
+// allowImages adds the images of Memcacheds to the ConfigMap of allowed images and waits until each is permitted.
 func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
 	all = slices.DeleteFunc(slices.Clone(all), func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" })

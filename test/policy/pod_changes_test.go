@@ -36,7 +36,7 @@ func limited(memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: list, Requests: list}
 }
 
-// unlike are living pods that are not the operator's to change.
+// unlike are living pods that the operator must not change.
 func unlike() map[string]*corev1.Pod {
 	pod := func(name string, change func(*corev1.Pod)) *corev1.Pod {
 		pod := livingPod()

@@ -26,13 +26,13 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The MemcachedProxies of the user: one has children, another has none yet.
+// The MemcachedProxies of the user. front has children, fresh-front has no children yet.
 const (
 	existingProxy = "front"
 	freshProxy    = "fresh-front"
 )
 
-// createProxies creates both, and the children of the one that has some.
+// createProxies creates both MemcachedProxies, and the children of existingProxy.
 func (i *installation) createProxies(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -64,7 +64,7 @@ func proxyChildrenOf(t *testing.T, c client.Client, name string) []client.Object
 	return plan.Objects
 }
 
-// createProxyChild creates a modified child of the MemcachedProxy that has none.
+// createProxyChild creates a modified child of freshProxy.
 func createProxyChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()
@@ -72,7 +72,7 @@ func createProxyChild[T client.Object](change func(T)) attempt {
 	})
 }
 
-// updateProxyChild changes a child of the MemcachedProxy that has children.
+// updateProxyChild changes a child of existingProxy.
 func updateProxyChild[T client.Object](child T, change func(T)) attempt {
 	name := existingProxy
 	if _, routes := client.Object(child).(*corev1.ConfigMap); routes {
@@ -81,7 +81,7 @@ func updateProxyChild[T client.Object](child T, change func(T)) attempt {
 	return updateNamed(child, name, change)
 }
 
-// proxyEscalations are those of proxies.yaml and proxypods.yaml.
+// proxyEscalations misuse the children of MemcachedProxies.
 func proxyEscalations() []escalation {
 	all := append(proxyOwnershipEscalations(), proxyContentEscalations()...)
 	for _, pod := range slices.Concat(proxyPodEscalations(), proxyContainerEscalations(), proxyTLSEscalations()) {

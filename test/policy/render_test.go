@@ -76,7 +76,7 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 		g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &binding, true)).To(Succeed())
 		kind := binding.Spec.PolicyName[strings.LastIndex(binding.Spec.PolicyName, "-")+1:]
 		bound = append(bound, kind)
-		if kind == "warnings" { // of everybody, and only that
+		if kind == "warnings" { // it warns everybody, and refuses nothing
 			g.Expect(binding.Spec.ParamRef).To(BeNil(), binding.Name)
 			g.Expect(policies).To(HaveKeyWithValue(binding.Spec.PolicyName, ""))
 			g.Expect(binding.Spec.ValidationActions).To(ConsistOf(admissionregistrationv1.Warn), binding.Name)
@@ -135,7 +135,7 @@ func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv
 	return all
 }
 
-// The garbage collector never finds an owner with an unserved version of the API, and so never deletes what it owns.
+// The garbage collector never finds an owner with an unserved version of the API, and so never deletes the objects of this owner.
 func TestPoliciesAllowExactlyTheServedVersions(t *testing.T) {
 	g := NewWithT(t)
 	objects := render(t, overlay{base: "default"})
@@ -153,7 +153,7 @@ func TestPoliciesAllowExactlyTheServedVersions(t *testing.T) {
 		}
 	}
 	g.Expect(served).NotTo(BeEmpty())
-	served = slices.Compact(served) // those of both Kinds
+	served = slices.Compact(served) // both Kinds have the same versions
 	list := "in [" + strings.Join(served, ", ") + "]"
 	for policy, times := range map[string]int{"children": 2, "proxies": 2, "writes": 1} {
 		for _, object := range objects {

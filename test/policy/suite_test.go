@@ -100,7 +100,7 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	return binding
 }
 
-// installPolicies installs all components and waits until each of their policies refuses something.
+// installPolicies installs all components and waits until the policies that it probes refuse something.
 func (i *installation) installPolicies(t *testing.T) {
 	t.Helper()
 	i.apply(t, render(t, overlay{base: "default", all: true}))

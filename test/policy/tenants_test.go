@@ -65,7 +65,7 @@ func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
 	g.Expect(with(cachev1alpha1.Toleration{Key: "dedicated", Value: "cache"})(t, i.admin)).To(Succeed())
 }
 
-// excessivePods returns pods that each quota refuses.
+// excessivePods returns, by quota, changes with which a pod exceeds the quota.
 func excessivePods() map[string][]func(*corev1.PodSpec) {
 	class := func(name string) func(*corev1.PodSpec) {
 		return func(pod *corev1.PodSpec) { pod.PriorityClassName = name }
@@ -115,7 +115,7 @@ func (i *installation) applyTenants(t *testing.T) {
 		}
 		g.Expect(i.admin.Status().Update(t.Context(), &quota)).To(Succeed())
 	}
-	for quota, changes := range excessivePods() { // until the API server enforces it
+	for quota, changes := range excessivePods() { // until the API server enforces the quota
 		pod := tenantsPod()
 		changes[0](&pod.Spec)
 		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }, timeout).

@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Each spec of the corpus is suspicious, and this is what its author reads after "Warning: ".
+// suspicious maps specs to the warnings that their authors read after "Warning: ".
 var suspicious = map[string][]string{
 	// A drain never ends.
 	"{size: 1, podDisruptionBudget: {minAvailable: 1}}":                   {blocked("1", "the only node")},
@@ -71,7 +71,7 @@ var suspicious = map[string][]string{
 	"{size: 1, tls: {secretName: certificate, clientAuth: Require}, auth: {secretName: users}}":             {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {}}":                                          {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}": {unlisted, exhausted},
-	// The lists have no effect, or more than it seems.
+	// The lists of a NetworkPolicy have no effect, or exclude more clients than it seems.
 	"{size: 1, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}":        {unlisted},
 	"{size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}}": {unlisted},
 	"{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}":                 {cutOff},
@@ -81,7 +81,7 @@ var suspicious = map[string][]string{
 	},
 }
 
-// Nothing is wrong with these.
+// normal are specs without a warning.
 var normal = []string{
 	"{size: 0, podDisruptionBudget: {minAvailable: 0}, updateStrategy: {maxUnavailable: 1}}",
 	"{size: 0, podDisruptionBudget: {maxUnavailable: 0}}",

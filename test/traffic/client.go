@@ -25,7 +25,7 @@ const (
 	connectionsPerServer = 4
 	// keysPerRead is how many keys a client reads in one request.
 	keysPerRead = 100
-	// timeout limits the wait of a client, if it has no other, for a connection or a response.
+	// timeout is how long a client waits for a connection or a response, unless SetTimeout changes it.
 	timeout = time.Second
 )
 
@@ -40,8 +40,8 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: with a ring and persistent connections. Its calls end with their
-// context, or when a response takes longer than its timeout of a second. It is safe for concurrent use.
+// Client reads and writes keys as an application does: with a ring and persistent connections. A call ends with its context, or when a
+// response takes longer than the client's timeout. A Client is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client
@@ -62,7 +62,7 @@ func NewClient(ring *Ring, dial DialFunc) *Client {
 	return &Client{ring: ring, cache: cache}
 }
 
-// SetTimeout replaces the timeout, before the first call: for those who care whether a key is there, not how soon.
+// SetTimeout replaces the timeout. It must precede the first call.
 func (c *Client) SetTimeout(timeout time.Duration) { c.cache.Timeout = timeout }
 
 // Close closes the connections.
@@ -77,8 +77,7 @@ func valueOf(key string, size int) []byte {
 	return bytes.Repeat(unit, size/len(unit)+1)[:size]
 }
 
-// Write sets the first keys to unique values of valueSize bytes. It tries all keys; the error has a line for each server that
-// did not store all of its keys.
+// Write sets the first keys to unique values of valueSize bytes. The error has a line for each server that did not store all of its keys.
 func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	return c.spread(ctx, keys, 1, func(keys []string) error {
 		for _, key := range keys {
@@ -135,7 +134,7 @@ func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	return result, context.Cause(ctx)
 }
 
-// spread calls do with all keys, in batches that belong to one server, several at a time. It returns the errors.
+// spread calls do with all keys, in batches of keys of one server. Several calls run at a time. It returns the errors.
 func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
 	shares := make([][]string, len(c.ring.servers))
 	for number := range keys {
@@ -156,8 +155,8 @@ func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []str
 	return errors.Join(failures...)
 }
 
-// visit calls do with the batches of one server and returns the first error. It continues after the error of one connection,
-// but not if the server is unreachable: retrying for each key would take a second each time.
+// visit calls do with the batches of one server and returns the first error. It continues after the error of one connection. It gives up if
+// the server is unreachable, because each batch might wait for the timeout.
 func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package traffic has memcached clients for the end-to-end tests and the demo. A Client spreads keys over the nodes with a Ring, as
-// applications do. A Conn queries one node. A Filler gives one node the maximum load, and a Load measures how fast one node serves.
-// Everything ends with its context, and nothing sleeps.
+// applications do. A Conn queries one node. A Filler gives one node the maximum load, and a Load measures how fast nodes serve. Everything
+// ends with its context, and nothing sleeps.
 package traffic

@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// fake is a memcached with the part of the text protocol that the tests need. The lock guards its fields once it runs.
+// fake is a memcached with the part of the text protocol that the tests need. Once the server runs, the lock guards its fields.
 type fake struct {
 	memory, itemMax int // as -m and -I, in bytes of values
 	maxConns        int // as -c, but of clients; 0 is any number
 	maxKeys         int // in one request, as limited by read_buf_mem_limit; 0 is any number
-	// refuse returns the reply to a set that fails.
+	// refuse returns the reply to a set that fails, or nothing for a set that succeeds.
 	refuse func(key string, size int) string
 
 	address  string
@@ -28,7 +28,7 @@ type fake struct {
 
 	lock      sync.Mutex
 	conns     map[net.Conn]int // how many items it set and read
-	most      int              // connections open at a time
+	most      int              // the highest number of open connections
 	items     map[string]item
 	order     []string // keys by age
 	used      int
@@ -184,7 +184,7 @@ func (f *fake) store(conn net.Conn, in io.Reader, key, flags, size string) (stri
 		return "", err
 	}
 	value := make([]byte, length+2)
-	f.lock.Unlock() // a client may take its time to send it
+	f.lock.Unlock() // a client may take its time to send the value
 	_, err = io.ReadFull(in, value)
 	f.lock.Lock()
 	if err != nil || string(value[length:]) != "\r\n" {

@@ -20,19 +20,19 @@ const (
 // Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, items of every
 // size, and concurrent requests on all connections.
 //
-// It stores the items that take the most memory. First come values of 50 to 80 bytes. There are enough of them for the largest hash
-// table, and they are so similar in size that they take all pages. Then come values of each size up to the largest: each slab class
-// gets a page for its first item although none is left.
+// It stores the items that take the most memory. First come values of 50 to 80 bytes: enough of them for the largest hash table, and so
+// similar in size that few slab classes take all pages. Then come values of each size up to the largest: memcached allocates a page for the
+// first item of each slab class even if no page is left.
 //
-// It reads its responses. memcached has no limit for the memory that slower clients cost.
+// It reads all responses, because memcached does not limit the memory for responses that clients do not read.
 type Filler struct {
 	// Address is the host:port of the node.
 	Address string
-	// Dial connects to it. Nil means net.Dialer.
+	// Dial connects to the node. Nil means net.Dialer.
 	Dial DialFunc
-	// Connections is how many to open, at least one: usually all that the node allows.
+	// Connections is how many connections to open, at least one: usually all that the node allows.
 	Connections int
-	// Factor is how much to store, as a multiple of the item memory: about 1.2 is certain to evict.
+	// Factor is how much to store, as a multiple of the item memory. With 1.2, the node is certain to evict.
 	Factor float64
 	// Seed makes runs repeatable, except for what memcached evicts.
 	Seed uint64
@@ -42,9 +42,9 @@ type Filler struct {
 type Report struct {
 	// Memory is the item memory in bytes that the node reports.
 	Memory int64
-	// Connections were open at the same time, and each was used.
+	// Connections is how many connections were open at the same time. Each was used.
 	Connections int
-	// Sets is how many items were sent. Refused is for how many of them memcached had no memory.
+	// Sets is how many items were sent. Refused is how many items found no memory.
 	Sets, Refused int
 	// Bytes is the size of the items sent: header, key and value.
 	Bytes int64
@@ -54,8 +54,8 @@ type Report struct {
 	Evictions int64
 }
 
-// Fill fills the node. It fails if memcached replies with an error, except that there is no memory for an item. The node then
-// moves its items to a larger hash table, which takes some more seconds and memory.
+// Fill fills the node. It fails if memcached replies with an error, but not if an item finds no memory. After Fill, the node moves its
+// items to a larger hash table, which takes some more seconds and memory.
 func (f Filler) Fill(ctx context.Context) (Report, error) {
 	if f.Connections < 1 || f.Factor <= 0 {
 		return Report{}, fmt.Errorf("filling %s requires connections and a factor, got %d and %g", f.Address, f.Connections, f.Factor)
@@ -109,7 +109,7 @@ func (f Filler) fill(ctx context.Context, workers []*worker) (Report, error) {
 	return report, nil
 }
 
-// connect opens the connections and uses each once, because memcached refuses a connection too many only then.
+// connect opens the connections and uses each once, because memcached refuses a connection too many only at its first command.
 func (f Filler) connect(ctx context.Context, workers []*worker) error {
 	return inParallel(ctx, workers, func(ctx context.Context, w *worker) error {
 		for number := w.number; number < f.Connections; number += len(workers) {
@@ -134,7 +134,7 @@ func (f Filler) connect(ctx context.Context, workers []*worker) error {
 func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem int64) error {
 	type stage = func(ctx context.Context, w *worker) error
 	share := int64(f.Factor*float64(memory)) / int64(len(workers))
-	// With few connections the chunks are large; with many, each connection still has several.
+	// With few connections the chunks are large. With many, each connection still gets several chunks.
 	chunk := min(largestChunk, int(share)/(4*(f.Connections/len(workers)+1)))
 	for _, do := range []stage{
 		func(ctx context.Context, w *worker) error { return w.storeSmall(ctx, share-share/8, chunk) },

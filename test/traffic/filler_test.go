@@ -23,7 +23,7 @@ func TestFill(t *testing.T) {
 	used := map[int]bool{}
 	server.refuse = func(_ string, size int) string {
 		used[size] = true
-		// All connections are open, and this value is sent in two parts.
+		// Values of this size are sent in two parts, after each connection has been used.
 		if size == 1000 {
 			for _, requests := range server.conns {
 				if requests == 0 {

@@ -25,13 +25,13 @@ const stored = "STORED"
 type Load struct {
 	// Requests is how many requests all clients send together. Nine of ten are gets, the others sets.
 	Requests int
-	// Keys is how many keys they use, at least one. ValueSize is the size of each value in bytes.
+	// Keys is how many keys the clients use, at least one. ValueSize is the size of each value in bytes.
 	Keys, ValueSize int
 	// Seed makes runs repeatable.
 	Seed uint64
 	// Limit ends a run before all requests are sent, unless it is 0.
 	Limit time.Duration
-	// Nodes is how many nodes share the keys, as Owner says. With 0 there is one.
+	// Nodes is how many nodes share the keys; 0 means one. Owner returns the node of a key.
 	Nodes int
 	Owner memcache.Owner
 }
@@ -48,7 +48,7 @@ type Served struct {
 	Failed int
 }
 
-// Store stores all keys. The clients share the keys. It fails if memcached refuses one. conns contains the connections of one client
+// Store stores all keys. The clients share the keys. Store fails if memcached refuses a key. conns contains the connections of one client
 // after another, each in the order of the nodes.
 func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	clients := l.clients(conns)
@@ -68,7 +68,7 @@ func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	})
 }
 
-// Run sends the requests over the connections of Store. A reply that says no is counted. It fails if a connection does.
+// Run sends the requests over the connections of Store. It counts requests that fail. It returns an error if a connection fails.
 func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 	clients := l.clients(conns)
 	began := time.Now()
@@ -93,7 +93,7 @@ type loadClient struct {
 	served           Served
 }
 
-// clients returns the clients. What the requests need is made before the first of them.
+// clients returns the clients, with all that their requests need: the time of a run does not include this preparation.
 func (l Load) clients(conns []*Conn) []*loadClient {
 	shares := slices.Collect(slices.Chunk(conns, max(1, l.Nodes)))
 	clients := make([]*loadClient, len(shares))
@@ -108,7 +108,7 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 	return clients
 }
 
-// within runs an exchange on all connections that ends with the context.
+// within runs an exchange on all connections. The exchange ends with the context.
 func (c *loadClient) within(ctx context.Context, what string, exchange func() error) error {
 	for _, conn := range c.conns {
 		inner := exchange

@@ -17,7 +17,7 @@ import (
 
 const loadClients = 3
 
-// small is a load with shares that are not equal.
+// small is a load that the clients cannot share equally.
 var small = traffic.Load{Requests: 1000, Keys: 20, ValueSize: 50, Seed: 1}
 
 // loadedBy connects the clients to a server.
@@ -59,7 +59,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfSeveralNodes has nodes with an even and an odd number of keys.
+// TestLoadOfSeveralNodes has one node for the keys with even numbers, and one for the keys with odd numbers.
 func TestLoadOfSeveralNodes(t *testing.T) {
 	load := small
 	load.Nodes = 2
@@ -117,7 +117,7 @@ func TestLoadIsRepeatable(t *testing.T) {
 	}
 }
 
-// TestLoadCountsRefusals has servers that store nothing.
+// TestLoadCountsRefusals has a server that stores nothing.
 func TestLoadCountsRefusals(t *testing.T) {
 	server := &fake{refuse: func(string, int) string { return "SERVER_ERROR out of memory storing object\r\n" }}
 	conns := loadedBy(t, server.start(t))

@@ -17,8 +17,8 @@ import (
 
 // Server is a node as an application knows it.
 type Server struct {
-	// Name determines which keys the server owns, and nothing else. To agree with libmemcached, it must be the host, followed
-	// by :port unless that is 11211.
+	// Name determines which keys the server owns, and nothing else. To agree with libmemcached, it must be the host, followed by :port unless
+	// the port is 11211.
 	Name string
 	// Address is the host:port to dial. It is resolved for each new connection.
 	Address string
@@ -59,7 +59,7 @@ func (r *Ring) Owner(key string) Server { return r.servers[r.owner(key)] }
 // PickServer returns the address of the server that owns a key. It never fails.
 func (r *Ring) PickServer(key string) (net.Addr, error) { return tcpAddress(r.Owner(key).Address), nil }
 
-// Each calls a function with the address of each server until it fails.
+// Each calls a function with the address of each server until the function fails.
 func (r *Ring) Each(visit func(net.Addr) error) error {
 	for _, server := range r.servers {
 		if err := visit(tcpAddress(server.Address)); err != nil {

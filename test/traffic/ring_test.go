@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The tests of internal/memcache have the owners.
+// The tests of internal/memcache check which server owns a key.
 
 // ring returns a ring of servers with these names and arbitrary addresses.
 func ring(t *testing.T, names ...string) *traffic.Ring {

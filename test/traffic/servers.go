@@ -20,7 +20,7 @@ func Address(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(Port))
 }
 
-// Servers returns pods as servers: by their names on the ring, at the addresses of the pods.
+// Servers returns the pods with these names as servers. On the ring, they have the names of the pods.
 func Servers(ctx context.Context, reader client.Reader, namespace string, pods []string) ([]Server, error) {
 	var servers []Server
 	for _, name := range pods {

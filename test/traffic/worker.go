@@ -17,11 +17,11 @@ import (
 const barrier, barrierReply = "mn", "MN"
 
 const (
-	// Values of smallestValue to largestSmallValue bytes are small: they take several slab classes, and a hash table as large
-	// as values of one byte.
+	// Values of smallestValue to largestSmallValue bytes are small: they take a few slab classes. The hash table grows as large as with
+	// values of one byte.
 	smallestValue, largestSmallValue = 50, 80
-	// valueSizes is the number of sizes from smallestValue to the largest. With 1 MiB, each is 1.17 times the previous one.
-	// Slab classes grow by 1.25, so none is skipped.
+	// valueSizes is the number of sizes from smallestValue to the largest. If the largest is 1 MiB, each is 1.17 times the previous one. Slab
+	// classes grow by 1.25.
 	valueSizes = 64
 	// itemOverhead is the memory of an item in addition to its key and value, in bytes: the header, the CAS number, and the
 	// terminators of key and value.
@@ -34,7 +34,7 @@ const (
 	getsPerRequest = 16
 )
 
-// worker uses a share of the connections of a Filler in turn.
+// worker uses a share of the connections of a Filler, one after the other.
 type worker struct {
 	number int
 	conns  []*Conn
@@ -42,7 +42,7 @@ type worker struct {
 	turn   int    // the connection that is next, as an index
 	keys   int    // how many keys were used so far; their numbers start at 0
 	small  int    // how many keys have small values: the first ones
-	text   []byte // what values are cut from
+	text   []byte // the text from which values are cut
 
 	// As in Report.
 	sets, refused, gets, hits int
@@ -80,8 +80,8 @@ func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error 
 	return nil
 }
 
-// storeEverySize stores values of every size at least once, and until their items take a number of bytes. The workers share
-// the sizes; within a size, the seed decides.
+// storeEverySize stores values of every size at least once, and until their items take a number of bytes. The workers share the sizes. The
+// seed determines the exact number of bytes of a value.
 func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, largestItem int64) error {
 	largest := float64(largestItem - itemOverhead - int64(longestKey))
 	var request []byte
@@ -97,7 +97,7 @@ func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, 
 	return nil
 }
 
-// beginSets sends one and a half lines of a set on each connection, so that memcached needs a buffer for each.
+// beginSets sends the first line and half of the value of a set on each connection, so that memcached needs a buffer for each connection.
 func (w *worker) beginSets(ctx context.Context) error {
 	return w.onEach(ctx, "ms", func(conn *Conn) error {
 		request := w.set(nil, pendingValue)
@@ -196,7 +196,7 @@ func (w *worker) key(request []byte, number int) []byte {
 	return strconv.AppendInt(append(request, '-'), int64(number), 10)
 }
 
-// value returns a number of bytes whose content does not matter. They must not be changed.
+// value returns a number of bytes whose content does not matter. Callers must not change them.
 func (w *worker) value(size int) []byte {
 	for len(w.text) < size {
 		w.text = append(w.text, "All work and no play makes Jack a dull boy. "...)

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command coredns is CoreDNS with only the plugins that the local cluster uses. The full CoreDNS would compile the clients of every
-// cloud.
+// Command coredns is CoreDNS with only the plugins that the local cluster uses. The full CoreDNS also has plugins for cloud providers.
 package main
 
 import (
