@@ -44,7 +44,7 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 	}
 }
 
-// OLM runs what config/default runs, except for what OLM provides.
+// The Deployment of the bundle is that of config/default, except for WATCH_NAMESPACE, which OLM provides.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
 	all := kustomize.Render(t, repository.Path("config", "default"))
 	want := kustomize.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec
