@@ -38,7 +38,7 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		By("using the caches, while no alert fires")
 		o.began = time.Now()
 		s.use(ctx)
-		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`) // the average of a day needs data of the past
+		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`) // the daily average leaves out the last hour, which takes a minute here
 		o.untilSilent(ctx)
 
 		By("breaking everything")
