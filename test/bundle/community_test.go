@@ -126,7 +126,6 @@ type submission struct {
 	release     *releaseConfig
 }
 
-// readOperator reads the folder of an operator.
 func readOperator(t *testing.T, folder string) operator {
 	t.Helper()
 	found := operator{name: filepath.Base(folder)}

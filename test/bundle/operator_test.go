@@ -21,13 +21,11 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// deployment returns the only Deployment of the bundle.
 func deployment(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) operatorsv1alpha1.StrategyDeploymentSpec {
 	t.Helper()
 	return repository.TheOnly(t, csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, "Deployments in the bundle")
 }
 
-// container returns the only container of the operator.
 func container(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) corev1.Container {
 	t.Helper()
 	return repository.TheOnly(t, deployment(t, csv).Spec.Template.Spec.Containers, "containers of the operator")

@@ -107,8 +107,7 @@ func (s *shop) use(ctx context.Context) {
 	}
 }
 
-// scaleWrongly scales each Deployment three times, as an autoscaler would that should scale the Memcacheds instead. The operator must
-// undo each change.
+// scaleWrongly scales each Deployment three times, as an autoscaler with the wrong target would. The operator must undo each change.
 func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.causes["MemcachedOperatorFighting"] = cause{"someone else scales the Deployments", model.LabelSet{"kind": "Deployment"}}

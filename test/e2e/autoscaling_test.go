@@ -90,7 +90,6 @@ func installMetricsServer(ctx context.Context) {
 	k8s.Run(ctx, "hack/cluster/autoscaling.sh", "install", filepath.Join(clusterDir, "ca.crt"))
 }
 
-// documented returns a block of docs/operations/autoscaling.md.
 func documented(name string) string {
 	GinkgoHelper()
 	return documentedIn("docs/operations/autoscaling.md", name)
@@ -268,13 +267,11 @@ func (s *sizes) note(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// last returns the current size.
 func (s *sizes) last() int32 {
 	seen, _ := s.report()
 	return seen[len(seen)-1]
 }
 
-// report returns the sizes and complaints so far.
 func (s *sizes) report() (seen []int32, complaints []string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

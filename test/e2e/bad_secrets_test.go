@@ -27,8 +27,7 @@ const (
 	spoiledKeys = 100
 	// longestRefusal is how long a starting node may take to report what is wrong, with a reserve for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
-	// longestUntold is how long the operator may take to learn what an agent knows: it asks each agent once a minute, in rounds every
-	// 5 seconds.
+	// longestUntold is how long the operator may take to learn what an agent knows: it asks once a minute, in rounds every 5 seconds.
 	longestUntold = 65*time.Second + busyMachine
 )
 
@@ -157,7 +156,7 @@ type spoiledCache struct {
 
 	secret *corev1.Secret
 	good   map[string][]byte
-	// pod lives all the time, with keys and an open connection.
+	// pod is the first node. It lives all the time, with keys and an open connection.
 	pod    corev1.Pod
 	before clustertest.Incarnation
 	keys   *traffic.Client

@@ -91,8 +91,7 @@ func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int
 func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
-	// These items are as large as those that fill the node. For another size, memcached would have few pages, so that later items
-	// would evict earlier ones.
+	// These items are as large as those that fill the node: for other sizes, memcached has few pages, and evicts earlier items.
 	value := strings.Repeat("v", 60)
 	keys := make([]string, items)
 	for i := range keys {

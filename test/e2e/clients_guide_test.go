@@ -212,7 +212,6 @@ type outcome struct {
 // all returns the outcome if every request succeeds.
 func all(keys int) outcome { return outcome{succeeded: keys} }
 
-// fill writes keys.
 func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
 
 // read reads keys. A read succeeds if it returns the value that was written.

@@ -20,8 +20,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Applications that know only the address of a proxy use it with the settings of docs/clients. One process of each application stores
-// something, and another one must find it.
+// Applications that know one address use the settings of docs/clients: one process stores a value, and another process finds it.
 var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 	It("store and find with the one address", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		g := newGuide(ctx, "proxy")

@@ -83,7 +83,7 @@ func (g *guide) refill(ctx context.Context) {
 }
 
 // change changes the nodes while every client reads all keys again and again. No request may fail. Every client must always find
-// the keys that the ring keeps on their node, whose share must be at least least.
+// the keys that the ring keeps on their node. Their share of all keys must be at least the given one.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -166,7 +166,7 @@ func (g *guide) crash(ctx context.Context) {
 	g.refill(ctx)
 }
 
-// readUntil reads all keys again and again until it finds exactly expected keys. It returns the fewest that it found, and all failures.
+// readUntil reads all keys again and again until exactly the expected number is found. It returns the lowest number, and all failures.
 func (c *guideClient) readUntil(ctx context.Context, expected *atomic.Int64) outcome {
 	GinkgoHelper()
 	seen := all(guideKeys)

@@ -91,7 +91,6 @@ func (f *filledCaches) untilReady(ctx context.Context) {
 	}
 }
 
-// change edits the spec of every cache.
 func (f *filledCaches) change(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	for _, c := range f.caches {

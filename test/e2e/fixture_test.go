@@ -215,7 +215,6 @@ func (t *steadyTraffic) round(ctx context.Context) {
 	t.seen.firstOfFailures = fmt.Sprintf("after %s: %+v, %v", begin.Sub(t.seen.begin), hits, failure)
 }
 
-// served returns how the cache has served so far.
 func (t *steadyTraffic) served() served {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -157,7 +157,7 @@ func otherThreads(mc *cachev1alpha1.Memcached) int32 {
 	return 3
 }
 
-// untilUpdated waits until so many nodes run the new configuration.
+// untilUpdated waits until at least this number of nodes run the new configuration.
 func (c *keptCache) untilUpdated(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

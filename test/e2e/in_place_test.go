@@ -125,7 +125,7 @@ func (c *keptCache) connect(ctx context.Context) {
 	c.cache.SetTimeout(patience)
 }
 
-// writes counts the writes of the operator to objects of the cache since a time: those to the status separately, those to events not.
+// writes counts the operator's writes to objects of the cache since a time, except events, and separately those to its status.
 func (c *keptCache) writes(since time.Time) string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -144,7 +144,7 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory returns the highest peak memory of a launcher, and the highest current memory of one without its program file.
+// launcherMemory returns the highest peak memory of a launcher, and the most anonymous memory that a launcher has now.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -224,7 +224,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
 }
 
-// untilReady waits for up to 20 minutes, because the spec limits the time.
+// untilReady waits for up to 20 minutes. The timeout of most specs is shorter.
 func (c *keptCache) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

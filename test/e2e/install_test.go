@@ -220,7 +220,6 @@ func remains(ctx context.Context, namespace string) []string {
 		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...)) // Kubernetes adds another ConfigMap to each namespace
 }
 
-// operatorPod returns the pod of the operator.
 func operatorPod(ctx context.Context) corev1.Pod {
 	GinkgoHelper()
 	pods := operatorPods(ctx, Default)

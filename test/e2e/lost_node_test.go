@@ -45,7 +45,7 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			Eventually(ctx, k8s.Object(node)).Should(HaveField("Spec.Taints", HaveLen(1)), "a cluster node that reports")
 		}
 		mc := k8s.CreateMemcached(ctx, namespace, 3, onSimulatedNodes)
-		DeferCleanup(func(ctx SpecContext) { // as long as the kubelets run, which must end its pods
+		DeferCleanup(func(ctx SpecContext) { // the kubelets, which end its pods, must still run
 			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
 		})
 		k8s.UntilReady(ctx, mc)
@@ -143,7 +143,6 @@ func untilUnreachable(ctx context.Context, name string) time.Time {
 	return since
 }
 
-// readySince is when a pod became ready.
 func readySince(pod *corev1.Pod) time.Time {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
@@ -153,7 +152,6 @@ func readySince(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// podsByName returns the pods of a Memcached.
 func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]corev1.Pod {
 	GinkgoHelper()
 	pods := map[string]corev1.Pod{}

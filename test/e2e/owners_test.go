@@ -33,8 +33,7 @@ type owners struct {
 	// stored is the last number that the owner of each key has stored, and numbers is the last number that any owner has used.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
-	// A key must have its last stored number, or a newer one, if that number is at least since. older counts reads of other keys that
-	// found an older number.
+	// A key whose last stored number is at least since must have that number or a newer one. older counts older values of other keys.
 	since, older atomic.Int64
 	// refused are writes that got an error.
 	refused atomic.Int64

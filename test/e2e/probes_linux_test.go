@@ -112,8 +112,7 @@ type faultyNode struct {
 
 	// stopAsking ends askPeriodically. Then the counts may be read.
 	stopAsking func()
-	// asked counts a client's attempts to connect and send a command. connected counts those that connected, and answered those
-	// that got an answer.
+	// asked counts a client's attempts to connect and send a command, connected those that connected, answered those with an answer.
 	asked, connected, answered int
 	slowest                    time.Duration
 }

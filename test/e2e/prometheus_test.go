@@ -110,7 +110,6 @@ func credentialsInPod(ctx context.Context, namespace string) string {
 	return server.Spec.ClusterIP
 }
 
-// untilData waits until a query has a result.
 func (o *observed) untilData(ctx context.Context, query string) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -216,7 +215,7 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	Expect(empty).To(BeEmpty(), "queries without data")
 }
 
-// mustSeeContainers fails unless the alert about the memory of containers covers both containers of a node. It fires for only one of them here.
+// mustSeeContainers fails unless the alert about container memory covers both containers of a node: it fires for only one of them here.
 func (o *observed) mustSeeContainers(ctx context.Context) {
 	GinkgoHelper()
 	at := slices.IndexFunc(o.rules, func(rule monitoring.Rule) bool { return rule.Alert == "MemcachedContainerMemoryNearLimit" })

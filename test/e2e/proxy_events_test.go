@@ -165,7 +165,7 @@ func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) e
 	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-// untilUsed waits until all of 200 writes succeed, because the proxies use a node that has just become ready.
+// untilUsed waits until 200 writes succeed, which shows that the proxies use a node that has just become ready.
 func (f *front) untilUsed(ctx context.Context, node string) {
 	GinkgoHelper()
 	since := time.Now()
@@ -173,7 +173,7 @@ func (f *front) untilUsed(ctx context.Context, node string) {
 	AddReportEntry(fmt.Sprintf("%s is used after %.1f s", node, time.Since(since).Seconds()))
 }
 
-// untilOthers waits until both proxies are ready, and this number of them are new or have restarted.
+// untilOthers waits until both proxies are ready, and at least this number of them are new or have restarted.
 func (f *front) untilOthers(ctx context.Context, before map[string]clustertest.Incarnation, others int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

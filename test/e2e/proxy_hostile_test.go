@@ -155,7 +155,6 @@ func (h *hostileClients) occupy(ctx context.Context) {
 	}
 }
 
-// leave closes all connections.
 func (h *hostileClients) leave() {
 	for _, conn := range h.conns {
 		_ = conn.Close()

@@ -90,7 +90,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		By("taking a node away, which the proxies that read its keys see")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
 		Eventually(ctx, func(g Gomega) {
-			_, _ = cache.Read(ctx, keys) // a miss of the node that leaves is what the proxy reports
+			_, _ = cache.Read(ctx, keys) // the proxies report the node after misses of its keys
 			scraped := ""
 			for _, pod := range proxiesOf(ctx, front) {
 				scraped += scrape(ctx, agentOf(&pod))

@@ -29,7 +29,7 @@ const shortestPrivate = len("CERTIFICATE-----") + 1
 // private is what Secrets have held: words, and values in base64, as Kubernetes writes them.
 type private struct{ words map[string]bool }
 
-// add remembers the content of a Secret: one line of each PEM text, and other words. It leaves out short words, which may be anywhere.
+// add remembers the content of a Secret: a line of each PEM text, and the long words of other values. Short words may be anywhere.
 func (p *private) add(content map[string][]byte) {
 	if p.words == nil {
 		p.words = map[string]bool{}

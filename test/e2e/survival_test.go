@@ -256,7 +256,6 @@ func (f *filledCaches) untilProgressing(ctx context.Context, reason string) {
 	}
 }
 
-// children returns the children of all caches.
 func (f *filledCaches) children(ctx context.Context) []child {
 	GinkgoHelper()
 	var all []child

@@ -15,7 +15,6 @@ import (
 // imageList is the file that lists all images, for users who mirror them.
 const imageList = "docs/operations/images.txt"
 
-// listed returns the images of a list.
 func listed(list string) []string {
 	var images []string
 	for line := range strings.Lines(list) {
@@ -40,7 +39,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 			t.Errorf("%s names no image: fix this test", path)
 		}
 		for _, match := range found {
-			// The bundle and the catalog name images by digest, the list by tag.
+			// The bundle and the catalog may name images by digest. The list names tags.
 			name, _, _ := strings.Cut(repository.ByTag(t, match[1]), "@")
 			if path == "catalog/template.yaml" && !strings.HasSuffix(name, ":v"+repository.Variable(t, "VERSION")) {
 				continue // OLM unpacks only the bundle of the version that it installs

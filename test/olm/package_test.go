@@ -105,7 +105,6 @@ func untilPlanned(ctx context.Context, namespace, version string) *operatorsv1al
 	return plan
 }
 
-// approve approves a plan, as an administrator does.
 func approve(ctx context.Context, plan *operatorsv1alpha1.InstallPlan) {
 	GinkgoHelper()
 	k8s.Change(ctx, plan, func() { plan.Spec.Approved = true })

@@ -30,7 +30,7 @@ var (
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
-	// upgradesImage is that catalog as if the previous version had been published.
+	// upgradesImage is the catalog as it would be if the previous version had been published.
 	upgradesImage = catalogImage + "-upgrades"
 )
 

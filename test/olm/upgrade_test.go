@@ -31,7 +31,6 @@ const (
 	keys = 2000
 )
 
-// tagged returns an image with another tag.
 func tagged(image, tag string) string { return image[:strings.LastIndexByte(image, ':')+1] + tag }
 
 var _ = Describe("An administrator subscribes to the operator", clustertest.Core, Ordered, func() {
@@ -190,7 +189,6 @@ func documentedWait(namespace string) string {
 	return ""
 }
 
-// runningImage returns the image of the operator in a namespace.
 func runningImage(ctx context.Context, namespace string) (string, error) {
 	var deployment appsv1.Deployment
 	if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operatorDeployment}, &deployment); err != nil {

@@ -43,8 +43,8 @@ type Operator struct {
 	health string
 }
 
-// Start starts the operator with the credentials of a kubeconfig. It does not wait until the operator is ready. The arguments and variables are
-// added to those of config/manager.
+// Start starts the operator with the credentials of a kubeconfig. It does not wait until the operator is ready. The arguments and
+// variables are added to those of config/manager.
 func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
 	health, err := FreeAddress()
 	if err != nil {

@@ -20,7 +20,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	found := make(chan []string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		go func() { found <- requests.Writes() }()
-		// The answer comes 20 ms later, unless Writes returns before: it must not.
+		// The server delays its answer by up to 20 ms. Writes must not return before the answer.
 		for i := 0; i < 20 && len(found) == 0; i++ {
 			time.Sleep(time.Millisecond)
 		}
