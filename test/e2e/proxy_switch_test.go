@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each writer writes through both proxies in turn and reads through both, so proxies that divide the keys in different ways show old values.
+// Each writer writes through both proxies in turn and reads through both, so proxies that divide keys differently show old values.
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
