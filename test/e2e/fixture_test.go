@@ -28,7 +28,7 @@ import (
 // bystander is a Memcached that nobody changes and that clients use. No story may affect it.
 type bystander struct {
 	mc *cachev1alpha1.Memcached
-	// since is when watchOver began. children and pods are the state at that time.
+	// since is when watchOver recorded children and pods, the state of the Memcached.
 	since    time.Time
 	children []child
 	pods     map[string]clustertest.Incarnation

@@ -3,7 +3,7 @@
 
 //go:build ignore
 
-// The command accepts the same input as driver.py. It is compiled together with the code of docs/clients.md.
+// The command accepts "fill N" and "read N" as driver.py does. It is compiled together with the code of docs/clients.md.
 package main
 
 import (
