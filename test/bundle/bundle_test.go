@@ -38,7 +38,7 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// OLM installs the operator on nodes that the labels name: those that its image is built for.
+// The labels tell users on which platforms the operator runs: those of its image.
 func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	var want []string
 	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
@@ -74,7 +74,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 			t.Errorf("the install mode %s is not supported", mode)
 		}
 	}
-	// OLM writes the namespaces of the OperatorGroup into the annotation, and the operator watches those in the variable.
+	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod, from which WATCH_NAMESPACE gets them.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
@@ -87,7 +87,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 	t.Error("the operator has no variable WATCH_NAMESPACE")
 }
 
-// Two bundles of the same sources are equal: the time comes from a file, not from a clock.
+// createdAt comes from a file, not from a clock, so two bundles of the same sources are equal.
 func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	base := repository.Read(t, "config", "manifests", "bases", "memcached-operator.clusterserviceversion.yaml")
 	match := regexp.MustCompile(`(?m)^ {4}createdAt: "(\d{4}-\d\d-\d\dT00:00:00Z)"$`).FindStringSubmatch(base)
@@ -99,7 +99,7 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles select by these annotations and silently ignore anything but true and false.
+// Consoles filter operators by these annotations, and silently ignore values other than true and false.
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}
 	for name, value := range bundle(t).CSV.Annotations {
@@ -124,7 +124,6 @@ func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	}
 }
 
-// The image and the folder describe the same bundle.
 func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	dockerfile := repository.Read(t, "bundle.Dockerfile")
 	metadata := repository.Read(t, "bundle", "metadata", "annotations.yaml")
@@ -160,8 +159,8 @@ func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 	}
 }
 
-// OLM v1 makes a ClusterExtension the owner of everything that it installs, except what Helm must keep. Without the annotation,
-// the deletion of a ClusterExtension would delete the definition, and with it every cache of the cluster.
+// OLM v1 makes a ClusterExtension the owner of everything that it installs, except objects with the annotation helm.sh/resource-policy.
+// Without it, the deletion of a ClusterExtension would delete the definition, and so every cache of the cluster.
 func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	definitions := bundle(t).V1CRDs
 	if len(definitions) != 2 {

@@ -16,8 +16,8 @@ import (
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 )
 
-// rule is a static check of the pipeline of the community catalogs, redhat-openshift-ecosystem/operator-pipelines, as of
-// commit 422dfd6e9876. It has the name of the check. The catalogs also run the validators of operator-sdk: see validators_test.go.
+// rule repeats a static check of the pipeline of the community catalogs, redhat-openshift-ecosystem/operator-pipelines, as of
+// commit 422dfd6e9876, and has its name. The catalogs also run the validators of operator-sdk: see validators_test.go.
 type rule struct {
 	name string
 	// source is the file of the check, in the folder operatorcert.
@@ -25,7 +25,7 @@ type rule struct {
 	findings func(operator) []string
 }
 
-// everyBundle makes a rule about the operator from one about a bundle.
+// everyBundle applies the check of one bundle to every bundle of an operator.
 func everyBundle(findings func(operator, submission) []string) func(operator) []string {
 	return func(o operator) []string {
 		var all []string
@@ -36,8 +36,7 @@ func everyBundle(findings func(operator, submission) []string) func(operator) []
 	}
 }
 
-// rules leaves out check_upgrade_graph_loop and check_replaces_availability, which need a version with replaces:
-// replacesNothing refuses any.
+// rules has no check_upgrade_graph_loop: only versions with replaces can form a loop, and replacesNothing refuses them.
 var rules = []rule{
 	{"check_schema_operator_ci_config", "static_tests/common/operator.py", fitsSchema},
 	{"check_catalog_usage_ci_config", "static_tests/common/operator.py", mapsEachCatalogOnce},
@@ -196,8 +195,8 @@ func replacesNothing(_ operator, bundle submission) []string {
 	return nil
 }
 
-// Without FBC, the versions in a channel follow each other by semantic version. Otherwise each must name its predecessor, which
-// ours do not.
+// hasNoDanglingBundle wants the mode semver-mode if FBC, the file-based catalog, is off: in other modes, each version must name its
+// predecessor, and ours do not.
 func hasNoDanglingBundle(o operator) []string {
 	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" && len(o.bundles) > 1 {
 		return []string{"nothing upgrades " + o.bundles[0].folder}
@@ -205,7 +204,7 @@ func hasNoDanglingBundle(o operator) []string {
 	return nil
 }
 
-// The pipeline needs exactly these keys in the template, although opm ignores upper and lower case.
+// The pipeline, unlike opm, distinguishes upper and lower case in the keys of the template.
 func hasATemplateToAmend(o operator) []string {
 	if !o.ci.FBC.Enabled {
 		return nil

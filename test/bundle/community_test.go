@@ -23,7 +23,7 @@ const (
 	forOpenShift  = "community-operators-prod/operators/memcached-operator"
 )
 
-// community runs hack/bundle/community.sh with the committed bundle, except for the variables given, and returns its output.
+// community runs hack/bundle/community.sh, and returns its output and exit code. The variables override those of the committed bundle.
 func community(t *testing.T, folder string, variables ...string) (output string, code int) {
 	t.Helper()
 	command := exec.Command(repository.Path("hack", "bundle", "community.sh"))
@@ -39,8 +39,7 @@ func community(t *testing.T, folder string, variables ...string) (output string,
 	return strings.TrimSpace(string(text)), code
 }
 
-// submitted returns a folder with the output of make community: the committed bundle, and one of the next version, which users add to the
-// same folder later.
+// submitted returns a folder with what make community writes: first for the committed bundle, then for a bundle of the next version.
 func submitted(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -54,7 +53,7 @@ func submitted(t *testing.T) string {
 	return folder
 }
 
-// bundleOf copies the committed bundle into a folder, as one of another version.
+// bundleOf copies the committed bundle into a folder, and gives the copy another version.
 func bundleOf(t *testing.T, folder, version string) string {
 	t.Helper()
 	if err := os.CopyFS(folder, os.DirFS(repository.Path("bundle"))); err != nil {
@@ -127,7 +126,6 @@ type submission struct {
 	release     *releaseConfig
 }
 
-// readOperator reads the folder of an operator.
 func readOperator(t *testing.T, folder string) operator {
 	t.Helper()
 	found := operator{name: filepath.Base(folder)}
@@ -205,7 +203,7 @@ func TestCommunityCatalogsAcceptTheOperator(t *testing.T) {
 	}
 }
 
-// The pipelines of the catalogs change these files after the first submission.
+// After the first submission, the pipelines of the catalogs change ci.yaml and semver.yaml, so make community keeps both files.
 func TestCommunityKeepsWhatTheCatalogsOwn(t *testing.T) {
 	folder := submitted(t)
 	changed := []string{

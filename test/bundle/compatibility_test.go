@@ -30,7 +30,7 @@ func supported(t *testing.T) []string {
 	return versions
 }
 
-// What the oldest one is stands in many places.
+// Many files name the oldest supported Kubernetes.
 func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	oldest := supported(t)[0]
 	if got := bundle(t).CSV.Spec.MinKubeVersion; got != oldest+".0" {
@@ -56,7 +56,7 @@ func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// The page lists how each version is tested. make check tests with the newest version, and the nightly workflow with all others.
+// compatibility.md lists how each version is tested. make check tests with the newest version, and the nightly workflow with all others.
 func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	versions := supported(t)
 	var rows []string

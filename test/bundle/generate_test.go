@@ -16,8 +16,8 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// Stand-ins for kustomize and operator-sdk, so that these tests need neither. make verify runs the real ones. When it fails,
-// operator-sdk leaves half of a bundle; so does its stand-in.
+// Stand-ins for kustomize and operator-sdk, so that these tests need neither. make verify runs the real ones. When
+// operator-sdk fails, it leaves half of a bundle; so does its stand-in.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"
@@ -55,7 +55,7 @@ type generation struct {
 	code   int
 }
 
-// generate runs the script with a correct environment, except for the variables given.
+// generate runs hack/bundle/bundle.sh with a correct environment, in which the variables override others.
 func generate(t *testing.T, variables ...string) generation {
 	t.Helper()
 	folder := t.TempDir()
@@ -87,7 +87,7 @@ func generate(t *testing.T, variables ...string) generation {
 	return result
 }
 
-// bundles returns the files in the folder without the stand-ins.
+// bundles returns the names of all files in the folder, except the stand-ins.
 func (g generation) bundles(t *testing.T) string {
 	t.Helper()
 	var found []string
@@ -173,7 +173,7 @@ func TestDigestsComeFromTheRegistry(t *testing.T) {
 	}
 }
 
-// sorted puts the folder before the file beside it, in whatever order the system lists them.
+// sorted moves bundle.Dockerfile, if it is first, behind the files in the folder bundle.
 func sorted(files string) string {
 	if first, second, found := strings.Cut(files, " "); found && strings.HasSuffix(first, ".Dockerfile") {
 		return second + " " + first

@@ -41,7 +41,7 @@ func catalogs(t *testing.T) []string {
 	return versions
 }
 
-// make and the table must list the same versions. A version of OpenShift 5 is valid.
+// make and hack/bundle/openshift.txt must list the same versions. community.sh accepts versions of OpenShift 5.
 func TestMakeNamesTheCatalogsOfTheTable(t *testing.T) {
 	versions := catalogs(t)
 	command := exec.Command("make", "--no-print-directory", "--eval", "show:; @echo $(OPENSHIFT_CATALOGS)", "show")

@@ -21,13 +21,11 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// deployment returns the only Deployment of the bundle.
 func deployment(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) operatorsv1alpha1.StrategyDeploymentSpec {
 	t.Helper()
 	return repository.TheOnly(t, csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, "Deployments in the bundle")
 }
 
-// container returns the only container of the operator.
 func container(t *testing.T, csv *operatorsv1alpha1.ClusterServiceVersion) corev1.Container {
 	t.Helper()
 	return repository.TheOnly(t, deployment(t, csv).Spec.Template.Spec.Containers, "containers of the operator")
@@ -44,7 +42,7 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 	}
 }
 
-// OLM runs what config/default runs, except for what OLM provides.
+// The Deployment of the bundle is that of config/default, except for WATCH_NAMESPACE, which OLM provides.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
 	all := kustomize.Render(t, repository.Path("config", "default"))
 	want := kustomize.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goStandIn answers as the go command does, with versions of long ago.
+// goStandIn replaces the go command, and prints fixed versions and dates.
 const goStandIn = `#!/bin/sh
 [ "$1 $2" = "list -m" ] || exit 1
 shift 2
@@ -32,7 +32,7 @@ for module; do
 done
 `
 
-// outdated runs the script over a checkout with two modules, and returns its output.
+// outdated runs hack/release/outdated.sh in a checkout with two modules, and returns its output and whether it failed.
 func outdated(t *testing.T, module string) (output string, failed bool) {
 	t.Helper()
 	folder := t.TempDir()
@@ -47,7 +47,7 @@ func outdated(t *testing.T, module string) (output string, failed bool) {
 	return string(text), err != nil
 }
 
-// Dependencies that nobody updates are listed, except those that cannot be updated, were updated recently, or are indirect.
+// The script lists the direct dependencies and tools that have a newer version, and whose own version is older than 90 days.
 func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	fine := "module example.org/m\n\nrequire (\n\texample.org/newest v1.0.0\n\texample.org/recent v1.0.0\n)\n\nrequire (\n" +
 		"\texample.org/indirect v1.0.0 // indirect\n)\n"
@@ -70,7 +70,7 @@ func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	}
 }
 
-// The tools of the Makefile are checked as well.
+// outdated.sh also reads the versions of the tools in the Makefile.
 func TestEveryToolOfTheMakefileIsLookedUp(t *testing.T) {
 	makefile := repository.Read(t, "Makefile")
 	if calls := strings.Count(makefile, "$(call go-install,"); calls < 5 || calls != strings.Count(makefile, "_VERSION))\n") {

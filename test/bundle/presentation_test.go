@@ -50,7 +50,7 @@ func TestFirstExampleIsTheSimplest(t *testing.T) {
 	}
 }
 
-// Users create what the examples show: the operator writes the status.
+// Users create the objects of the examples. Only the operator writes a status.
 func TestExamplesHaveNoStatus(t *testing.T) {
 	for _, example := range annotation[[]map[string]any](t, "alm-examples") {
 		if example["status"] != nil {
@@ -59,7 +59,7 @@ func TestExamplesHaveNoStatus(t *testing.T) {
 	}
 }
 
-// Whoever chooses in a catalog reads this, and nothing else.
+// Users who choose an operator in a catalog read only the description.
 func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	for _, field := range []string{"spec.tls", "spec.auth", "spec.monitoring", "spec.workload: StatefulSet", "spec.networkPolicy"} {
 		if !strings.Contains(bundle(t).CSV.Spec.Description, "`"+field+"`") {
@@ -68,7 +68,7 @@ func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	}
 }
 
-// Every example has a description. It promises a host for each node only if the example does so.
+// Every example has a description, which promises a separate host for each node only if the example enforces it.
 func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	descriptions := annotation[map[string]struct {
 		Description string `json:"description"`
@@ -91,7 +91,7 @@ func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	}
 }
 
-// apart reports whether no two nodes of a Memcached run on one host: maxSkew alone allows that when there are few hosts.
+// apart reports whether a Memcached forbids two nodes on one host. With maxSkew but without minDomains, nodes share scarce hosts.
 func apart(mc cachev1alpha1.Memcached) bool {
 	return slices.ContainsFunc(mc.Spec.Scheduling.TopologySpreadConstraints, func(spread cachev1alpha1.TopologySpreadConstraint) bool {
 		return spread.TopologyKey == corev1.LabelHostname && spread.WhenUnsatisfiable == corev1.DoNotSchedule &&
@@ -99,7 +99,7 @@ func apart(mc cachev1alpha1.Memcached) bool {
 	})
 }
 
-// A console that creates the namespace gives it the level of Pod Security that config/default gives it.
+// A console that creates the namespace gives it the same Pod Security level as config/default.
 func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	suggested := annotation[corev1.Namespace](t, "operatorframework.io/suggested-namespace-template")
 	name := bundle(t).CSV.Annotations["operatorframework.io/suggested-namespace"]
@@ -113,7 +113,7 @@ func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	}
 }
 
-// The maturity is that of the API, whatever the version is: an operator is not more stable than the resources that its users write.
+// The maturity depends on the version of the API, not of the operator: an operator is not more stable than its API.
 func TestMaturityIsThatOfTheAPI(t *testing.T) {
 	csv := bundle(t).CSV
 	owned := csv.Spec.CustomResourceDefinitions.Owned

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Each version gets one day and one link to the changes since the previous version, even if the day is set again.
+// Each version gets one day and one link, even if the day is set again.
 func TestReleaseDayOfTwoVersions(t *testing.T) {
 	folder := t.TempDir()
 	base := "config/manifests/bases/memcached-operator.clusterserviceversion.yaml"

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// releasable are the files of a checkout that can be released, as far as hack/release/check.sh reads them.
+// releasable has the files that hack/release/check.sh reads, without any mistake.
 var releasable = map[string]string{
 	"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-23\n\n### Added\n\n- Something.\n",
 	"Dockerfile":   "FROM scratch\n",
@@ -27,7 +27,7 @@ var releasable = map[string]string{
 	"config/manifests/bases/memcached-operator.clusterserviceversion.yaml": "    createdAt: \"2026-11-23T00:00:00Z\"\n",
 }
 
-// checkout writes the files into a git repository with one commit, with the script in it, and returns its folder.
+// checkout commits the releasable files and the scripts to a new git repository, and returns its folder.
 func checkout(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -67,7 +67,7 @@ func commit(t *testing.T, folder string) {
 	git(t, folder, "commit", "--quiet", "--allow-empty", "--message=change")
 }
 
-// checkRelease runs the script with variables that fit the files, except for those given.
+// checkRelease runs check.sh with variables that fit the releasable files, unless the given variables override them.
 func checkRelease(t *testing.T, folder string, variables ...string) (output string, refused bool) {
 	t.Helper()
 	command := exec.Command(filepath.Join(folder, "hack", "release", "check.sh"))
@@ -186,7 +186,7 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// The digests are looked up by the container tool, and printed as the variables that make check-release wants.
+// base-images.sh looks up the digests with the container tool, and prints them as the variables that make check-release wants.
 func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "docker")
 	put(t, tool, "#!/bin/sh\n[ \"$1 $2 $3 $4\" = \"buildx imagetools inspect --format\" ] && echo \"$DIGEST\"\n")
@@ -205,7 +205,7 @@ func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 	}
 }
 
-// OpenShift's certification wants these labels and a license in /licenses; registries show those of the OCI.
+// OpenShift's certification wants these labels and a license in /licenses; registries show the OCI labels.
 func TestImagesHaveLabelsAndALicense(t *testing.T) {
 	stages := strings.Split(repository.Read(t, "Dockerfile"), "\nFROM ")
 	common := stages[2]

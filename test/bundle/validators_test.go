@@ -17,7 +17,7 @@ import (
 
 // findings runs every validator of the Operator Framework that needs no image, no catalog and no cluster.
 func findings(bundle *manifests.Bundle) (errs, warnings []string) {
-	// One pulls images, one checks catalogs of old OpenShift versions, two check objects that are not part of a bundle.
+	// The first pulls images, the second checks catalogs of old OpenShift versions, the others check objects that no bundle has.
 	left := []validator.Validator{
 		validation.MultipleArchitecturesValidator, validation.CommunityOperatorValidator,
 		validation.PackageManifestValidator, validation.OperatorGroupValidator,
@@ -52,7 +52,7 @@ func TestNoValidatorFindsAnything(t *testing.T) {
 	}
 }
 
-// Each mutation is a mistake that a validator must find. This proves that they run on the right objects.
+// Each mutation is a mistake that a validator must find. This proves that the validators run on the right objects.
 func TestValidatorsFindMistakes(t *testing.T) {
 	tests := map[string]struct {
 		mutate func(*manifests.Bundle)

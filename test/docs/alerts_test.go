@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// alert is what the pages say about an alert.
+// alert has the fields of an alerting rule that the pages must agree with.
 type alert struct {
 	Alert, Expr, For string
 	Labels           map[string]string
@@ -58,7 +58,7 @@ func TestAlertsLinkToTheRunbook(t *testing.T) {
 // row matches a row of the table of alerts.
 var row = regexp.MustCompile("(?m)^\\| `(Memcached\\w+)` \\| (\\w+) \\| (.*) \\|$")
 
-// The table lists all alerts in the order of the rules, with their severities and durations.
+// The table in monitoring.md lists all alerts in the order of the rules, with their severities and durations.
 func TestAlertsAreDocumented(t *testing.T) {
 	var want, got [][2]string
 	sentences := map[string]string{}

@@ -63,8 +63,8 @@ func storiesOf(t *testing.T) string {
 	return all.String()
 }
 
-// Each command and manifest that a page tells readers to use is run or applied, in the order of the page. There are no pods:
-// test/e2e runs what needs them. The API server must accept each Memcached on a page, even if no command applies it.
+// The test runs the commands and applies the manifests of each page, in the order of the page. It has no pods: test/e2e runs the
+// blocks that need pods. The API server must accept each Memcached on a page, even if no command applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -171,8 +171,8 @@ func start(t *testing.T) server {
 	return s
 }
 
-// commands returns a folder with all commands that a block may run without a marker: kubectl, and what handles its output. Others
-// build, start and delete things on this machine.
+// commands returns a folder with all commands that a block may run without a marker: kubectl, and commands that handle its output.
+// Other commands build, start and delete things on this machine.
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ func (s server) runner(t *testing.T) *docs.Runner {
 	return &docs.Runner{Root: root, Scratch: t.TempDir(), Env: slices.Clone(s)}
 }
 
-// inNamespace returns a runner for a namespace that exists from now on.
+// inNamespace creates a namespace, and returns a runner whose commands use it.
 func (s server) inNamespace(t *testing.T, namespace string) *docs.Runner {
 	t.Helper()
 	runner := s.runner(t)

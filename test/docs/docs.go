@@ -42,7 +42,7 @@ type Page struct {
 
 // Block is a fenced block of code.
 type Block struct {
-	// Line is that of the first line within the fence.
+	// Line is the number of the first line within the fence.
 	Line int
 	// Section is the anchor of the heading before the block.
 	Section string
@@ -53,7 +53,7 @@ type Block struct {
 	Marker string
 }
 
-// Markers that say how a block runs, or begin to say it.
+// Markers that say how a block runs, or the prefixes of such markers.
 const (
 	OnCluster = "run by make test-e2e"
 	NotRun    = "not run: "

@@ -35,7 +35,7 @@ func pages(t *testing.T) map[string]docs.Page {
 	return byPath
 }
 
-// Links within the repository lead to a file, and to a heading in it. Others are not followed.
+// Links within the repository lead to a file, and to a heading in it. The test does not follow links to other sites.
 func TestLinksLeadSomewhere(t *testing.T) {
 	all := pages(t)
 	for _, page := range all {
@@ -57,7 +57,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// A reader who starts at the README or at the index of docs reaches every page for readers.
+// A reader who starts at the README reaches every page, except the records of decisions.
 func TestEveryPageIsReached(t *testing.T) {
 	all := pages(t)
 	reached := map[string]bool{}
@@ -77,7 +77,7 @@ func TestEveryPageIsReached(t *testing.T) {
 		}
 	}
 	for name := range all {
-		// The records of decisions are found in their folder.
+		// Readers find the records of decisions by their folder.
 		if !reached[name] && !strings.HasPrefix(name, "docs/design/") {
 			t.Errorf("no page that a reader of the README reaches links to %s", name)
 		}
@@ -92,7 +92,7 @@ func TestAnchorsAreGitHubs(t *testing.T) {
 	}
 }
 
-// What a reader has ten minutes for stays short.
+// Readers of the pages about clients have little time.
 func TestPagesAboutClientsAreShort(t *testing.T) {
 	const most = 600
 	for name := range pages(t) {

@@ -25,8 +25,8 @@ type Runner struct {
 	Scratch string
 }
 
-// Enter creates a namespace and makes it the one of the commands that follow. It creates the cache that the pages take for
-// granted: the first one of the README.
+// Enter creates a namespace, and makes it the default of later commands. It also creates the cache that the pages rely on: the
+// first manifest in the README.
 func (r *Runner) Enter(ctx context.Context, namespace string) error {
 	readme, err := os.ReadFile(filepath.Join(r.Root, "README.md"))
 	if err != nil {
@@ -78,7 +78,7 @@ type outcome struct {
 func (r *Runner) run(ctx context.Context, script string) outcome {
 	command := exec.CommandContext(ctx, "bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail", "-c", script)
 	command.Dir = r.Root
-	command.WaitDelay = time.Second // for what the script leaves running
+	command.WaitDelay = time.Second // limits the wait for processes that the script leaves running
 	command.Env = append(os.Environ(), r.Env...)
 	output, err := command.CombinedOutput()
 	return outcome{string(output), err}

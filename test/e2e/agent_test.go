@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// agentMemory is what the agent may have in memory.
+// agentMemory is how many bytes of memory the agent may use.
 const agentMemory = 15 << 20
 
 var _ = Describe("The agent beside memcached", func() {
@@ -69,7 +69,7 @@ func statusOf(ctx context.Context, url string) int {
 	return status
 }
 
-// typesOf returns the families of memcached with their types.
+// typesOf returns the TYPE lines of the metrics of memcached, without those of the agent.
 func typesOf(scraped string) []string {
 	var types []string
 	for line := range strings.Lines(scraped) {
@@ -92,7 +92,7 @@ func sampleOf(scraped, name string) float64 {
 	return 0
 }
 
-// takeAllConnections connects to a node until it refuses, and keeps the connections until the spec ends.
+// takeAllConnections connects to a node until the node refuses, and keeps the connections until the spec ends.
 func takeAllConnections(ctx context.Context, address string) {
 	GinkgoHelper()
 	for full := false; !full; {

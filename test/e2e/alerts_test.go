@@ -38,7 +38,7 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		By("using the caches, while no alert fires")
 		o.began = time.Now()
 		s.use(ctx)
-		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`) // there is a past day
+		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`) // the daily average leaves out the last hour, which takes a minute here
 		o.untilSilent(ctx)
 
 		By("breaking everything")
@@ -90,7 +90,7 @@ func (s *shop) untilReady(ctx context.Context) {
 	}
 }
 
-// use has clients of each cache write keys and read them. They also read a few that nobody has written.
+// use starts clients of each cache, which write keys and read them. They also read a few keys that nobody has written.
 func (s *shop) use(ctx context.Context) {
 	GinkgoHelper()
 	for i, mc := range s.caches() {
@@ -107,7 +107,7 @@ func (s *shop) use(ctx context.Context) {
 	}
 }
 
-// scaleWrongly scales the Deployments, as an autoscaler does that should scale the Memcacheds, until the operator complains.
+// scaleWrongly scales each Deployment three times, as an autoscaler with the wrong target would. The operator must undo each change.
 func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.causes["MemcachedOperatorFighting"] = cause{"someone else scales the Deployments", model.LabelSet{"kind": "Deployment"}}
@@ -118,7 +118,7 @@ func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 		Eventually(ctx, k8s.Object(deployment)).WithPolling(20 * time.Millisecond).
 			Should(HaveField("Spec.Replicas", HaveValue(Equal(mc.Spec.Size))))
 		if i == 0 {
-			// A counter counts from the first value that is scraped.
+			// Prometheus sees no increase before the first value that it scrapes.
 			o.untilData(ctx, `memcached_operator_corrections_total{kind="Deployment"}`)
 		}
 	}
@@ -169,7 +169,7 @@ func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	}
 }
 
-// breakImage has a cache use an image that does not exist.
+// breakImage gives a cache an image that does not exist.
 func (s *shop) breakImage(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.because("MemcachedRolloutStuck", "the image does not exist", s.search, nil)
@@ -209,13 +209,13 @@ func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	inactive := 0.0
 	for line := range strings.Lines(statistics) {
 		if name, bytes, _ := strings.Cut(strings.TrimSpace(line), " "); name == "inactive_file" || name == "total_inactive_file" {
-			inactive = number(bytes) // in cgroup v1, the second one, which is that of the hierarchy
+			inactive = number(bytes) // in cgroup v1, the last one counts: total_inactive_file
 		}
 	}
 	return number(usage) - inactive
 }
 
-// nodesOf returns the pods of a cache after pods that somebody else has added are gone.
+// nodesOf returns the pods of a cache once there are as many as its spec says: scaleWrongly adds some.
 func nodesOf(ctx context.Context, mc *cachev1alpha1.Memcached) (pods []corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() []corev1.Pod {

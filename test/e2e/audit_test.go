@@ -102,7 +102,7 @@ func verbsOf(event *auditv1.Event) []string {
 	case event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated:
 		return []string{"patch", "create"} // server-side apply creates a missing object
 	case event.Verb == "watch" && strings.Contains(event.RequestURI, "sendInitialEvents=true"):
-		return []string{"watch", "list"} // a list in the stream of a watch; API servers before 1.34 have to be asked for both
+		return []string{"watch", "list"} // this watch begins with a list
 	default:
 		return []string{event.Verb}
 	}

@@ -42,7 +42,7 @@ var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() 
 		history := followSize(ctx, a.mc)
 
 		By("using it until it grows")
-		cache := client.ObjectKeyFromObject(a.mc) // the object belongs to the spec
+		cache := client.ObjectKeyFromObject(a.mc) // the background task must not share a.mc with the spec
 		stop := clustertest.InBackground(ctx, func(ctx context.Context) { use(ctx, cache) })
 		minimum := *a.hpa.Spec.MinReplicas
 		Eventually(ctx, history.last).Should(BeNumerically(">", minimum))
@@ -90,13 +90,12 @@ func installMetricsServer(ctx context.Context) {
 	k8s.Run(ctx, "hack/cluster/autoscaling.sh", "install", filepath.Join(clusterDir, "ca.crt"))
 }
 
-// documented returns a block of docs/operations/autoscaling.md.
 func documented(name string) string {
 	GinkgoHelper()
 	return documentedIn("docs/operations/autoscaling.md", name)
 }
 
-// documentedIn returns a block of a page, which has its name in a comment in front of it.
+// documentedIn returns the block of a page with a name. The comment in front of the block names it.
 func documentedIn(page, name string) string {
 	GinkgoHelper()
 	parsed := docs.Parse(page, []byte(clustertest.Read(page)))
@@ -113,8 +112,8 @@ type autoscaled struct {
 	token string
 }
 
-// newAutoscaled applies what the page documents, with a smaller CPU request, which little load exceeds, and shorter times. It
-// returns when the HorizontalPodAutoscaler knows the CPU usage. Another Memcached in the namespace must not count.
+// newAutoscaled applies what the page documents, but with a smaller CPU request, which little load exceeds, and with shorter times. It
+// returns when the HorizontalPodAutoscaler knows the CPU usage. It also creates a Memcached that the autoscaler must not count.
 func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	GinkgoHelper()
 	a := &autoscaled{mc: &cachev1alpha1.Memcached{}, hpa: &autoscalingv2.HorizontalPodAutoscaler{}}
@@ -138,7 +137,7 @@ func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	return a
 }
 
-// shorten sets the times of the rules in one direction, in seconds.
+// shorten sets the stabilization window of the rules to some seconds, and the periods of their policies to 15.
 func shorten(rules *autoscalingv2.HPAScalingRules, window int32) {
 	rules.StabilizationWindowSeconds = &window
 	for i := range rules.Policies {
@@ -213,8 +212,8 @@ func (a *autoscaled) corrections(ctx context.Context) []string {
 	return regexp.MustCompile(`(?m)^memcached_operator_corrections_total.*$`).FindAllString(body, -1)
 }
 
-// operatorMustOnlyFollow fails if the operator has written the size, has written the Deployment more than once for each change of
-// the size, or has reported a problem.
+// operatorMustOnlyFollow fails if the operator has written the size, has not written the Deployment exactly once for each change
+// of the size, or has reported a problem.
 func (a *autoscaled) operatorMustOnlyFollow(since time.Time, history *sizes) {
 	GinkgoHelper()
 	writes := map[string]int{}
@@ -268,13 +267,11 @@ func (s *sizes) note(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// last returns the current size.
 func (s *sizes) last() int32 {
 	seen, _ := s.report()
 	return seen[len(seen)-1]
 }
 
-// report returns the sizes and complaints so far.
 func (s *sizes) report() (seen []int32, complaints []string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -17,10 +17,10 @@ import (
 
 // How long a change may wait after the leader has gone. Candidates read the lease every 1 to 2.2 s.
 const (
-	// afterKill is the time until a new leader writes: an unreleased lease of 15 s, 2.2 s until the last renewal is noticed, 2.2 s
-	// until its end is noticed, and time for a slow machine.
+	// afterKill limits the time until a new leader writes: up to 2.2 s until a candidate notices the last renewal, 15 s until the
+	// lease ends, up to 2.2 s until the candidate notices this, and time for a slow machine.
 	afterKill = 30 * time.Second
-	// afterEnd is less than the rest of an unreleased lease.
+	// afterEnd is shorter than the rest of any unreleased lease, so only a released lease is taken over in time.
 	afterEnd = 10 * time.Second
 )
 
@@ -29,7 +29,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince has a user change something and fails if the operator does not follow in time.
+	// followedSince scales the other Memcached, and fails if the operator does not follow in time.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
@@ -89,14 +89,14 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 // apiServerAway is when the API server was not ready. After its start it refuses everybody until it has read the roles.
 var apiServerAway period
 
-// period is a time in which RBAC refuses the operator for a reason.
+// period is a time in which RBAC may refuse requests of the operator.
 type period struct{ from, until time.Time }
 
 func (p period) contains(moment time.Time) bool {
 	return moment.After(p.from) && moment.Before(p.until)
 }
 
-// within returns whether a period contains a moment.
+// within returns a function that reports whether a period contains the moment.
 func within(moment time.Time) func(period) bool {
 	return func(p period) bool { return p.contains(moment) }
 }

@@ -27,7 +27,7 @@ const (
 	spoiledKeys = 100
 	// longestRefusal is how long a starting node may take to report what is wrong, with a reserve for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
-	// longestUntold is within how much time the operator hears what an agent knows: it asks once a minute, and looks every 5 seconds.
+	// longestUntold is how long the operator may take to learn what an agent knows: it asks once a minute, in rounds every 5 seconds.
 	longestUntold = 65*time.Second + busyMachine
 )
 
@@ -104,9 +104,9 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 // badSecret is what somebody makes of a Secret by mistake.
 type badSecret struct {
 	name string
-	// kind is of the cache: what the Secret is for.
+	// kind edits the cache so that it uses such a Secret.
 	kind clustertest.Edit
-	// content is what the Secret then has. Without content, it is deleted.
+	// content returns the bad content of the Secret. If content is nil, the Secret is deleted.
 	content func(s *secured) map[string][]byte
 	words   string
 }
@@ -118,7 +118,7 @@ var badSecrets = []badSecret{
 	{"garbage", mutualTLS, func(s *secured) map[string][]byte {
 		return s.with(map[string][]byte{"tls.crt": []byte("this-is-not-a-certificate")})
 	}, "tls.crt holds no certificate"},
-	{"empty", mutualTLS, func(*secured) map[string][]byte { // a Secret of this type has these keys
+	{"empty", mutualTLS, func(*secured) map[string][]byte { // every Secret of type kubernetes.io/tls has both keys
 		return map[string][]byte{"tls.crt": {}, "tls.key": {}}
 	}, "has neither tls.crt nor tls.key"},
 	{"expired", mutualTLS, func(s *secured) map[string][]byte {
@@ -144,7 +144,7 @@ var badSecrets = []badSecret{
 	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }
 
-// password is another password of the member.
+// password returns content in which the member has another password.
 func password(of string) func(*secured) map[string][]byte {
 	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
 }
@@ -156,7 +156,7 @@ type spoiledCache struct {
 
 	secret *corev1.Secret
 	good   map[string][]byte
-	// pod lives all the time, with keys and an open connection.
+	// pod is the first node. It lives all the time, with keys and an open connection.
 	pod    corev1.Pod
 	before clustertest.Incarnation
 	keys   *traffic.Client
@@ -219,7 +219,7 @@ func (s *spoiledCache) untilTold(ctx context.Context) {
 	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
 }
 
-// untilForgotten waits until it does not say so any more.
+// untilForgotten waits until the Memcached has no condition NeedsAttention any more.
 func (s *spoiledCache) untilForgotten(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -24,7 +24,7 @@ import (
 // refusal is the reply of memcached to a get for which it has no buffers.
 const refusal = "SERVER_ERROR out of memory writing get response"
 
-// A get line of 400 KiB used to take 240 MiB. No request of a client may end a node.
+// No request may end a node, however many keys it asks for.
 var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), func() {
 	It("refuses, and neither restarts nor fails those who ask for less", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
@@ -70,7 +70,7 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 
 func mebibytes(amount float64) string { return strconv.FormatFloat(amount, 'f', 1, 64) }
 
-// askForTooMuch sends requests for the same key many times in one request, and returns the replies for each number of keys.
+// askForTooMuch sends gets, each of which names the same key thousands of times. It counts the replies by the number of keys.
 func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[int]map[string]int {
 	defer GinkgoRecover()
 	sizes := []int{5_000, 20_000, 100_000, 200_000, 400_000}
@@ -91,7 +91,7 @@ func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int
 func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
-	// The size of the items that fill the node: another size has few pages, and the later items would evict the first.
+	// These items are as large as those that fill the node: for other sizes, memcached has few pages, and evicts earlier items.
 	value := strings.Repeat("v", 60)
 	keys := make([]string, items)
 	for i := range keys {

@@ -31,8 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the named blocks of the README, the tutorial, docs/clients.md and the pages by language. Manifests without a name on
-// these pages say that they are not run.
+// guideBlocks returns the named blocks of the README, of the tutorial and of guidePages. It fails if guidePages have other blocks that do
+// not say that they are not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
@@ -151,7 +151,7 @@ func newGuideClient(ctx context.Context, name, variable, driver string, blocks .
 	case ".php":
 		command = interpret("php", code, clustertest.Read(driver))
 	default:
-		// Debian's own: its modules are not for others.
+		// Only Debian's own Python finds the modules of Debian's packages.
 		command = interpret("/usr/bin/python3", code, clustertest.Read(driver))
 	}
 	process := applicationProcess(ctx, variable, command...)
@@ -171,7 +171,7 @@ func interpret(interpreter, code, driver string) []string {
 	return []string{interpreter, file}
 }
 
-// compile returns the command of which the code and the driver are the sources. The code must be formatted.
+// compile builds a command from the code and the driver. The code must be formatted.
 func compile(ctx context.Context, code, driver string) []string {
 	GinkgoHelper()
 	Expect(string(clustertest.Must(format.Source([]byte(code))))).To(Equal(code), "gofmt")
@@ -184,8 +184,8 @@ func compile(ctx context.Context, code, driver string) []string {
 	return []string{command}
 }
 
-// applicationProcess returns a process with the environment of an application and one more variable. A signal ends it instead of
-// the context, so that it can end its own processes.
+// applicationProcess returns a process with one more environment variable. The end of the context does not kill the process, so that
+// it can end its own children when it receives a signal.
 func applicationProcess(ctx context.Context, variable string, command ...string) *exec.Cmd {
 	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	process.Env = append(os.Environ(), variable, "TMPDIR="+GinkgoT().TempDir())
@@ -212,10 +212,9 @@ type outcome struct {
 // all returns the outcome if every request succeeds.
 func all(keys int) outcome { return outcome{succeeded: keys} }
 
-// fill writes keys.
 func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
 
-// read reads keys. Those with the value that was written have succeeded.
+// read reads keys. A read succeeds if it returns the value that was written.
 func (c *guideClient) read(keys int) outcome { return c.obey("read", keys) }
 
 // use writes each key and reads it. Both together count as one request.

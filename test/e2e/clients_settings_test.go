@@ -20,7 +20,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Applications that know one address use it with the settings of docs/clients: what they store is found by another process of theirs.
+// Applications that know one address use the settings of docs/clients: one process stores a value, and another process finds it.
 var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 	It("store and find with the one address", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		g := newGuide(ctx, "proxy")
@@ -48,7 +48,7 @@ func runApplication(ctx context.Context, settings, application, step string) str
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "settings")
 	writeFile(file, settings)
-	command := []string{"/usr/bin/python3", "-I"} // Debian's own, for its modules; -I since the files here have names of modules
+	command := []string{"/usr/bin/python3", "-I"} // Debian's Python has the modules; with -I, it ignores files beside the application
 	if filepath.Ext(application) == ".php" {
 		command = []string{"php"}
 	}

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// guideKeys are enough keys to measure the shares in the guide.
+	// guideKeys is how many keys the clients read: enough to measure the shares in the guide.
 	guideKeys = 1000
 	// guidePeriod is how often each client reads all keys while the nodes change.
 	guidePeriod = 300 * time.Millisecond
@@ -82,8 +82,8 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change changes the nodes while every client reads all keys again and again. No request may fail, and every client must always
-// find as many keys as the ring promises, at least this share.
+// change changes the nodes while every client reads all keys again and again. No request may fail. Every client must always find
+// the keys that the ring keeps on their node. Their share of all keys must be at least the given one.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -123,8 +123,8 @@ func (g *guide) replace(ctx context.Context, title string) {
 	g.refill(ctx)
 }
 
-// watch makes every client read all keys again and again during a change of the nodes, until it finds as many keys as the change
-// returns. It adds a row to the table.
+// watch makes every client read all keys again and again during a change of the nodes, until the client finds exactly as many
+// keys as change returns. It adds a row to the table.
 func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
 	GinkgoHelper()
 	By(title)
@@ -166,7 +166,7 @@ func (g *guide) crash(ctx context.Context) {
 	g.refill(ctx)
 }
 
-// readUntil reads all keys again and again until only so many are found. It returns the fewest that were found, and all failures.
+// readUntil reads all keys again and again until exactly the expected number is found. It returns the lowest number, and all failures.
 func (c *guideClient) readUntil(ctx context.Context, expected *atomic.Int64) outcome {
 	GinkgoHelper()
 	seen := all(guideKeys)
@@ -201,7 +201,7 @@ func ringOf(addresses []string) *traffic.Ring {
 	return clustertest.Must(traffic.NewRing(servers...))
 }
 
-// serverOf returns a node as clients know it that have only DNS: its name on the ring is its address.
+// serverOf returns a node as clients with only DNS know it: its name on the ring is its address.
 func serverOf(address string) traffic.Server {
 	return traffic.Server{Name: address, Address: net.JoinHostPort(address, strconv.Itoa(traffic.Port))}
 }

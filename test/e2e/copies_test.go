@@ -28,7 +28,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// Two caches hold the same items, and clients of both proxies notice nothing of a node that ends.
+// Two caches hold the same items, so clients of both proxies notice nothing when a node ends.
 var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
@@ -71,7 +71,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", "drain", node, "--pod-selector=copies="+c.namespace,
 			"--ignore-daemonsets", "--delete-emptydir-data", "--timeout=6m"), GinkgoWriter, GinkgoWriter))
 		DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
-		Eventually(ctx, func(g Gomega) { // the cluster has one node that runs memcached, which serves again as soon as the drain has begun
+		Eventually(ctx, func(g Gomega) { // pods need this node: it is uncordoned as soon as the drain has begun
 			found := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 			g.Expect(k8s.Reread(ctx, found)).To(Succeed())
 			g.Expect(found.Spec.Unschedulable).To(BeTrue())
@@ -156,7 +156,7 @@ func newCopies(ctx context.Context) *copies {
 	return c
 }
 
-// untilReady waits for as long as four nodes take that are replaced one after the other.
+// untilReady waits until both caches are Ready, even if all four nodes are replaced one after the other.
 func (c *copies) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	for _, mc := range c.caches {
@@ -172,7 +172,7 @@ func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
 	return pods
 }
 
-// evict asks again for as long as the budget does not allow it.
+// evict repeats the eviction of a pod until the budget allows it.
 func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() error {
@@ -180,7 +180,7 @@ func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// replace does something to a node, and waits until another pod, or another run of memcached in it, has filled itself.
+// replace does something to a node, and waits until its new pod, or the restarted container in its pod, is ready.
 func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
 	GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: fmt.Sprintf("%s-%d", mc.Name, ordinal)}}

@@ -29,8 +29,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// All caches live on one node of the cluster. The pods that kubectl drain evicts cannot start anywhere until kubectl uncordon, as
-// if the cluster were full.
+// All caches live on one node of the cluster. Pods that replace evicted ones cannot start anywhere until kubectl uncordon, as if
+// the cluster were full.
 var _ = Describe("A drain of a cluster node", func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
@@ -113,7 +113,7 @@ func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ..
 		mc.Name = name
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{drainLabel: cachev1alpha1.LabelValue(s.namespace)}
 		mc.Spec.Scheduling.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
-		// Every second of it is a second of the drain.
+		// Every second of this delay makes the drain a second longer.
 		mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
 	})...)
 	s.caches = append(s.caches, &drainedCache{mc: mc})
@@ -134,7 +134,7 @@ func untilRunning(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}).Should(Succeed())
 }
 
-// begin records the pods of each cache, and waits until the budgets allow this number of evictions of ready pods.
+// begin records the pods of each cache, and waits until each budget allows the given number of evictions.
 func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32) {
 	GinkgoHelper()
 	for _, c := range s.caches {

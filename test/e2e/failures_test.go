@@ -121,7 +121,7 @@ func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deplo
 	return &appsv1.Deployment{Spec: like.Spec}
 }
 
-// newPolicy creates a policy for the Deployments of a namespace, until the spec ends. It takes a while to be in force.
+// newPolicy creates a policy for the Deployments of a namespace, and deletes it when the spec ends. The policy takes effect after a while.
 func newPolicy(ctx context.Context, namespace, expression, message string) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	GinkgoHelper()
 	metadata := metav1.ObjectMeta{Name: namespace}

@@ -88,7 +88,7 @@ func newTwins(ctx context.Context) *twins {
 	return t
 }
 
-// untilTwinReady waits for as long as six nodes take that are replaced one after the other.
+// untilTwinReady waits until a Memcached is Ready, even if six nodes are replaced one after the other.
 func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -98,7 +98,7 @@ func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}).WithTimeout(8 * time.Minute).Should(Succeed())
 }
 
-// twinClient is a client for which the nodes of both caches have the same keys.
+// twinClient returns a client of one cache that distributes keys over its nodes as a client of the other cache does.
 func twinClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
 	GinkgoHelper()
 	var servers []traffic.Server
@@ -115,11 +115,11 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: filledKeys}), mc.Name)
 }
 
-// twinWatch looks all the time at which nodes are ready.
+// twinWatch keeps recording which nodes are not ready.
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both lists numbers for which the nodes of both caches were not ready at the same time. away counts how often a node of one
+	// both lists the numbers of nodes that were not ready in both caches at the same time. away counts how often a node of each
 	// cache was not ready.
 	both []string
 	away map[string]int
@@ -159,7 +159,7 @@ func (w *twinWatch) look(ctx context.Context, caches []*cachev1alpha1.Memcached)
 	}
 }
 
-// mustHaveSeenOne ends the watch: each cache was without a node at some time, and never both without the same one.
+// mustHaveSeenOne ends the watch. Each cache must have lacked a node at some time, but both must never have lacked the same node.
 func (w *twinWatch) mustHaveSeenOne(caches ...string) {
 	GinkgoHelper()
 	w.stop()

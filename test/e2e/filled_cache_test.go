@@ -37,7 +37,7 @@ type filledCache struct {
 	mc *cachev1alpha1.Memcached
 	// spec is what the user wrote at first.
 	spec cachev1alpha1.MemcachedSpec
-	// full is the snapshot in which all keys were last there.
+	// full is the last snapshot in which all keys were there.
 	full snapshot
 }
 
@@ -62,8 +62,8 @@ type snapshot struct {
 	incarnations map[string]clustertest.Incarnation
 }
 
-// newFilledCaches creates the caches. The names of servers determine their shares of the keys. The names in a StatefulSet are the same in
-// each run here, and so are its results.
+// newFilledCaches creates the caches. The names of servers determine their shares of the keys. The namespace has a fixed name, so that
+// the StatefulSet has the same names, and the same results, in each run.
 func newFilledCaches(ctx context.Context) *filledCaches {
 	GinkgoHelper()
 	namespace := k8s.NewNamespaceNamed(ctx, "survival")
@@ -91,7 +91,6 @@ func (f *filledCaches) untilReady(ctx context.Context) {
 	}
 }
 
-// change edits the spec of every cache.
 func (f *filledCaches) change(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	for _, c := range f.caches {
@@ -148,7 +147,7 @@ func (c *filledCache) mustKeep(ctx context.Context, title string, workload cache
 	return []string{title, string(workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
 }
 
-// snapshot returns the servers that the status of the Memcached names now. Only a StatefulSet has fixed ones, all the time.
+// snapshot returns the current servers of the Memcached. Its status must name servers only for a StatefulSet, and always the same ones.
 func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	GinkgoHelper()
 	var fixed []string

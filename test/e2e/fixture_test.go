@@ -28,7 +28,7 @@ import (
 // bystander is a Memcached that nobody changes and that clients use. No story may affect it.
 type bystander struct {
 	mc *cachev1alpha1.Memcached
-	// since is when the watch over it began. The rest is its state at that time.
+	// since is when watchOver recorded children and pods, the state of the Memcached.
 	since    time.Time
 	children []child
 	pods     map[string]clustertest.Incarnation
@@ -98,7 +98,7 @@ func (f *fixture) mustBeUntouched(ctx context.Context) {
 	}
 }
 
-// child is what differs in an object that the operator manages after any write.
+// child has the fields that show whether an object of the operator was changed or recreated.
 type child struct {
 	kind, uid string
 	// generation counts the changes of the spec.
@@ -151,7 +151,7 @@ func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 const (
 	// roundPeriod is how often steady traffic reads and writes its keys.
 	roundPeriod = 100 * time.Millisecond
-	// keysPerRound are enough for each of a few nodes to have some of them.
+	// keysPerRound is how many keys a round reads: enough for each node to have some.
 	keysPerRound = 100
 )
 
@@ -159,7 +159,7 @@ const (
 type steadyTraffic struct {
 	cache *traffic.Client
 	keys  int
-	// write is how each round ends.
+	// write is what each round does after its reads.
 	write func(ctx context.Context) error
 	stop  func()
 
@@ -186,7 +186,7 @@ func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraff
 	return t
 }
 
-// start starts the traffic, whose keys are there.
+// start starts the traffic. The keys must have been written before.
 func (t *steadyTraffic) start(ctx context.Context) {
 	t.seen.begin = time.Now()
 	t.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
@@ -215,7 +215,6 @@ func (t *steadyTraffic) round(ctx context.Context) {
 	t.seen.firstOfFailures = fmt.Sprintf("after %s: %+v, %v", begin.Sub(t.seen.begin), hits, failure)
 }
 
-// served returns how the cache has served so far.
 func (t *steadyTraffic) served() served {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -73,7 +73,7 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 		conn := clustertest.Must((&net.Dialer{}).DialContext(ctx, "udp", traffic.Address(&pod)))
 		DeferCleanup(conn.Close)
 		Expect(conn.SetDeadline(time.Now().Add(5 * time.Second))).To(Succeed())
-		// The header is the number of the request, that of the datagram, the number of datagrams, and zero.
+		// The header has the ID of the request, the index of the datagram, the number of datagrams, and zero.
 		Expect(conn.Write([]byte("\x12\x34\x00\x00\x00\x01\x00\x00version\r\n"))).Error().NotTo(HaveOccurred())
 		_, err := conn.Read(make([]byte, 1500))
 		Expect(err).To(Or(MatchError(syscall.ECONNREFUSED), MatchError(os.ErrDeadlineExceeded)))

@@ -94,7 +94,7 @@ func (u *helmUser) run(ctx context.Context, block string, flags ...string) {
 	clustertest.Must(u.try(ctx, block, flags...))
 }
 
-// helmUninstalls are the times of uninstallations: Helm deletes the permissions while the operator still ends.
+// helmUninstalls are the periods of uninstallations, in which Helm deletes the permissions before the operator has ended.
 var helmUninstalls []period
 
 // uninstall removes the operator and waits until it has ended.

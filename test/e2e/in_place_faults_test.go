@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// disturbances happen in the middle of a change of config.threads. Each takes the items of so many nodes, and of no other.
+// disturbances happen in the middle of a change of config.threads. Each takes the items of as many nodes as lost says.
 var disturbances = []struct {
 	name string
 	do   func(context.Context, *keptCache)
@@ -136,7 +136,7 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 	})
 })
 
-// mustKeepOthers fails unless all keys are there whose nodes have the same containers. It returns how many there are.
+// mustKeepOthers fails unless exactly the keys of nodes with unchanged containers are there. It returns how many keys are there.
 func (c *keptCache) mustKeepOthers(ctx context.Context, before snapshot) string {
 	GinkgoHelper()
 	c.connect(ctx)
@@ -157,7 +157,7 @@ func otherThreads(mc *cachev1alpha1.Memcached) int32 {
 	return 3
 }
 
-// untilUpdated waits until so many nodes run the new configuration.
+// untilUpdated waits until at least this number of nodes run the new configuration.
 func (c *keptCache) untilUpdated(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -174,7 +174,7 @@ func (c *keptCache) arguments(ctx context.Context) *corev1.ConfigMap {
 	return config
 }
 
-// assign gives a node another list of arguments, and returns its hash.
+// assign gives a node another list of arguments, and returns the hash of the list.
 func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) string {
 	GinkgoHelper()
 	config := c.arguments(ctx)
@@ -193,12 +193,12 @@ func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string)
 	return hash
 }
 
-// mustRunTheSame fails unless every node runs with what the status says, and so with what a new pod would run.
+// mustRunTheSame fails unless every node runs, and every new pod would run, with the arguments whose hash is in the status.
 func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())
 	for _, pod := range k8s.Pods(ctx, c.mc) {
-		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod says so after two seconds
+		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod reports its hash after two seconds
 			HaveField("Hash", c.mc.Status.LastApplied.ArgumentsHash), HaveField("Refused", BeNil()),
 		), pod.Name)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// longestUpdate is how long a node may be away when its container restarts with another image that the cluster node pulls meanwhile.
+// longestUpdate is how long a node may be away while its cluster node pulls another image and restarts the container.
 const longestUpdate = 3*time.Second + busyMachine/10
 
 // eachKeys are 20,000 for each of three nodes.
@@ -94,12 +94,12 @@ func memoryLimit(quantity string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// image sets the first image, with more after its tag.
+// image sets the image that the cache had at first, with a suffix after its tag.
 func (c *keptCache) image(suffix string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + suffix }
 }
 
-// allowInPlace gives the operator the permission in a namespace, as the condition InPlaceForbidden says.
+// allowInPlace permits the operator to change pods of a namespace in place, as the message of InPlaceForbidden says.
 func allowInPlace(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "create", "role", "memcached-operator-in-place", "-n", namespace, "--verb=patch", "--resource=pods,pods/resize")

@@ -50,8 +50,8 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change that must keep everything, and kills the operator after each of its steps. The steps must include a
-// match for each of these patterns.
+// mustKeepWithout makes a change that must keep everything, and kills the operator after each step of the change. Each expected
+// pattern must match a step.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {
@@ -93,7 +93,7 @@ func (k *killer) follow(ctx context.Context, list client.ObjectList, namespace s
 			}
 		}
 	})
-	DeferCleanup(changes.Stop) // or the end of the spec would wait for it
+	DeferCleanup(changes.Stop) // without this, the end of the spec would wait for the watch
 	return func() {
 		changes.Stop()
 		ended()

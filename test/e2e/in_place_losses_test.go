@@ -19,11 +19,11 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// losses happen to the last node of a cache, or to all of them. The table of docs/concepts/changes.md announces them.
+// losses happen to the last node of a cache, or to all its nodes. docs/concepts/changes.md lists them.
 var losses = []struct {
 	name string
 	do   func(context.Context, *keptCache, *corev1.Pod)
-	// replaced are the pods that are new, restarted those whose containers are.
+	// replaced is how many pods are new, restarted how many pods have restarted.
 	replaced, restarted int
 }{
 	{"memcached crashes", func(_ context.Context, _ *keptCache, pod *corev1.Pod) {
@@ -56,7 +56,7 @@ var losses = []struct {
 	}, 3, 0},
 }
 
-// hundredShells take 5 MiB or a little more each: the kernel kills the largest process, and that must be memcached.
+// hundredShells starts 100 shells of little more than 5 MiB each: memcached must be the largest process, which the kernel kills.
 const hundredShells = `
 	one='text=0123456789; n=0; while [ $n -lt 19 ]; do text=$text$text; n=$((n+1)); done; kill -STOP $$'
 	shells=0; while [ $shells -lt 100 ]; do sh -c "$one" & shells=$((shells+1)); done; wait`

@@ -118,14 +118,14 @@ func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits 
 	return c
 }
 
-// connect begins anew with the nodes that there are. A busy machine is no failure.
+// connect replaces the client by one of the current nodes, which waits longer for answers on a busy machine.
 func (c *keptCache) connect(ctx context.Context) {
 	GinkgoHelper()
 	c.cache = k8s.NewClient(ctx, c.mc)
 	c.cache.SetTimeout(patience)
 }
 
-// writes are those of the operator to objects of the cache since a time, without those of its status and of events.
+// writes counts the operator's writes to objects of the cache since a time, except events, and separately those to its status.
 func (c *keptCache) writes(since time.Time) string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -144,7 +144,7 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory is the most that one of the launchers has ever taken, and what of it is not its program.
+// launcherMemory returns the highest peak memory of a launcher, and the most anonymous memory that a launcher has now.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -166,7 +166,7 @@ type storedItem struct {
 	expires time.Time
 }
 
-// storeItem stores one on a node, without the ring of the clients.
+// storeItem stores an item directly on a node.
 func storeItem(ctx context.Context, pod *corev1.Pod) storedItem {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
@@ -224,7 +224,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
 }
 
-// untilReady waits as long as the spec may take.
+// untilReady waits for up to 20 minutes. The timeout of most specs is shorter.
 func (c *keptCache) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -232,7 +232,7 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap is what may lie between two answers of a node that serves all the time: this machine is busy.
+// shortestGap is the time that may always lie between two answers, because a busy machine is slow even if the node serves all the time.
 const shortestGap = 700 * time.Millisecond
 
 // serviceWatch asks a node again and again, on new connections.

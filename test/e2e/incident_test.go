@@ -40,7 +40,7 @@ type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
 	readiness        *readiness
-	// client, ring and pods are those from before.
+	// client, ring and pods are from before the failure.
 	client *traffic.Client
 	ring   *traffic.Ring
 	pods   map[string]clustertest.Incarnation
@@ -49,14 +49,14 @@ type incident struct {
 	neighbor  *bystander
 	operators map[string]clustertest.Incarnation
 
-	// degraded is the time until the condition was there, recovered the time until the cache was Ready again. Fewest is the
-	// smallest number of ready nodes, -1 if there was no cache.
+	// degraded is the time from the failure to the condition Degraded, and recovered the time from the fix to Ready. fewest is the
+	// smallest number of ready nodes, or -1 if there was no cache.
 	degraded, recovered time.Duration
 	fewest              int
 	condition           metav1.Condition
 }
 
-// newIncident creates the neighbor, and whatever else is needed: usually the cache.
+// newIncident creates the neighbor. The functions create other objects, usually the cache.
 func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	GinkgoHelper()
 	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}
@@ -83,7 +83,7 @@ func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *inciden
 	return i
 }
 
-// passes causes a failure and fixes it. Before the fix and after it, so many nodes must have been ready all the time.
+// passes causes a failure and fixes it. At least this number of nodes must always be ready.
 func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), reason string, says ...string) {
 	GinkgoHelper()
 	i.happens(ctx, failure, reason, says...)
@@ -135,7 +135,7 @@ func (i *incident) mustServe(ctx context.Context, nodes int) {
 	}
 	Expect(kept).To(BeNumerically(">", 0), "keys of nodes that have stayed")
 	hits := clustertest.Must(i.client.Read(ctx, incidentKeys))
-	// A node that leaves serves for a while, so there may be more.
+	// A node that leaves still serves for a while, so there may be more hits.
 	Expect(hits.Hits).To(BeNumerically(">=", kept), "%+v", hits)
 }
 
@@ -210,7 +210,7 @@ func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readines
 		r.note(watch.Added, &pods.Items[i])
 	}
 	r.least = len(r.ready)
-	// Starts at the list, so that no change between the two is missed.
+	// The watch starts at the list, so that it misses no change after the list.
 	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}}
 	changes := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...))
 	DeferCleanup(changes.Stop)

@@ -139,7 +139,7 @@ var _ = Describe("The operator itself", func() {
 			HaveKeyWithValue("CapEff", "0000000000000000"),
 			HaveKeyWithValue("NoNewPrivs", "1"),
 		))
-		// Not even root of the machine can.
+		// Not even root of this machine can write to it.
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 
@@ -182,7 +182,7 @@ var _ = Describe("The operator itself", func() {
 	})
 
 	It("shows them to Prometheus, with the token of config/prometheus", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		// The Prometheus operator, which defines the third kind of object, is not installed here.
+		// The script leaves out the ServiceMonitor, because the Prometheus operator is not installed here.
 		const reader = "app.kubernetes.io/component=metrics-reader"
 		script := `cp -R config "$1" && sed -i 's|^#- ../prometheus|- ../prometheus|' "$1/config/default/kustomization.yaml" &&
 			sed -i '/monitor.yaml/d' "$1/config/prometheus/kustomization.yaml" &&
@@ -211,16 +211,15 @@ func columns(output string) (header, row []string) {
 	return strings.Fields(lines[0]), strings.Fields(lines[1])
 }
 
-// remains lists the objects in a namespace that a Memcached leads to.
+// remains lists the Memcacheds in a namespace, and the objects that exist because of Memcacheds.
 func remains(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	get := []string{"get", "--namespace", namespace, "-o", "name"}
 	return strings.Fields(k8s.Kubectl(ctx, append(get,
 		"memcached,service,deployment,replicaset,statefulset,controllerrevision,pod,poddisruptionbudget,networkpolicy,endpointslice")...) +
-		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...)) // each namespace has another
+		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...)) // Kubernetes adds another ConfigMap to each namespace
 }
 
-// operatorPod returns the pod of the operator.
 func operatorPod(ctx context.Context) corev1.Pod {
 	GinkgoHelper()
 	pods := operatorPods(ctx, Default)
@@ -264,7 +263,7 @@ func letReadMetrics(ctx context.Context, namespace, account string) {
 	}).Should(Equal("yes\n"))
 }
 
-// get sends a request to the operator, with a bearer token unless that is empty.
+// get sends a GET request, with a bearer token unless the token is empty.
 func get(ctx context.Context, url, token string) (status int, body string) {
 	GinkgoHelper()
 	request := clustertest.Must(http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody))

@@ -40,12 +40,12 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			name := namespace + "-" + letter
 			kubelets[name] = startSimulatedNode(ctx, name, namespace)
 		}
-		for name := range kubelets { // which would not be considered for a pod
+		for name := range kubelets { // the scheduler ignores a cluster node that has not reported yet
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			Eventually(ctx, k8s.Object(node)).Should(HaveField("Spec.Taints", HaveLen(1)), "a cluster node that reports")
 		}
 		mc := k8s.CreateMemcached(ctx, namespace, 3, onSimulatedNodes)
-		DeferCleanup(func(ctx SpecContext) { // while there are kubelets that end its pods
+		DeferCleanup(func(ctx SpecContext) { // the kubelets, which end its pods, must still run
 			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
 		})
 		k8s.UntilReady(ctx, mc)
@@ -86,7 +86,7 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 	})
 })
 
-// startSimulatedNode creates a cluster node and starts its kubelet: kwok, which only says that the pods run.
+// startSimulatedNode creates a cluster node, and starts kwok as its kubelet, which only reports that the pods run.
 func startSimulatedNode(ctx context.Context, name, zone string) *childprocess.Process {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -103,7 +103,7 @@ func startSimulatedNode(ctx context.Context, name, zone string) *childprocess.Pr
 			"--kubeconfig=" + os.Getenv("KUBECONFIG"), "--config=" + clustertest.Must(filepath.Abs("../simulated/kwok.yaml")),
 			"--manage-all-nodes=false", "--manage-single-node=" + name,
 		},
-		Env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, // it would read the user's configuration
+		Env: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, // without this HOME, kwok would read the user's configuration
 		Dir: dir, LogFile: filepath.Join(dir, name+".log"),
 	}))
 	DeferCleanup(func() { Expect(kubelet.Stop(10 * time.Second)).To(Succeed()) })
@@ -118,7 +118,7 @@ func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](0)
 	mc.Spec.Scheduling.NodeSelector = map[string]string{simulatedKey: "true"}
-	mc.Spec.Scheduling.Affinity = apart(mc) // whichever cluster node the scheduler has heard of first
+	mc.Spec.Scheduling.Affinity = apart(mc) // even if the scheduler learns of one cluster node before the others
 	mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{
 		{Key: simulatedKey, Operator: "Exists", Effect: "NoSchedule"},
 		{
@@ -127,7 +127,7 @@ func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// untilUnreachable waits until Kubernetes evicts the pods of a cluster node, and returns since when it does.
+// untilUnreachable waits for the taint with which Kubernetes evicts the pods of a cluster node, and returns the time of the taint.
 func untilUnreachable(ctx context.Context, name string) time.Time {
 	GinkgoHelper()
 	var since time.Time
@@ -143,7 +143,6 @@ func untilUnreachable(ctx context.Context, name string) time.Time {
 	return since
 }
 
-// readySince is when a pod became ready.
 func readySince(pod *corev1.Pod) time.Time {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
@@ -153,7 +152,6 @@ func readySince(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// podsByName returns the pods of a Memcached.
 func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]corev1.Pod {
 	GinkgoHelper()
 	pods := map[string]corev1.Pod{}

@@ -25,9 +25,9 @@ import (
 const (
 	// longestKnown is how long clients may still find a deleted node, in DNS or in the status.
 	longestKnown = 7 * time.Second
-	// recordTTL is the part of it for which a client may cache an answer of the cluster's DNS.
+	// recordTTL is the part of longestKnown for which a client may cache an answer of the cluster's DNS.
 	recordTTL = 5 * time.Second
-	// shortestService is how long such a node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, minus a second until
+	// shortestService is how long a deleted node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, minus a second until
 	// this test notices the deletion.
 	shortestService = 4 * time.Second
 	// longestBlind is how long the sampler may get no answer, because a busy machine is slow.
@@ -88,7 +88,7 @@ func annotatePods(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 }
 
-// move has the other Kind of workload run the nodes, which replaces every pod.
+// move changes the Kind of workload that runs the nodes, which replaces every pod.
 func move(mc *cachev1alpha1.Memcached) {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		mc.Spec.Workload = cachev1alpha1.WorkloadDeployment
@@ -113,7 +113,7 @@ func newMembership() *membership {
 	return m
 }
 
-// see makes a change and checks what clients find. There are never fewer nodes than fewest, nor more than most.
+// see makes a change and checks what clients find: never fewer members than fewest, and never more than most.
 func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
@@ -162,11 +162,11 @@ type summary struct {
 	dns, status figures
 	// blind is the longest time without a sample.
 	blind time.Duration
-	// left are the names of the pods that are gone, in the order in which they ended.
+	// left are the names of the pods that were deleted, in the order in which their deletion began.
 	left []string
 	// failures are those of announced nodes that were not leaving.
 	failures []string
-	// ended counts the failed commands to leaving nodes. served is for how long after its deletion the first ended node answered every
+	// ended counts the failed commands to leaving nodes. served is the shortest time for which a deleted node still answered every
 	// command. It is zero if no node left.
 	ended  int
 	served time.Duration
@@ -248,7 +248,7 @@ func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLif
 	return f
 }
 
-// successor returns when another pod came under the name of a pod, or when the sampling ended.
+// successor returns when a later pod of the same name came, or the current time if none came.
 func (m *sampler) successor(former *podLife) time.Time {
 	first := time.Now()
 	for _, pod := range m.pods {

@@ -30,17 +30,17 @@ const (
 type owners struct {
 	proxyClients
 
-	// stored is what the owner of a key has stored last, and numbers the last number of all.
+	// stored is the last number that the owner of each key has stored, and numbers is the last number that any owner has used.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
-	// since is from which number on a key must have what was stored last, and older counts what others had that was not.
+	// A key whose last stored number is at least since must have that number or a newer one. older counts older values of other keys.
 	since, older atomic.Int64
 	// refused are writes that got an error.
 	refused atomic.Int64
 	proxies []corev1.Pod
 }
 
-// startOwners starts clients of the proxies, once they have stored all of their keys.
+// startOwners stores all keys, and then starts clients of the proxies.
 func (c *copies) startOwners(ctx context.Context) *owners {
 	GinkgoHelper()
 	o := newOwners(ctx, c.front)
@@ -112,7 +112,7 @@ func (o *owners) read(ctx context.Context, conn **traffic.Conn, key int) {
 	})
 }
 
-// met is what clients may not meet, and nothing is that they have not.
+// met describes what clients must not meet. It is equal to nothing if they have met none of it.
 func (o *owners) met() string {
 	return fmt.Sprintf("%d misses, %d old values, %d refused, %d errors: %v", o.missed.Load(), o.wrong.Load(), o.refused.Load(),
 		o.failed.Load(), o.failure.Load())

@@ -24,9 +24,9 @@ import (
 
 // permission is a verb that RBAC grants the operator.
 type permission struct {
-	// namespace is where it applies; empty is everywhere.
+	// namespace is where the permission applies. It is empty for all namespaces.
 	namespace string
-	// resource is as in apps/deployments, with its API group.
+	// resource begins with its API group, as in apps/deployments.
 	resource, verb string
 }
 
@@ -122,8 +122,8 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user by permission. It returns the requests that were refused, or that something else must have
-// granted.
+// useOf counts the requests of a user by permission. It returns the requests that were refused, or that no permission in granted
+// allows.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {

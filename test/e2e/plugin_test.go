@@ -129,7 +129,7 @@ func (p *pluginStory) showsItems(ctx context.Context) {
 	Expect(json.Unmarshal([]byte(p.run(ctx, "status", p.mc.Name, "--output=json")), &status)).To(Succeed())
 	Expect(status.Total.Items).To(Equal(100))
 	Expect(status.Nodes).To(HaveLen(2))
-	for _, node := range status.Nodes { // in natural order, where status.nodes is in that of characters
+	for _, node := range status.Nodes { // status.nodes has another order
 		Expect(p.mc.Status.Nodes).To(ContainElement(node.Name))
 		server := clustertest.Must(traffic.Servers(ctx, k8s, p.mc.Namespace, []string{node.Name}))[0]
 		stats := clustertest.Must(k8s.ConnectTo(ctx, server.Address).Stats(ctx))
@@ -142,7 +142,7 @@ func (p *pluginStory) showsItems(ctx context.Context) {
 
 func jsonNumber(number int) string { return string(clustertest.Must(json.Marshal(number))) }
 
-// tellsOfNoKeys collects what a bug report needs, although memcached logs every request.
+// tellsOfNoKeys checks that the files for a bug report have no keys and values, although memcached logs every request.
 func (p *pluginStory) tellsOfNoKeys(ctx context.Context) {
 	GinkgoHelper()
 	const key, value = "a-private-key", "a-private-value"

@@ -28,7 +28,7 @@ const unlistedImage = "registry.example.com/another:1"
 // Follows docs/operations/security.md. test/policy tries every way around the policies.
 var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		// Several policies deny it; the API server names any one. They are part of config/default.
+		// Several policies of config/default deny the probe. The API server names any one of them.
 		Eventually(ctx, func() error { return probe(ctx) }).Should(MatchError(ContainSubstring(
 			"ValidatingAdmissionPolicy 'memcached-operator-")))
 		k8s.Kubectl(ctx, "apply", "--kustomize", "config/allowed-images")

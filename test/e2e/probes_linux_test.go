@@ -91,7 +91,7 @@ func tableOf(watched time.Duration, nodes ...*faultyNode) string {
 const (
 	// faultyKeys is how many keys a node holds before its fault.
 	faultyKeys = 10
-	// faultyTimeout is how long its clients wait for an answer: longer than the slow one ever takes.
+	// faultyTimeout is how long clients of a faulty node wait for an answer: longer than the slow node ever takes.
 	faultyTimeout = 5 * time.Second
 	// A stuttering memcached is stopped most of the time. Its period is not a whole second, so that a client with one request per second
 	// hits different parts of the period.
@@ -107,12 +107,12 @@ type faultyNode struct {
 	// open is a connection from before the fault.
 	open *traffic.Conn
 
-	// unready, restarted and serving are when observe has first seen it so; zero if not.
+	// unready, restarted and serving are the times from the fault until observe has found this state, or zero.
 	unready, restarted, serving time.Duration
 
 	// stopAsking ends askPeriodically. Then the counts may be read.
 	stopAsking func()
-	// asked counts a client's attempts to connect and send a command. connected and answered count those that reached this point.
+	// asked counts a client's attempts to connect and send a command, connected those that connected, answered those with an answer.
 	asked, connected, answered int
 	slowest                    time.Duration
 }

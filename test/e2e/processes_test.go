@@ -71,7 +71,7 @@ func processesOf(file, cgroup string) []process {
 
 func (p process) file(name string) string { return fmt.Sprintf("/proc/%d/%s", p.pid, name) }
 
-// runs reports whether the process still runs. After its end it has no file, even before its parent takes note.
+// runs reports whether the process still runs. An ended process has no executable file, even if its parent has not reaped it.
 func (p process) runs() bool {
 	executable, _ := os.Readlink(p.file("exe"))
 	return executable == p.executable
@@ -110,7 +110,7 @@ func (i invocation) start() {
 	defer log.Close()
 	cmd := &exec.Cmd{
 		Path: i.path, Args: i.args, Env: i.env, Dir: i.dir, Stdout: log, Stderr: log,
-		// A Ctrl-C in the terminal of the suite is not for it.
+		// A Ctrl-C in the terminal of the suite must not end this process.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	Expect(cmd.Start()).To(Succeed())
@@ -140,14 +140,14 @@ func scaleOperator(ctx context.Context, replicas int) {
 	DeferCleanup(func(ctx SpecContext) { resize(ctx, 1) })
 }
 
-// replaceOperator starts the operator in a new pod: the old one may have to wait for ever longer before it restarts.
+// replaceOperator starts the operator in a new pod, because the kubelet delays each restart in the old pod longer.
 func replaceOperator(ctx context.Context) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
 	untilOperators(ctx, 1)
 }
 
-// untilOperators waits until exactly so many operators exist, and each is ready and runs.
+// untilOperators waits until exactly this number of operators exist, and each is ready and runs.
 func untilOperators(ctx context.Context, replicas int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -29,15 +29,15 @@ import (
 const (
 	// faster is how many times shorter all durations in the rules and queries are: a minute takes a second.
 	faster = 60
-	// scrapeInterval is longer than the second for which an agent waits for a hanging memcached. It is a third of the five seconds
-	// over which rates are computed here.
+	// scrapeInterval is longer than the second for which an agent waits for a hanging memcached. It is short enough for three scrapes
+	// in the five seconds over which rates are computed here.
 	scrapeInterval = "1500ms"
-	// rateInterval is what Grafana makes of that: four scrapes.
+	// rateInterval is the time of four scrapes, as Grafana computes it.
 	rateInterval = "6s"
 
 	prometheusAddress = "127.0.0.1:9090"
 	prometheusCommand = "../../bin/prometheus"
-	// serviceAccount is where a pod finds the token of its account. In the cluster's namespaces, nothing else has the folder.
+	// serviceAccount is the folder in which a pod finds the token of its account. The suite, which runs in no pod, creates it.
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
@@ -46,9 +46,9 @@ type observed struct {
 	monitoring.Prometheus
 
 	rules []monitoring.Rule
-	// began is when the caches worked, and broke is when they no longer did.
+	// began is when clients began to use the caches, and broke is the last moment before the failures.
 	began, broke time.Time
-	// causes are what each alert must fire for since then, and why.
+	// causes is why each alert must fire after broke, by the name of the alert.
 	causes map[string]cause
 }
 
@@ -110,7 +110,6 @@ func credentialsInPod(ctx context.Context, namespace string) string {
 	return server.Spec.ClusterIP
 }
 
-// untilData waits until a query has a result.
 func (o *observed) untilData(ctx context.Context, query string) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -119,7 +118,7 @@ func (o *observed) untilData(ctx context.Context, query string) {
 	}).ShouldNot(BeEmpty())
 }
 
-// untilSilent waits until no alert fires: those about the start of the caches are over. From then on, each alert must have a cause.
+// untilSilent waits until no alert fires: those about the start of the caches are over. Only alerts that fire later count.
 func (o *observed) untilSilent(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -137,7 +136,7 @@ func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod 
 	o.causes[alert] = cause{what, labels}
 }
 
-// fired returns after how long each alert first fired for its cause.
+// fired returns how long after broke each alert first fired for its cause.
 func (o *observed) fired(ctx context.Context) (map[string]time.Duration, error) {
 	first := map[string]time.Duration{}
 	firing, err := o.Between(ctx, `ALERTS{alertstate="firing"}`, o.broke, time.Now())
@@ -201,7 +200,7 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	for _, dashboard := range dashboards {
 		for _, panel := range dashboard.Panels {
 			for i, query := range panel.Targets {
-				count, _, _ := strings.Cut(query.Expr, " or 0 * ") // which there is always
+				count, _, _ := strings.Cut(query.Expr, " or 0 * ") // the right side always has a result
 				queries[fmt.Sprintf("%s, panel %s, query %d", dashboard.Title, panel.Title, i+1)] = count
 			}
 		}
@@ -216,7 +215,7 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	Expect(empty).To(BeEmpty(), "queries without data")
 }
 
-// mustSeeContainers fails unless the alert about the memory of containers is about both of each node. Only one of them fires here.
+// mustSeeContainers fails unless the alert about container memory covers both containers of a node: it fires for only one of them here.
 func (o *observed) mustSeeContainers(ctx context.Context) {
 	GinkgoHelper()
 	at := slices.IndexFunc(o.rules, func(rule monitoring.Rule) bool { return rule.Alert == "MemcachedContainerMemoryNearLimit" })

@@ -19,10 +19,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// repeatable is for how long a client whose connection has ended connects again.
+// repeatable is how long a client repeats a request whose connection has ended.
 const repeatable = 5 * time.Second
 
-// proxyClients are clients of proxies that keep their connections. One whose connection ends connects to the Service.
+// proxyClients are clients of proxies that keep their connections. A client whose connection ends connects to the Service.
 type proxyClients struct {
 	address string
 	stops   []func()
@@ -50,7 +50,7 @@ func (c *proxyClients) stop() {
 	}
 }
 
-// ask sends a request. If its connection ends, it repeats the request over new connections, and counts all attempts as one reconnect.
+// ask sends a request. If the connection ends, ask repeats the request over new connections, and counts all attempts as one reconnect.
 // Several attempts may be necessary: until Kubernetes notices a crashed proxy, the Service still sends connections to it. The proxy
 // refuses them. While the kernel closes memcached's sockets one by one, for a millisecond, it may also accept a connection and reset it.
 func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
@@ -76,7 +76,7 @@ func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request fun
 	return err
 }
 
-// get gets a key, and counts what it has. A value is right or wrong.
+// get gets a key, and counts a hit, a miss or a failure. right reports whether the key can have a value.
 func (c *proxyClients) get(ctx context.Context, conn **traffic.Conn, key string, right func(value string) bool) {
 	var value *memcache.Value
 	err := c.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
@@ -102,14 +102,14 @@ func (c *proxyClients) fail(format string, args ...any) {
 	c.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
 }
 
-// untilAsked waits until they have asked for so many keys more, whatever the answer.
+// untilAsked waits until the clients have asked for more than this number of further keys, whatever the answers.
 func (c *proxyClients) untilAsked(ctx context.Context, keys int64) {
 	GinkgoHelper()
 	asked := func() int64 { return c.hit.Load() + c.missed.Load() + c.failed.Load() }
 	Eventually(ctx, asked).WithTimeout(time.Minute).Should(BeNumerically(">", asked()+keys))
 }
 
-// reconnected fails unless at most so many connections have ended.
+// reconnected fails if more than atMost connections have ended.
 func (c *proxyClients) reconnected(atMost int64) {
 	GinkgoHelper()
 	Expect(c.again.Load()).To(BeNumerically("<=", atMost), "connections that ended, the last by %v", c.ended.Load())

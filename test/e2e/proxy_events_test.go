@@ -54,13 +54,13 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			{"a node hangs", func() {
 				memcached := memcachedOf(f.node(ctx, 0))
 				memcached.signal(syscall.SIGSTOP)
-				time.Sleep(8 * time.Second) // a node that hangs is no event
+				time.Sleep(8 * time.Second) // nothing shows that the proxies have noticed the hang
 				memcached.signal(syscall.SIGCONT)
 			}},
 			{"a node is killed while DNS is away", func() {
 				scaleDNS(ctx, 0)
 				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
-				time.Sleep(5 * time.Second) // clients wait for DNS or do not, which is no event
+				time.Sleep(5 * time.Second) // nothing shows that a proxy has asked the DNS
 				scaleDNS(ctx, 1)
 				f.untilUsed(ctx, "cache-1")
 			}},
@@ -76,7 +76,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 		for _, event := range []struct {
 			name string
 			do   func(pod *corev1.Pod)
-			// others are how many proxies are other ones afterwards, or have restarted.
+			// others is how many proxies are new or have restarted afterwards.
 			others int
 		}{
 			{"memcached of a proxy is killed", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }, 1},
@@ -120,7 +120,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// front is a cache of three nodes with two proxies, which has all keys.
+// front is a cache of three nodes, which has all keys, and its two proxies.
 type front struct {
 	mc      *cachev1alpha1.Memcached
 	proxy   *cachev1alpha1.MemcachedProxy
@@ -153,7 +153,7 @@ func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
 	return pod
 }
 
-// leave makes a node leave, and waits until the one that takes its place is ready.
+// leave makes a node leave, and waits until another pod of its name is ready.
 func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
 	GinkgoHelper()
 	former := pod.UID
@@ -165,7 +165,7 @@ func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) e
 	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-// untilUsed waits until the proxies use a node that has just become ready, or could have heard of it.
+// untilUsed waits until 200 writes succeed, which shows that the proxies use a node that has just become ready.
 func (f *front) untilUsed(ctx context.Context, node string) {
 	GinkgoHelper()
 	since := time.Now()
@@ -173,7 +173,7 @@ func (f *front) untilUsed(ctx context.Context, node string) {
 	AddReportEntry(fmt.Sprintf("%s is used after %.1f s", node, time.Since(since).Seconds()))
 }
 
-// untilOthers waits until both proxies are ready, and so many of them are not as before.
+// untilOthers waits until both proxies are ready, and at least this number of them are new or have restarted.
 func (f *front) untilOthers(ctx context.Context, before map[string]clustertest.Incarnation, others int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

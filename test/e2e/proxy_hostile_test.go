@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Whoever reaches a proxy can take all of its connections, and cause errors, but ends neither it nor the connections of others.
+// Hostile clients can take all connections of a proxy, and cause errors, but end neither the proxy nor connections of other clients.
 var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("restart nothing, and others stay connected", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
@@ -101,14 +101,14 @@ func (c *proxyClients) look(ctx context.Context, conn **traffic.Conn, key string
 	}
 }
 
-// hostileClients are connections that are used for no good.
+// hostileClients are the connections of clients that misuse a proxy.
 type hostileClients struct {
 	address string
 	conns   []net.Conn
 	silent  []*traffic.Conn
 }
 
-// send sends something over connections of its own, and reads nothing.
+// send sends a request over each of count new connections, and reads no answer.
 func (h *hostileClients) send(ctx context.Context, count int, request string) {
 	GinkgoHelper()
 	for range count {
@@ -155,7 +155,6 @@ func (h *hostileClients) occupy(ctx context.Context) {
 	}
 }
 
-// leave closes all connections.
 func (h *hostileClients) leave() {
 	for _, conn := range h.conns {
 		_ = conn.Close()

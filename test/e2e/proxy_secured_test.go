@@ -90,7 +90,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		By("taking a node away, which the proxies that read its keys see")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
 		Eventually(ctx, func(g Gomega) {
-			_, _ = cache.Read(ctx, keys) // misses of the node that leaves are what it is about
+			_, _ = cache.Read(ctx, keys) // the proxies report the node after misses of its keys
 			scraped := ""
 			for _, pod := range proxiesOf(ctx, front) {
 				scraped += scrape(ctx, agentOf(&pod))
@@ -117,7 +117,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 			front.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 		})
 		untilProxyReady(ctx, front)
-		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // those that leave have left
+		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // the former proxies are gone
 		note("after a rollout")
 		rolled := held.most()
 		k8s.Change(ctx, front, func() { front.Spec.Size = ptr.To(int32(4)) })
@@ -130,7 +130,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 	})
 })
 
-// connectionsOf are those of the clients of each proxy, the oldest first.
+// connectionsOf returns the number of connections of each proxy, that of the oldest proxy first.
 func connectionsOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []int {
 	GinkgoHelper()
 	pods := proxiesOf(ctx, front)
@@ -197,7 +197,7 @@ func (h *heldConnections) lost(number int) {
 	delete(h.conns, number)
 }
 
-// open is how many clients are connected, and most how often one of them has connected again.
+// open is how many clients are connected, and most is the highest number of reconnects of one client.
 func (h *heldConnections) open() int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

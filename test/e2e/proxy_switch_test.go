@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each writer writes through both proxies in turn and reads through both, so proxies that divide the keys in different ways show old values.
+// Each writer writes through both proxies in turn and reads through both, so proxies that divide keys differently show old values.
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
@@ -36,7 +36,7 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 				from = front.Status.Routes.From.Time
 			}).WithTimeout(2 * time.Minute).Should(Succeed())
 			Eventually(ctx, func() time.Duration { return time.Until(from) }).WithTimeout(3 * time.Minute).Should(BeNumerically("<", time.Second))
-			w.since.Store(math.MaxInt64) // the proxies change at the same moment, as exactly as their clocks and threads allow
+			w.since.Store(math.MaxInt64) // the proxies may show old values now: they do not change at exactly the same moment
 			Expect(w.wrong.Load()).To(BeZero(), "old values until %d nodes share the keys", size)
 			refused, older := w.refused.Load(), w.older.Load()
 			Eventually(ctx, func(g Gomega) {

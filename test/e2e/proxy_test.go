@@ -35,7 +35,7 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 		Expect(before).To(HaveLen(2))
 
 		By("storing keys through its Service, which clients with the ring of libmemcached find too")
-		Eventually(ctx, cache.Write).WithArguments(keys, 100).Should(Succeed()) // kube-proxy learns of pods that are ready
+		Eventually(ctx, cache.Write).WithArguments(keys, 100).Should(Succeed()) // kube-proxy learns later than this test that the pods are ready
 		clustertest.MustFind(ctx, cache, keys)
 		clustertest.MustFind(ctx, k8s.NewClient(ctx, mc), keys)
 
@@ -64,7 +64,7 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// newProxy creates a MemcachedProxy of 2 for a Memcached or its copies, and waits until it is Ready.
+// newProxy creates a MemcachedProxy of size 2 for a Memcached or its copies, and waits until the MemcachedProxy is Ready.
 func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
 	front := newProxySpec(pools...)
@@ -72,7 +72,7 @@ func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1al
 	return front
 }
 
-// newProxySpec is that of a MemcachedProxy of 2 for a Memcached or its copies.
+// newProxySpec returns a MemcachedProxy of size 2 for a Memcached or its copies.
 func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
 	front.Spec.Size = ptr.To(int32(2))
@@ -117,7 +117,7 @@ func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev
 	return pods.Items
 }
 
-// ownedByOthers counts those of the first keys that a node does not own.
+// ownedByOthers returns how many of the first keys a node does not own.
 func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) {
 	GinkgoHelper()
 	ring := clustertest.Must(traffic.NewRing(servers...))
@@ -129,7 +129,7 @@ func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) 
 	return owned
 }
 
-// reading reads the same keys again and again, and keeps the worst of everything.
+// reading reads the same keys again and again, and records the worst result of each kind.
 type reading struct {
 	stop   func()
 	rounds int
@@ -151,7 +151,7 @@ func startReading(ctx context.Context, cache *traffic.Client, keys int) *reading
 	return r
 }
 
-// end returns the worst, when the last round has ended.
+// end ends the reading, and returns the worst results of all rounds.
 func (r *reading) end() traffic.Hits {
 	r.stop()
 	return r.worst

@@ -30,16 +30,16 @@ import (
 const (
 	// samplePeriod is how often a sampler reads the members and checks that each of them serves.
 	samplePeriod = 100 * time.Millisecond
-	// sampleTimeout is how long it waits for an answer of DNS and of the API server.
+	// sampleTimeout is how long a sampler waits for an answer of DNS and of the API server.
 	sampleTimeout = time.Second
-	// commandTimeout is how long it waits for that of a node: a busy machine is no failure.
+	// commandTimeout is how long a sampler waits for an answer of a node: a slow answer of a busy machine is no failure.
 	commandTimeout = 3 * time.Second
 )
 
 // sampler observes the members of a Memcached during a change. Ten times a second it reads the DNS of the cluster and
 // status.nodes, and sends a command to every node that DNS has announced. A watch tells it when a pod begins to terminate.
 type sampler struct {
-	// key names the Memcached. The object itself belongs to the change.
+	// key names the Memcached. The sampler must not share the object itself with the change.
 	key client.ObjectKey
 	// began is the time of the change.
 	began time.Time
@@ -64,7 +64,7 @@ type sample struct {
 type podLife struct {
 	uid  types.UID
 	name string
-	// came is when it was created, leaving the begin of its deletion, gone the end; zero if not.
+	// came is when the pod was created, leaving when its deletion began, and gone when its deletion ended. Each is zero before.
 	came, leaving, gone time.Time
 }
 
@@ -167,7 +167,7 @@ func (m *sampler) askDNS(ctx context.Context, followers *sync.WaitGroup) {
 	at := time.Now()
 	limited, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	// Only A records: if their query fails, Go's resolver would return the empty answer to the AAAA query.
+	// This asks for A records only: otherwise, if that query fails, Go's resolver returns the empty answer to the AAAA query.
 	found, err := resolver().LookupNetIP(limited, "ip4", m.key.Name+"."+m.key.Namespace+".svc.cluster.local.")
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
 		return // the gap shows in summary.blind

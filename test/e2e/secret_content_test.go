@@ -26,10 +26,10 @@ import (
 // shortestPrivate is longer than the words around keys in PEM, which are no secret.
 const shortestPrivate = len("CERTIFICATE-----") + 1
 
-// private is what Secrets have held: words, and values as Kubernetes writes them.
+// private is what Secrets have held: words, and values in base64, as Kubernetes writes them.
 type private struct{ words map[string]bool }
 
-// add remembers content of a Secret. A line of a key is enough. Short words are no proof: they may be anywhere.
+// add remembers the content of a Secret: a line of each PEM text, and the long words of other values. Short words may be anywhere.
 func (p *private) add(content map[string][]byte) {
 	if p.words == nil {
 		p.words = map[string]bool{}
@@ -48,19 +48,19 @@ func (p *private) add(content map[string][]byte) {
 	}
 }
 
-// addAll remembers what another one does.
+// addAll remembers everything that other remembers.
 func (p *private) addAll(other private) {
 	p.add(nil)
 	maps.Copy(p.words, other.words)
 }
 
-// mustStayPrivate fails if something says it: an object, an event, a metric, a log or the arguments of a process.
+// mustStayPrivate fails if an object, an event, a metric, a log or an argument of a process has any of the words.
 func (p *private) mustStayPrivate(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	By("telling no secret to anybody")
 	Expect(p.words).NotTo(BeEmpty())
 	said := saidIn(ctx, namespace)
-	for where, word := range map[string]string{ // what is not read proves nothing
+	for where, word := range map[string]string{ // this proves that all kinds of places were read
 		"objects": "kind: Event\n", "metrics of ": "\nmemcached_up 1\n", "/var/log/pods/" + namespace: `"msg":"Serving"`,
 		"/var/log/pods/" + operatorNamespace: `"msg":`, clusterDir: "kubelet", "arguments of ": "--credentials=/run/memcached",
 	} {

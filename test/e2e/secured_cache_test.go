@@ -61,7 +61,7 @@ func withUsers(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: mc.Name + "-users"}
 }
 
-// newSecured creates a Memcached, called cache, after the Secrets that its spec names. It does not wait.
+// newSecured creates the Secrets that a spec names, and then the Memcached. It does not wait until the Memcached is Ready.
 func newSecured(ctx context.Context, namespace string, size int32, edits ...clustertest.Edit) *secured {
 	GinkgoHelper()
 	s := &secured{authority: clustertest.Must(credentials.NewAuthority("shop"))}
@@ -153,13 +153,13 @@ func (s *secured) address(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))
 }
 
-// config is that of a visitor, who verifies the name of the Service.
+// config returns the TLS configuration of a visitor, who verifies the name of the Service.
 func (s *secured) config(v visitor) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.authority.PEM())
 	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
 	if v.identity.Key != nil {
-		// A certificate among Certificates is not shown if the node does not ask for its CA.
+		// Go sends a certificate in config.Certificates only if the node asks for its CA.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.X509KeyPair(v.identity.Certificate, v.identity.Key)
 			return &certificate, err

@@ -116,10 +116,10 @@ func connect(ctx context.Context, address string) (*traffic.Conn, string) {
 }
 
 // peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel counts for the
-// container. The limit applies to the latter.
+// container, to which the limit applies.
 type peak struct{ limit, process, container float64 }
 
-// peakOf reads the peaks. With TLS, memcached is not the first process that its container sees.
+// peakOf reads the peaks. It looks for memcached on the machine, because with TLS memcached is not process 1 of its container.
 func peakOf(ctx context.Context, pod *corev1.Pod) peak {
 	GinkgoHelper()
 	process := fieldsOf(string(clustertest.Must(os.ReadFile(memcachedOf(pod).file("status")))))["VmHWM"]

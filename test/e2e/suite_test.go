@@ -6,7 +6,7 @@
 // Package e2e tests the operator as users run it. It is deployed from its manifests and its image to a cluster with real nodes, on
 // which real memcached serves real clients. Each file is a story of a user.
 //
-// make test-e2e runs it on a local cluster that it starts, or on the cluster of KUBECONFIG.
+// make test-e2e runs the tests on the cluster of KUBECONFIG, or starts a local cluster for them.
 package e2e
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment names the subject of the tests, and where it is.
+// Environment variables say what is tested, and where.
 var (
 	// operatorImage is the image that make deploy deploys.
 	operatorImage = os.Getenv("IMG")

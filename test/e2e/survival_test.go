@@ -164,7 +164,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 		}, func() {
 			for _, c := range f.caches {
 				victim := k8s.Pods(ctx, c.mc)[0]
-				// The command may end with the container that it ends.
+				// The command may fail, because it ends its own container.
 				_, _ = k8s.TryKubectl(ctx, "--namespace", victim.Namespace, "exec", victim.Name, "--", "sh", "-c", "kill 1")
 				now := victim.DeepCopy()
 				Eventually(ctx, func(g Gomega) {
@@ -256,7 +256,6 @@ func (f *filledCaches) untilProgressing(ctx context.Context, reason string) {
 	}
 }
 
-// children returns the children of all caches.
 func (f *filledCaches) children(ctx context.Context) []child {
 	GinkgoHelper()
 	var all []child

@@ -46,7 +46,7 @@ func (r *rotation) servesLibraries(ctx context.Context) {
 	Expect(string(said)).NotTo(ContainSubstring("STORED"))
 }
 
-// mounted returns a block of docs/clients.md that finds a certificate in a folder of this machine.
+// mounted writes a certificate to a folder of this machine, and returns a block of docs/clients.md that finds it there.
 func (s *secured) mounted(identity credentials.Identity, block string) string {
 	GinkgoHelper()
 	const folder = "/etc/memcached-tls"

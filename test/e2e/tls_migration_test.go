@@ -66,7 +66,7 @@ type tlsMove struct {
 	steps  []string
 }
 
-// newMove creates a cache without TLS, and the Secret for later. Deleted nodes serve until all clients have noticed.
+// newMove creates a cache without TLS, and the Secret for TLS. Deleted nodes serve until all clients have noticed the deletion.
 func newMove(ctx context.Context) *tlsMove {
 	GinkgoHelper()
 	m := &tlsMove{blocks: guideBlocks()}
@@ -85,7 +85,7 @@ func newMove(ctx context.Context) *tlsMove {
 	return m
 }
 
-// client starts pymemcache with blocks of docs/clients.md. It finds the nodes by the name of the Service.
+// client starts pymemcache with blocks of docs/clients.md. The client finds the nodes by the name of the Service.
 func (m *tlsMove) client(ctx context.Context, name string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	client := newGuideClient(ctx, "pymemcache "+name, "MEMCACHED_SERVICE="+serviceOf(m.mc), "test/e2e/clients/driver.py",
@@ -94,7 +94,7 @@ func (m *tlsMove) client(ctx context.Context, name string, blocks ...string) *gu
 	return client
 }
 
-// step runs commands of the page, and waits until all nodes are as they should be.
+// step runs a block of the page, and waits until the Memcached is Ready. Each node must be a new one.
 func (m *tlsMove) step(ctx context.Context, number int) {
 	GinkgoHelper()
 	before := k8s.Incarnations(ctx, m.mc)
@@ -108,8 +108,8 @@ func (m *tlsMove) step(ctx context.Context, number int) {
 	}
 }
 
-// mustRefuseTLS fails if a node speaks TLS at its port of plaintext. To memcached, the handshake is a command that it does not know,
-// or the beginning of one.
+// mustRefuseTLS fails if a node speaks TLS at its port of plaintext. Memcached reads the handshake as an unknown command, or as the
+// beginning of a command.
 func (s *secured) mustRefuseTLS(ctx context.Context, address string) {
 	GinkgoHelper()
 	limited, cancel := context.WithTimeout(ctx, patience)
@@ -118,7 +118,7 @@ func (s *secured) mustRefuseTLS(ctx context.Context, address string) {
 	Expect(err).To(MatchError(MatchRegexp("does not look like a TLS handshake|timeout|deadline exceeded|" + closed)))
 }
 
-// mustBeServed fails unless a client is served while something happens, in every request.
+// mustBeServed fails unless every request of a client is served while something happens.
 func (c *guideClient) mustBeServed(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var seen []outcome

@@ -73,7 +73,7 @@ func newRotation(ctx context.Context) *rotation {
 	return r
 }
 
-// use has an application read all keys again and again, and others write on connections that stay open.
+// use starts an application that reads all keys again and again, and writes on connections that stay open.
 func (r *rotation) use(ctx context.Context) {
 	GinkgoHelper()
 	r.traffic = &steadyTraffic{cache: r.newClient(ctx, r.reader), keys: filledKeys}

@@ -45,14 +45,14 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 	})
 })
 
-// What visitors read who must not enter. Memcached may close the connection before they read why.
+// Errors of visitors who must not enter. Memcached may close the connection before a visitor reads the reason.
 const (
 	closed           = "connection reset|broken pipe|EOF"
 	unknownAuthority = "unknown certificate authority|" + closed
 	loginRefused     = "CLIENT_ERROR authentication failure"
 )
 
-// refusesOthers connects as those who must not.
+// refusesOthers connects as visitors who must not enter.
 func (s *secured) refusesOthers(ctx context.Context) {
 	GinkgoHelper()
 	By("refusing everybody else")
@@ -89,7 +89,7 @@ func (s *secured) refusesOthers(ctx context.Context) {
 	Expect(err).To(MatchError(ContainSubstring("refused")), "TLS to the port of plaintext, which is closed outside the pod")
 }
 
-// mustRefusePlaintext fails if a node answers at its port of TLS without it.
+// mustRefusePlaintext fails if a node answers plaintext at its port for TLS.
 func mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	limited, cancel := context.WithTimeout(ctx, patience)
@@ -98,7 +98,7 @@ func mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
 	Expect(err).To(MatchError(MatchRegexp(closed)), "plaintext to the port of TLS: %s", reply)
 }
 
-// isMonitored fails unless an agent serves the series of any memcached, and notices that it hangs.
+// isMonitored fails unless an agent serves the same series as without TLS, and notices that memcached hangs.
 func (r *rotation) isMonitored(ctx context.Context) {
 	GinkgoHelper()
 	pod := r.pods[1]

@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// What users of either workload rely on, from the creation to the deletion. The local cluster has one node.
+// What users of either workload rely on, from the creation to the deletion. One spec needs a cluster with only one node.
 var _ = Describe("A Memcached with settings of every kind", Label(onLocalCluster), func() {
 	for _, workload := range workloads {
 		Context("whose nodes a "+string(workload)+" runs", Ordered, func() {

@@ -12,10 +12,9 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// imageList is the file from which users mirror images.
+// imageList is the file that lists all images, for users who mirror them.
 const imageList = "docs/operations/images.txt"
 
-// listed returns the images of a list.
 func listed(list string) []string {
 	var images []string
 	for line := range strings.Lines(list) {
@@ -26,7 +25,7 @@ func listed(list string) []string {
 	return images
 }
 
-// TestBundleNamesListedImagesOnly proves that the list has every image that the bundle and the catalog name.
+// TestBundleNamesListedImagesOnly proves that imageList has every image that the bundle and the catalog name.
 func TestBundleNamesListedImagesOnly(t *testing.T) {
 	images := listed(repository.Read(t, imageList))
 	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
@@ -40,10 +39,10 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 			t.Errorf("%s names no image: fix this test", path)
 		}
 		for _, match := range found {
-			// The list names tags: they have the digests that the bundle and the catalog name.
+			// The bundle and the catalog may name images by digest. The list names tags.
 			name, _, _ := strings.Cut(repository.ByTag(t, match[1]), "@")
 			if path == "catalog/template.yaml" && !strings.HasSuffix(name, ":v"+repository.Variable(t, "VERSION")) {
-				continue // OLM unpacks the bundle of the version that it installs
+				continue // OLM unpacks only the bundle of the version that it installs
 			}
 			if !slices.Contains(images, name) {
 				t.Errorf("%s names %s: add it to %s", path, name, imageList)
@@ -52,7 +51,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	}
 }
 
-// TestToolsHaveOneVersion compares the list with the modules that the tools are built from.
+// TestToolsHaveOneVersion proves that imageList and hack/olm/go.mod name the same versions of the tools.
 func TestToolsHaveOneVersion(t *testing.T) {
 	images := listed(repository.Read(t, imageList))
 	modules := repository.Read(t, "hack/olm/go.mod")

@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The namespaces of a story. The operator is in its own.
+// The namespaces of a story. The operator runs in the first of them, own.
 const (
 	own = iota
 	first
@@ -70,7 +70,7 @@ func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators str
 	Expect(k8s.Kubectl(ctx, "get", "deployment,service,poddisruptionbudget,networkpolicy,pod", "--namespace", mc.Namespace,
 		"--selector", "app.kubernetes.io/instance="+mc.Name, "--output=name")).To(BeEmpty())
 	if mc.Namespace == operators {
-		return // OLM also grants the permissions where the operator is
+		return // OLM always grants the permissions in the operator's own namespace
 	}
 	answer, err := k8s.TryKubectl(ctx, "auth", "can-i", "patch", "deployments.apps", "--namespace", mc.Namespace,
 		"--as", "system:serviceaccount:"+operators+":"+operatorDeployment)

@@ -23,7 +23,7 @@ import (
 const (
 	// packageName names the package, and everything that the stories create for it.
 	packageName = "memcached-operator"
-	// olmNamespace is where OLM runs. Its catalogs are for all namespaces.
+	// olmNamespace is where OLM runs. All namespaces can use the catalogs in it.
 	olmNamespace = "olm"
 	// operatorDeployment is the Deployment in the bundle.
 	operatorDeployment = "memcached-operator-controller-manager"
@@ -32,7 +32,7 @@ const (
 // versionName is the name of the ClusterServiceVersion of a version.
 func versionName(version string) string { return packageName + ".v" + version }
 
-// newCatalog creates a catalog from an image, and waits until it serves. It is deleted with the spec.
+// newCatalog creates a catalog from an image, and waits until the catalog serves. The catalog is deleted when the spec ends.
 func newCatalog(ctx context.Context, image string) {
 	GinkgoHelper()
 	catalog := &operatorsv1alpha1.CatalogSource{
@@ -70,7 +70,7 @@ func newScope(ctx context.Context, namespace string, targets ...string) {
 	})).To(Succeed())
 }
 
-// subscribe subscribes a namespace to a channel of the catalog. The edits are made before.
+// subscribe subscribes a namespace to a channel of the catalog. The edits change the Subscription before it is created.
 func subscribe(ctx context.Context, namespace, channel string, approval operatorsv1alpha1.Approval, edits ...func(*operatorsv1alpha1.SubscriptionSpec)) {
 	GinkgoHelper()
 	spec := &operatorsv1alpha1.SubscriptionSpec{
@@ -105,13 +105,12 @@ func untilPlanned(ctx context.Context, namespace, version string) *operatorsv1al
 	return plan
 }
 
-// approve approves a plan, as an administrator does.
 func approve(ctx context.Context, plan *operatorsv1alpha1.InstallPlan) {
 	GinkgoHelper()
 	k8s.Change(ctx, plan, func() { plan.Spec.Approved = true })
 }
 
-// phases are the phases of ClusterServiceVersions by version.
+// phases maps the version of each ClusterServiceVersion to its phase.
 type phases map[string]operatorsv1alpha1.ClusterServiceVersionPhase
 
 // installed returns the versions of the operator in a namespace.
@@ -120,7 +119,7 @@ func installed(ctx context.Context, namespace string) (phases, error) {
 	err := k8s.List(ctx, &versions, client.InNamespace(namespace))
 	found := phases{}
 	for _, csv := range versions.Items {
-		// OLM copies it to the other namespaces that the operator serves.
+		// OLM copies a ClusterServiceVersion to the other namespaces that the operator serves.
 		if !csv.IsCopied() {
 			found[csv.Spec.Version.String()] = csv.Status.Phase
 		}
@@ -128,7 +127,7 @@ func installed(ctx context.Context, namespace string) (phases, error) {
 	return found, err
 }
 
-// untilInstalled waits until a version is installed, and no other.
+// untilInstalled waits until the version is the only one that is installed.
 func untilInstalled(ctx context.Context, namespace, version string) {
 	GinkgoHelper()
 	begin := time.Now()
@@ -136,8 +135,8 @@ func untilInstalled(ctx context.Context, namespace, version string) {
 	AddReportEntry(fmt.Sprintf("%s installed after %s", version, time.Since(begin).Round(time.Second)))
 }
 
-// uninstall removes the operator as the documentation says: Subscription, ClusterServiceVersion and OperatorGroup. The definition
-// and all caches stay.
+// uninstall removes the operator as the documentation says: Subscription, ClusterServiceVersion and OperatorGroup. The
+// CustomResourceDefinitions and all caches stay.
 func uninstall(ctx context.Context, namespace, version string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "delete", "--namespace", namespace, "--timeout=1m",
@@ -145,10 +144,10 @@ func uninstall(ctx context.Context, namespace, version string) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// removeRest deletes OLM's own record of the operator, which OLM leaves behind.
+// removeRest deletes the Operator object, in which OLM lists the parts of the operator, and which OLM leaves behind.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
-	// OLM recreates the record as long as anything exists that it lists.
+	// OLM recreates the Operator object as long as any object in its list exists.
 	Eventually(ctx, func() []string {
 		k8s.Kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
 		return remains(ctx)
@@ -158,7 +157,7 @@ func removeRest(ctx context.Context) {
 // definitions are the names of the CustomResourceDefinitions.
 var definitions = []string{"memcacheds.cache.example.com", "memcachedproxies.cache.example.com"}
 
-// remains returns the objects of the operator that are in no namespace.
+// remains returns the cluster-scoped objects of the operator.
 func remains(ctx context.Context) []string {
 	GinkgoHelper()
 	return k8s.Remains(ctx, operatorsv1.GroupVersion.WithKind("Operator"))

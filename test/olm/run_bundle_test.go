@@ -30,7 +30,7 @@ const opmImage = "quay.io/operator-framework/opm:latest"
 var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	It("gets a cache that serves, and removes all of it again", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
-		// operator-sdk runs a pod that the level restricted does not admit.
+		// operator-sdk runs a pod that the Pod Security level restricted does not admit.
 		namespace := k8s.NewNamespaceAt(ctx, "baseline")
 		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirrored(bundleImage), "--namespace", namespace, "--timeout", "3m",
 			"--index-image", mirrored(opmImage))
@@ -49,7 +49,7 @@ var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	})
 })
 
-// inTempDir runs commands in a folder that is deleted with the spec: operator-sdk leaves files in its working directory.
+// inTempDir returns a Cluster that runs commands in a temporary folder: operator-sdk leaves files in its working directory.
 func inTempDir() *clustertest.Cluster { return k8s.In(GinkgoT().TempDir()) }
 
 // mirror is the registry of the cluster, which has all images.
@@ -61,7 +61,7 @@ func mirrored(image string) string {
 	return mirror + "/" + path
 }
 
-// pinned returns the name of an image in the mirror with its digest, as skopeo inspect or crane digest print it.
+// pinned returns the name of an image in the mirror, with its digest instead of its tag.
 func pinned(ctx context.Context, image string) string {
 	GinkgoHelper()
 	name := mirrored(image)
@@ -126,7 +126,7 @@ var _ = Describe("The bundle", func() {
 			for _, result := range test.Status.Results {
 				Expect(result.State).To(Equal(v1alpha3.PassState), "%s: %v", result.Name, result.Errors)
 				for _, suggestion := range result.Suggestions {
-					Expect(suggestion).To(ContainSubstring("does not have status spec"), result.Name) // users create the examples
+					Expect(suggestion).To(ContainSubstring("does not have status spec"), result.Name) // the examples have no status: users create them
 				}
 			}
 		}

@@ -6,7 +6,7 @@
 // Package olm tests the operator's OLM package as users install it. A real Operator Lifecycle Manager installs, upgrades and
 // uninstalls the operator on a real node, on which real memcached serves real clients. Each file is a story.
 //
-// make test-olm runs it on a local cluster that it starts.
+// make test-olm starts a local cluster, and runs the tests on it.
 package olm
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The environment names the subject of the tests, with the variables of the Makefile.
+// The Makefile says which versions and images are tested, in environment variables.
 var (
 	version       = os.Getenv("VERSION")
 	nextVersion   = os.Getenv("NEXT_VERSION")
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
-	// upgradesImage is the same catalog with the previous version, which has not been published.
+	// upgradesImage is the catalog as it would be if the previous version had been published.
 	upgradesImage = catalogImage + "-upgrades"
 )
 
@@ -63,12 +63,12 @@ func diagnostics(namespace string) []string {
 	}
 }
 
-// beginStory begins every story on a cluster without any part of the operator, and leaves it so.
+// beginStory fails if the cluster has any part of the operator, and removes all parts after the story.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		// With the definitions, every cache is deleted.
+		// The deletion of the definitions also deletes every cache.
 		k8s.Kubectl(ctx, append([]string{"delete", "customresourcedefinition", "--ignore-not-found", "--timeout=1m"}, definitions...)...)
 		removeRest(ctx)
 	})

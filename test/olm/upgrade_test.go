@@ -27,11 +27,10 @@ import (
 const (
 	candidateChannel = "candidate-v1"
 	stableChannel    = "stable-v1"
-	// keys are enough for each of a few nodes to have a good share of them.
+	// keys is how many keys a story writes: enough for each node to have many.
 	keys = 2000
 )
 
-// tagged returns an image with another tag.
 func tagged(image, tag string) string { return image[:strings.LastIndexByte(image, ':')+1] + tag }
 
 var _ = Describe("An administrator subscribes to the operator", clustertest.Core, Ordered, func() {
@@ -151,7 +150,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		newCatalog(ctx, catalogImage)
 		newScope(ctx, operators)
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
-		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // at once, when the ClusterServiceVersion does not exist yet
+		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // begins before the ClusterServiceVersion exists
 		untilInstalled(ctx, operators, version)
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		untilUpgradeable(ctx, operators)
@@ -178,7 +177,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 	})
 })
 
-// documentedWait returns the commands of install.md that wait for the installation, for the namespace of a story.
+// documentedWait returns the commands of install.md that wait for the installation, with the namespace of a story in them.
 func documentedWait(namespace string) string {
 	GinkgoHelper()
 	for _, block := range docs.Parse("install.md", []byte(clustertest.Read("docs/operations/install.md"))).Blocks {
@@ -190,7 +189,6 @@ func documentedWait(namespace string) string {
 	return ""
 }
 
-// runningImage returns the image of the operator in a namespace.
 func runningImage(ctx context.Context, namespace string) (string, error) {
 	var deployment appsv1.Deployment
 	if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: operatorDeployment}, &deployment); err != nil {
@@ -199,13 +197,13 @@ func runningImage(ctx context.Context, namespace string) (string, error) {
 	return deployment.Spec.Template.Spec.Containers[0].Image, nil
 }
 
-// untilUpgradeable waits until the operator, which then leads, reports to OLM that it may be upgraded.
+// untilUpgradeable waits until the operator reports to OLM that it may be upgraded. Only the leader reports this.
 func untilUpgradeable(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(ctx, upgradeable).WithArguments(namespace, version).Should(Equal(metav1.ConditionTrue))
 }
 
-// upgradeable returns what a version of the operator reports to OLM about its upgrade, if anything.
+// upgradeable returns the status of the condition Upgradeable of a version of the operator, or "" if there is none.
 func upgradeable(ctx context.Context, namespace, version string) (metav1.ConditionStatus, error) {
 	var operator operatorsv2.OperatorCondition
 	if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: versionName(version)}, &operator); err != nil {

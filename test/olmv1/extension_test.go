@@ -54,7 +54,7 @@ func documented(kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// candidate is the documented ClusterExtension on the channel with every version.
+// candidate returns the documented ClusterExtension with the channel candidate-v1, which has every version.
 func candidate() *unstructured.Unstructured {
 	GinkgoHelper()
 	object := documented("ClusterExtension")
@@ -62,7 +62,7 @@ func candidate() *unstructured.Unstructured {
 	return object
 }
 
-// pinned is the same, pinned to one version.
+// pinned returns the ClusterExtension of candidate, pinned to one version.
 func pinned(version string) *unstructured.Unstructured {
 	GinkgoHelper()
 	object := candidate()
@@ -70,7 +70,7 @@ func pinned(version string) *unstructured.Unstructured {
 	return object
 }
 
-// apply applies an object as kubectl apply does with its manifest.
+// apply writes an object into a file, and applies the file with kubectl.
 func apply(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")

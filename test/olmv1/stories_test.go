@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// keys are enough for each of a few nodes to have a good share of them.
+// keys is how many keys a story writes: enough for each node to have many.
 const keys = 2000
 
 var _ = Describe("An administrator installs the operator as a ClusterExtension", Ordered, func() {
@@ -32,7 +32,7 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 
 	BeforeAll(func(ctx SpecContext) {
 		beginStory(ctx)
-		release(ctx, version+"-upgrades") // the same catalog with the previous version, which has not been published
+		release(ctx, version+"-upgrades") // this catalog is made as if the previous version had been published
 		previous, caches = clustertest.PreviousVersion(), k8s.NewNamespace(ctx)
 	}, NodeTimeout(2*time.Minute))
 

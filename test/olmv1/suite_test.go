@@ -3,10 +3,10 @@
 
 //go:build olmv1
 
-// Package olmv1 tests the operator as an extension of OLM v1: it applies the very manifests of docs/operations/install.md on a
+// Package olmv1 tests the operator as an extension of OLM v1: it applies the manifests of docs/operations/install.md on a
 // real node, on which real memcached serves real clients. Each Describe is a story.
 //
-// make test-olm-v1 runs it on a local cluster that it starts.
+// make test-olm-v1 starts a local cluster, and runs the tests on it.
 package olmv1
 
 import (

@@ -58,7 +58,7 @@ func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Su
 	})
 }
 
-// PermitIn creates the Role in a file in a namespace and binds it.
+// PermitIn creates the Role of a file in the namespace, and binds it.
 func PermitIn(ctx context.Context, c client.Client, namespace, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.Role{}
 	if err := read(file, role); err != nil {
@@ -86,7 +86,7 @@ func create(ctx context.Context, c client.Client, file string, object client.Obj
 	return nil
 }
 
-// read reads the last document of a file, strictly converted to the type of the object.
+// read decodes the last document of a file into the object, and fails on unknown fields.
 func read(file string, object client.Object) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -32,7 +32,7 @@ const Namespace = "memcached-operator-system"
 const (
 	// grace is the termination grace period of the operator, as in config/manager.
 	grace = 10 * time.Second
-	// readyPoll is short because the readiness of the operator cannot be watched.
+	// readyPoll is how often the readiness of the operator is polled: it cannot be watched.
 	readyPoll = 20 * time.Millisecond
 )
 
@@ -43,8 +43,8 @@ type Operator struct {
 	health string
 }
 
-// Start starts the operator as a user of the cluster. It does not wait until the operator is ready. The arguments and variables are
-// added to those of config/manager.
+// Start starts the operator with the credentials of a kubeconfig. It does not wait until the operator is ready. The arguments and
+// variables are added to those of config/manager.
 func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
 	health, err := FreeAddress()
 	if err != nil {
@@ -58,7 +58,7 @@ func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []stri
 	if err != nil {
 		return nil, err
 	}
-	// Nothing else is inherited: a WATCH_NAMESPACE of the terminal must not reach the operator.
+	// The operator inherits only PATH: for example, WATCH_NAMESPACE of the terminal must not reach it.
 	variables := []string{"HOME=" + cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	for _, variable := range manager.Env {
 		variables = append(variables, variable.Name+"="+variable.Value)

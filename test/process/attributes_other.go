@@ -7,7 +7,7 @@ package process
 
 import "syscall"
 
-// attributes cannot tie the child to its parent here: the child outlives a parent that is killed and cannot stop it.
+// attributes cannot make this kernel kill the child with its parent: the child outlives a killed parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes that end with their parent, on Linux even if the parent is killed. Each writes its output to
-// a file, and Stop ends it.
+// Package process runs child processes, which write their output to files. On Linux, they end with their parent, even if it is
+// killed.
 package process
 
 import (
@@ -94,8 +94,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log:\n%s", p.spec.Name, status, tail)
 }
 
-// Stop asks the process to end and kills it after the grace period. It returns when the process has ended; the error reports
-// that it was killed. Stopping a process that has already ended is not an error.
+// Stop asks the process to end, and kills it after the grace period. Stop returns when the process has ended, with an error if
+// Stop killed it. Stopping a process that has already ended is not an error.
 func (p *Process) Stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.spec.Name, err)

@@ -23,7 +23,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 		select {}
 	}
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildEndsWithKilledParent$")
-	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // it cannot remove its own directories
+	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // the killed parent cannot remove its temporary directories
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

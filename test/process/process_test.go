@@ -28,7 +28,6 @@ func start(t *testing.T, command string) *process.Process {
 	return p
 }
 
-// waitFor waits until the process has printed the word.
 func waitFor(t *testing.T, p *process.Process, word string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.Tail(1), word); time.Sleep(5 * time.Millisecond) {

@@ -38,7 +38,7 @@ func goVersionFiles(t *testing.T) []string {
 	return files
 }
 
-// goVersionFindings returns what disagrees in a file with the version of Go.
+// goVersionFindings describes where a file differs from the version of Go.
 func goVersionFindings(file, text, version string) []string {
 	var found []string
 	for suffix, expression := range goVersions {
@@ -67,7 +67,7 @@ func goVersionFindings(file, text, version string) []string {
 	return found
 }
 
-// setup-go installs the version in go.mod and forbids every other.
+// The action setup-go installs the version in go.mod, and forbids the go command to download another.
 func TestOneVersionOfGo(t *testing.T) {
 	version := repository.GoVersion(t)
 	for _, file := range goVersionFiles(t) {
@@ -77,7 +77,7 @@ func TestOneVersionOfGo(t *testing.T) {
 	}
 }
 
-// A check that cannot fail proves nothing, so it gets a wrong version to find.
+// This test gives goVersionFindings mistakes to find: a check that cannot fail proves nothing.
 func TestAnotherVersionOfGoIsFound(t *testing.T) {
 	version := repository.GoVersion(t)
 	for _, file := range goVersionFiles(t) {

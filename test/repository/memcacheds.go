@@ -13,10 +13,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// fewest is the least number of golden files and samples. A pattern that matches nothing would test nothing.
+// fewest is the least number of golden files and samples. Fewer mean that a pattern is wrong.
 const fewest = 15
 
-// Memcacheds returns the Memcacheds of the golden files, one for every feature of the API, and of the samples. Each has the name
+// Memcacheds returns the Memcacheds in the golden files, which use every feature of the API, and in the samples. Each has the name
 // of its file.
 func Memcacheds() ([]cachev1alpha1.Memcached, error) {
 	var all []cachev1alpha1.Memcached

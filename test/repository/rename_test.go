@@ -23,7 +23,7 @@ func run(t *testing.T, folder string, arguments ...string) (output string, faile
 	return strings.TrimSpace(string(text)), err != nil
 }
 
-// copied returns a folder with a commit of the tracked files of the checkout.
+// copied returns a new git repository whose only commit has the tracked files of the checkout.
 func copied(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -45,7 +45,7 @@ func TestRenameLeavesNoPlaceholder(t *testing.T) {
 	if output, failed := run(t, folder, "hack/rename.sh", "shop.io", "registry.shop.io/team/memcached-operator", "github.com/shop/memcached-operator"); failed {
 		t.Fatal(output)
 	}
-	// What looks for placeholders names them.
+	// rename.sh and check.sh look for placeholders, so both keep them.
 	for _, placeholder := range []string{"github.com/" + "example/", "cache." + "example.com", "@" + "example.com", "@" + "example/"} {
 		files, _ := run(t, folder, "git", "grep", "-lF", placeholder, "--", ":!hack/rename.sh", ":!hack/release/check.sh")
 		if files != "" {

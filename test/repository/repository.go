@@ -46,7 +46,7 @@ func ReadFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// Variable returns the default of a variable in the Makefile, or in the file that lists what is published.
+// Variable returns the default of a variable in the Makefile, or in hack/release/published.mk.
 func Variable(t *testing.T, name string) string {
 	t.Helper()
 	text := Read(t, "hack", "release", "published.mk") + Read(t, "Makefile")
@@ -57,8 +57,8 @@ func Variable(t *testing.T, name string) string {
 	return match[1]
 }
 
-// ByTag returns a text in which images of the project and of memcached have tags instead of digests. The digests are recorded when
-// images are pushed; config and the documentation name tags.
+// ByTag returns a text in which images of the project and of memcached have tags instead of their recorded
+// digests, as in config and the documentation.
 func ByTag(t *testing.T, text string) string {
 	t.Helper()
 	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")

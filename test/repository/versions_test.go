@@ -12,18 +12,18 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// aVersion matches the version of the operator in what readers run: of an image, a chart, a ClusterServiceVersion.
+// aVersion matches the name of an image, a chart or a ClusterServiceVersion that contains a version of the operator.
 var aVersion = regexp.MustCompile(`memcached-operator(?:-agent|-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
 
-// history are the pages that name other versions as well.
+// history matches the files that may also name other versions.
 var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|images|release)\.|config/manifests/bases/)`)
 
-// versionFindings returns the lines of a text that name another version.
+// versionFindings returns the lines of a text that name another version, and how many versions the text names.
 func versionFindings(text, version string) (others []string, found int) {
 	for line := range strings.Lines(text) {
 		for _, match := range aVersion.FindAllStringSubmatch(line, -1) {
 			found++
-			// The next version is an example.
+			// A line with bundle-upgrade names the next version as an example.
 			if match[1] != version && !strings.Contains(line, "bundle-upgrade") {
 				others = append(others, strings.TrimSpace(line))
 			}

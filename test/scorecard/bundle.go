@@ -23,7 +23,7 @@ type bundle struct {
 	csv     *operatorsv1alpha1.ClusterServiceVersion
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	objects []*unstructured.Unstructured
-	// needed are the permissions that the operator needs according to the sources.
+	// needed are the permissions that the operator needs according to the folder config.
 	needed permissionsOf
 }
 
@@ -64,7 +64,7 @@ func readPermissions(config string) (permissionsOf, error) {
 	return needed, nil
 }
 
-// pods are the pod templates that the bundle starts, by the name of their Deployment.
+// pods returns the pod template of each Deployment in the bundle, by the name of the Deployment.
 func (b *bundle) pods() map[string]corev1.PodTemplateSpec {
 	pods := map[string]corev1.PodTemplateSpec{}
 	for _, deployment := range b.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// examples finds examples without a description, and examples that a user could not create: the schema or a rule refuses one, the
-// API does not have a field, or the operator cannot make objects from it.
+// examples finds examples without a description, and examples that cannot work: the schema or a rule refuses the example, the
+// API does not have one of its fields, or the operator cannot make objects from it.
 func examples(b *bundle) []string {
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(b.csv.Annotations["alm-examples"]), &all); err != nil {
@@ -60,7 +60,7 @@ func tryExample(b *bundle, text []byte) (string, error) {
 		return example.Name, err
 	}
 	if example.Kind != "Memcached" {
-		return example.Name, schema.Validate(text) // what a proxy becomes depends on its pool
+		return example.Name, schema.Validate(text) // the objects of a proxy depend on its pool
 	}
 	mc, err := schema.Store(text)
 	if err != nil {

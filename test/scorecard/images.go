@@ -38,7 +38,7 @@ func images(b *bundle) []string {
 	return compareImages(b, used)
 }
 
-// compareImages compares the images that are used, and by what, with the related images.
+// compareImages compares the related images with the used images. The lists in used say what uses an image.
 func compareImages(b *bundle, used map[string][]string) []string {
 	var wrong, names []string
 	related := map[string]bool{}

@@ -58,7 +58,7 @@ type mutation struct {
 	want   string
 }
 
-// mutations are mistakes, by the test that must find them.
+// mutations has the mistakes that each test must find, by the names of the test and the mistake.
 var mutations = map[string]map[string]mutation{
 	"descriptors": {
 		"a field without descriptor": {

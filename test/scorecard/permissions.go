@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// permissions finds differences between the operator's permissions in the bundle and in config/, and permissions for others.
+// permissions finds differences between the operator's permissions in the bundle and in config/, and any RBAC objects of the bundle.
 func permissions(b *bundle) []string {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	wrong := compareRules("the operator's permissions in namespaces", b.needed.namespaced, granted(strategy.Permissions))

@@ -13,7 +13,7 @@ import (
 // loopback is the address of the API server. Nothing else listens on TCP.
 const loopback = "127.0.0.1"
 
-// Files in the directory of a cluster that several components share.
+// Names of files in the directory of a cluster.
 const (
 	caFile                = "ca.crt"
 	serverCertificateFile = "kube-apiserver.crt"
@@ -24,7 +24,7 @@ const (
 	auditLogFile          = "audit.log"
 )
 
-// The components are never throttled by their own client: a benchmark must measure the operator.
+// The rate limits of the components are high, so that a benchmark measures the operator.
 const clientQPS, clientBurst = "--kube-api-qps=1000", "--kube-api-burst=2000"
 
 // FreePort returns an unused TCP port of the loopback interface.
@@ -66,7 +66,7 @@ func apiServerArgs(dir string, port int) []string {
 		"--etcd-servers=" + etcdURL(dir),
 		"--bind-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", port),
-		// Without these two it looks for a network interface to announce in the kubernetes Service, which is unused.
+		// Without these two arguments, the API server looks for a network interface for the unused Service kubernetes.
 		"--advertise-address=" + loopback,
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + filepath.Join(dir, serverCertificateFile),
@@ -80,7 +80,7 @@ func apiServerArgs(dir string, port int) []string {
 	}
 }
 
-// auditArgs makes the API server write a single file, however large.
+// auditArgs makes the API server write all audit events to one file, without rotation.
 func auditArgs(dir string) []string {
 	return []string{
 		"--audit-policy-file=" + filepath.Join(dir, auditPolicyFile),
@@ -97,9 +97,9 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// No such plugins exist, but as root the component would create the directory on the machine.
+		// There are no volume plugins, but as root the component would create their default directory on the machine.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
-		// Large clusters use as many workers. With the default of 5, Deployments queue when many start at once.
+		// With the default of 5 workers, Deployments wait for each other when many start at once.
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",
 		"--concurrent-statefulset-syncs=20", "--concurrent-gc-syncs=20",
 		clientQPS, clientBurst,

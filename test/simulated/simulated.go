@@ -48,7 +48,7 @@ type Options struct {
 	// Nodes is the number of simulated nodes.
 	Nodes int
 	// Prepare, if set, is called when the API server is ready and nothing else has started. CRDs belong here: the garbage
-	// collector discovers their kinds when it starts, but later ones only after half a minute or more.
+	// collector discovers kinds when it starts, but takes half a minute or more to discover kinds that are created later.
 	Prepare func(context.Context, *Cluster) error
 	// APIServerOnly starts only etcd and the API server: objects stay as clients write them.
 	APIServerOnly bool
@@ -87,7 +87,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start runs the steps in the order of their dependencies. A component that exits meanwhile ends the wait for it.
+// start runs the steps in the order of their dependencies, and fails at once if a component exits meanwhile.
 func (c *Cluster) start(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,7 +151,7 @@ func (c *Cluster) run(name string, args []string) error {
 		Name: name,
 		Path: path,
 		Args: args,
-		// A separate home: kwok would read the user's configuration.
+		// Without a separate home, kwok would read the user's configuration.
 		Env:     []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")},
 		Dir:     c.dir,
 		LogFile: filepath.Join(c.dir, name+".log"),

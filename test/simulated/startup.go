@@ -33,7 +33,7 @@ const startDeadline = 2 * time.Minute
 //go:embed kwok.yaml
 var kwokConfiguration []byte
 
-// startAPIServer starts etcd and kube-apiserver and waits until the latter is ready to serve.
+// startAPIServer starts etcd and kube-apiserver and waits until kube-apiserver is ready.
 func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error {
 	var err error
 	if c.ca, err = credentials.NewAuthority("simulated-cluster"); err != nil {
@@ -111,7 +111,7 @@ func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts the clients of the API server. It does not wait: startNodes waits for their effects.
+// startControllers starts the components that use the API server. It does not wait: startNodes waits for their effects.
 func (c *Cluster) startControllers() error {
 	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	return nil
 }
 
-// node spreads the nodes over three zones, as a cloud does.
+// node returns the node with an index. The nodes are spread over three zones.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", i)
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{

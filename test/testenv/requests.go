@@ -22,7 +22,7 @@ type Request struct {
 	Code int
 }
 
-// String returns the verb, the resource with its subresource, and the status if the request was refused.
+// String returns the verb, the resource with its subresource, and the status if it is an error.
 func (r Request) String() string {
 	s := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -40,8 +40,8 @@ func (r Request) Write() bool {
 }
 
 // Requests records what clients send. Leases, events and requests that are not about resources depend on clocks, so only Refused
-// reports them. Reading the records waits for requests without an answer: if a test sees the effect of a write, it also finds the
-// write.
+// reports them. Reading the records first waits until no request is pending, so a test that sees the effect of a write also finds
+// the write.
 type Requests struct {
 	unanswered sync.RWMutex
 
@@ -49,7 +49,7 @@ type Requests struct {
 	requests []Request
 }
 
-// Record returns a copy of a configuration whose clients are recorded.
+// Record returns a copy of a client configuration. The requests of clients with this copy are recorded.
 func (r *Requests) Record(config *rest.Config) *rest.Config {
 	recorded := rest.CopyConfig(config)
 	recorded.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next: next, requests: r} })
@@ -85,7 +85,7 @@ func (r *Requests) Refused() []string {
 	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// list returns the requests about the state of objects.
+// list returns the wanted requests, without those for events, for leases and for paths that are no resources.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
 		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"

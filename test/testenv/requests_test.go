@@ -20,7 +20,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	found := make(chan []string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		go func() { found <- requests.Writes() }()
-		// As long as the answer is on its way.
+		// The server delays its answer by up to 20 ms. Writes must not return before the answer.
 		for i := 0; i < 20 && len(found) == 0; i++ {
 			time.Sleep(time.Millisecond)
 		}
@@ -46,7 +46,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	}
 }
 
-// Leases and events follow clocks, but a refusal of any request is reported.
+// Refused also reports requests that the other methods leave out, such as those for events.
 func TestRefusalsOfAnyRequestAreTold(t *testing.T) {
 	var requests testenv.Requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Minor is the minor version of an API server's Kubernetes: 30 for 1.30.14. Suites that depend on the API server also run with the
-// oldest supported version, and expect only what that can do.
+// oldest supported version, and expect only what that version can do.
 type Minor uint
 
 // MinorOf asks an API server for its version.
@@ -55,10 +55,10 @@ func (m Minor) Words(refusal string) string {
 		return refusal
 	}
 	refusal = tooLong.ReplaceAllString(refusedValue.ReplaceAllString(refusal, "$1 value: "), "may not be more than $1 bytes")
-	return strings.ReplaceAll(refusal, "must be of type int32", "must be of type integer") // they know no formats of integers
+	return strings.ReplaceAll(refusal, "must be of type int32", "must be of type integer") // older API servers know no integer formats
 }
 
-// Field returns how an API server of this version names a field when it refuses its type. Older ones begin below the status.
+// Field returns how an API server of this version names a field whose type it refuses. Older ones omit the prefix "status.".
 func (m Minor) Field(path string) string {
 	if m >= exactWords {
 		return path

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Without this, tests with another version could be tests with the usual one, unnoticed.
+// Without this test, a run that asks for another version could silently use the usual one.
 func TestTheAPIServerIsOfTheWantedVersion(t *testing.T) {
 	environment := &envtest.Environment{}
 	config, err := environment.Start()

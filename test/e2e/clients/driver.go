@@ -3,7 +3,7 @@
 
 //go:build ignore
 
-// As driver.py: it is compiled together with the code of docs/clients.md.
+// The command accepts "fill N" and "read N" as driver.py does. It is compiled together with the code of docs/clients.md.
 package main
 
 import (

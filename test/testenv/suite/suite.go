@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Start starts an API server until the end of a Ginkgo suite. The client is for everybody but the operator.
+// Start starts an API server, and stops it at the end of the Ginkgo suite. The client is for users, not for the operator.
 func Start() (*rest.Config, client.Client) {
 	gomega.SetDefaultEventuallyTimeout(time.Minute)
 	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
