@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/docs"
 )
@@ -30,6 +32,8 @@ var _ = Describe("The documentation", func() {
 			// A single node is enough, and is replaced three times as fast.
 			k8s.Kubectl(ctx, "scale", "--namespace", namespace, "memcached/sessions", "--replicas=1")
 			k8s.Kubectl(ctx, "wait", "--namespace", namespace, "--for=condition=Ready", "memcached/sessions", "--timeout=2m")
+			Eventually(ctx, func() []cachev1alpha1.Memcached { return othersThan(ctx, namespace) }).WithTimeout(2*time.Minute).
+				Should(BeEmpty(), "caches of former stories, which a page's commands would report")
 			for _, block := range page.Blocks {
 				if block.Runs() {
 					By(strings.TrimSpace(block.Text))
@@ -39,3 +43,10 @@ var _ = Describe("The documentation", func() {
 		})
 	}
 })
+
+// othersThan returns the Memcacheds outside a namespace.
+func othersThan(ctx context.Context, namespace string) []cachev1alpha1.Memcached {
+	var all cachev1alpha1.MemcachedList
+	Expect(k8s.List(ctx, &all)).To(Succeed())
+	return slices.DeleteFunc(all.Items, func(mc cachev1alpha1.Memcached) bool { return mc.Namespace == namespace })
+}

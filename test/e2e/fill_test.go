@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,13 +128,17 @@ type twinWatch struct {
 
 func (t *twins) watch(ctx context.Context) *twinWatch {
 	w := &twinWatch{away: map[string]int{}}
+	var caches []types.NamespacedName // because the story reads the Memcacheds again meanwhile
+	for _, mc := range t.caches {
+		caches = append(caches, client.ObjectKeyFromObject(mc))
+	}
 	w.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
-		clustertest.Every(ctx, 100*time.Millisecond, func() { w.look(ctx, t.caches) })
+		clustertest.Every(ctx, 100*time.Millisecond, func() { w.look(ctx, caches) })
 	})
 	return w
 }
 
-func (w *twinWatch) look(ctx context.Context, caches []*cachev1alpha1.Memcached) {
+func (w *twinWatch) look(ctx context.Context, caches []types.NamespacedName) {
 	ready := map[string]int{}
 	var pods corev1.PodList
 	if err := k8s.List(ctx, &pods, client.InNamespace(caches[0].Namespace)); err != nil {
@@ -152,9 +157,9 @@ func (w *twinWatch) look(ctx context.Context, caches []*cachev1alpha1.Memcached)
 			w.both = append(w.both, fmt.Sprintf("%s at %s, of %d pods", number, time.Now().Format(time.TimeOnly), len(pods.Items)))
 		}
 	}
-	for _, mc := range caches {
-		if ready[mc.Name] < 3 {
-			w.away[mc.Name]++
+	for _, cache := range caches {
+		if ready[cache.Name] < 3 {
+			w.away[cache.Name]++
 		}
 	}
 }
