@@ -21,7 +21,7 @@ import (
 const (
 	// size is the number of nodes of each Memcached.
 	size = 3
-	// perNamespace is the number of Memcacheds in a namespace: the controllers of Kubernetes are slow with thousands in one.
+	// perNamespace is the number of Memcacheds in a namespace. With thousands in one namespace, the controllers of Kubernetes are slow.
 	perNamespace = 50
 	// writers is how many requests the benchmark itself sends at the same time when it creates many objects.
 	writers = 16
@@ -29,7 +29,7 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the i-th Memcached, with the smallest possible spec and changes to it.
+// memcachedNumber returns the i-th Memcached. It has the smallest possible spec, with these changes.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},

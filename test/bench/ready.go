@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Limits of how much later a Memcached is Ready than its bare children would be available.
+// Limits of how much later Memcacheds are Ready than bare children are available, at the median and at the 99th percentile.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond
 )
 
-// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an
-// operator. One is created every half second, so that nothing is saturated. Half of the bare children are created before the
-// Memcacheds and half after, because a cluster becomes slower as it fills.
+// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an operator.
+// Every half second it creates one Memcached or its bare children, so that nothing is saturated. Half of the bare children are created
+// before the Memcacheds and half after, because a cluster becomes slower as it fills.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
 	t.createNamespaces(ctx, 2*n, true)
@@ -53,8 +53,7 @@ func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *c
 	during("waiting for Deployments to be available", func() { available.waitFor(ctx, all) })
 }
 
-// addReadiness reports how long Memcacheds took to become Ready, and their Deployments and those of the bare children to
-// become available.
+// addReadiness reports how long Memcacheds took to become Ready, and how long their Deployments and the bare ones took to become available.
 func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	for _, p := range []struct {
 		percent float64

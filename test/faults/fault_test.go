@@ -40,9 +40,9 @@ func mustMarshal(value any) []byte {
 
 // fault is one failure. It is injected once.
 type fault struct {
-	// what is the name of the failure.
+	// what names the failure.
 	what string
-	// write, nth and step identify a write. For the fault of a watch, watch is its resource instead.
+	// write, nth and step identify a failing write. If a watch fails instead, watch is its resource, or "workloads" or "all".
 	write     string
 	nth, step int
 	watch     string

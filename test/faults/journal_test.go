@@ -93,7 +93,7 @@ func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-// record reads one watch to its end. It keeps the version for the next watch in the list.
+// record reads one watch to its end. The resource version in the list is where the next watch starts.
 func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()
 	options := &client.ListOptions{}

@@ -36,7 +36,7 @@ type scenario struct {
 	faults *faultSet
 }
 
-// deletion is the scenario that ends without a Memcached.
+// deletion is the name of the scenario that ends without a Memcached.
 const deletion = "delete"
 
 var scenarios = []scenario{

@@ -181,8 +181,8 @@ func (r *scenarioRun) setStartable(count string) {
 	})
 }
 
-// loseHostOf evicts a pod like the taint manager when a cluster node stops reporting. The pod keeps terminating, because no kubelet ends
-// it.
+// loseHostOf evicts a pod as the taint manager does when a cluster node stops reporting. The pod keeps terminating, because no kubelet
+// completes its deletion.
 func (r *scenarioRun) loseHostOf(name string) {
 	r.Helper()
 	pod := &corev1.Pod{}

@@ -45,9 +45,9 @@ type statefulSet struct {
 	late bool
 }
 
-// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus
-// ones. Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. The
-// StatefulSet is empty if there is none.
+// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus ones.
+// Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. If there is no
+// StatefulSet, set is empty.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
